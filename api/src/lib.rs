@@ -1,0 +1,9 @@
+//! Every Kruise kind as data: its fields, defaults, conversion between served versions, its CRD manifest, and the
+//! names (labels, annotations, finalizers, condition types) that live on objects.
+//!
+//! Invariants: nothing here reads a clock, talks to a server or makes a decision. The hub of every kind is its newest
+//! version; older versions exist only as conversion rules on raw JSON, so fields that this build does not know survive.
+
+pub mod cloneset;
+pub mod meta;
+pub mod names;

@@ -1,0 +1,161 @@
+//! The parts of `metadata` that decisions read. Narrow on purpose: an `ObjectMeta` is never written back.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Labels or annotations.
+pub type StringMap = BTreeMap<String, String>;
+
+/// Reads an explicit `null` as the type's default, as Go does.
+pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// What identifies an object and places it in its history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectMeta {
+    /// Name, unique in the namespace.
+    pub name: String,
+    /// Namespace; empty for cluster-scoped objects.
+    pub namespace: String,
+    /// Unique over the cluster's lifetime.
+    pub uid: String,
+    /// Version of the stored object, a decimal number on every supported server.
+    pub resource_version: String,
+    /// Counts changes of the desired state.
+    pub generation: i64,
+    /// Creation time.
+    pub creation_timestamp: Option<Timestamp>,
+    /// Set while the object is being deleted.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// Labels.
+    #[serde(deserialize_with = "null_as_default")]
+    pub labels: StringMap,
+    /// Annotations.
+    #[serde(deserialize_with = "null_as_default")]
+    pub annotations: StringMap,
+    /// Owners; at most one is the controller.
+    #[serde(deserialize_with = "null_as_default")]
+    pub owner_references: Vec<OwnerReference>,
+    /// Finalizers.
+    #[serde(deserialize_with = "null_as_default")]
+    pub finalizers: Vec<String>,
+}
+
+impl ObjectMeta {
+    /// `namespace/name`, or the bare name of a cluster-scoped object.
+    pub fn key(&self) -> String {
+        if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
+    }
+
+    /// The owner with `controller: true`.
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.owner_references.iter().find(|owner| owner.controller)
+    }
+}
+
+/// One entry of `metadata.ownerReferences`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    /// Group and version of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// UID of the owner.
+    pub uid: String,
+    /// The managing controller?
+    #[serde(deserialize_with = "null_as_default")]
+    pub controller: bool,
+    /// Does foreground deletion of the owner wait for this object?
+    #[serde(deserialize_with = "null_as_default")]
+    pub block_owner_deletion: bool,
+}
+
+impl OwnerReference {
+    /// The group part of `apiVersion`; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
+/// A label selector as stored: `matchLabels` and `matchExpressions`, all of which must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LabelSelector {
+    /// Labels that must have exactly these values.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: StringMap,
+    /// Further requirements.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub match_expressions: Vec<LabelRequirement>,
+}
+
+/// One requirement of a [`LabelSelector`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LabelRequirement {
+    /// Label key.
+    pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+    pub operator: String,
+    /// Values, for the first two operators.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+impl LabelSelector {
+    /// No requirement at all.
+    pub fn is_empty(&self) -> bool {
+        self.match_labels.is_empty() && self.match_expressions.is_empty()
+    }
+
+    /// Do these labels satisfy every requirement? An empty selector matches everything; an unknown operator nothing.
+    pub fn matches(&self, labels: &StringMap) -> bool {
+        self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && self.match_expressions.iter().all(|requirement| requirement.matches(labels))
+    }
+
+    /// The form `kubectl -l` takes, sorted by key as the scale subresource needs it: `a=b,c in (d,e),!f`.
+    pub fn to_query(&self) -> String {
+        let mut parts: Vec<(&str, String)> =
+            self.match_labels.iter().map(|(key, value)| (key.as_str(), format!("{key}={value}"))).collect();
+        for requirement in &self.match_expressions {
+            let key = &requirement.key;
+            let mut values = requirement.values.clone();
+            values.sort();
+            let values = values.join(",");
+            let text = match requirement.operator.as_str() {
+                "In" => format!("{key} in ({values})"),
+                "NotIn" => format!("{key} notin ({values})"),
+                "DoesNotExist" => format!("!{key}"),
+                _ => key.clone(),
+            };
+            parts.push((key, text));
+        }
+        parts.sort();
+        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl LabelRequirement {
+    fn matches(&self, labels: &StringMap) -> bool {
+        let value = labels.get(&self.key);
+        match self.operator.as_str() {
+            "In" => value.is_some_and(|value| self.values.contains(value)),
+            "NotIn" => value.is_none_or(|value| !self.values.contains(value)),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => false,
+        }
+    }
+}

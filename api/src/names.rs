@@ -1,0 +1,54 @@
+//! Keys that live on stored objects. They are wire format: a typo here orphans somebody's pods.
+
+/// API group of the workload kinds.
+pub const APPS_GROUP: &str = "apps.kruise.io";
+
+/// Pod and PVC label: the instance id, five characters, that also ends the names of both.
+pub const INSTANCE_ID: &str = "apps.kruise.io/cloneset-instance-id";
+/// Pod label: the revision, full name or (gate `CloneSetShortHash`) hash only.
+pub const REVISION_HASH: &str = "controller-revision-hash";
+/// Pod label: always the bare revision hash.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+/// `ControllerRevision` label: the hash in its name.
+pub const CONTROLLER_HASH: &str = "controller.kubernetes.io/hash";
+/// `ControllerRevision` annotation: hash of the volume claim templates, `""` when there are none.
+pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
+/// kubectl's own annotation, not copied to revisions.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Pod label, any value: the workload must delete and replace this pod.
+pub const SPECIFIED_DELETE: &str = "apps.kruise.io/specified-delete";
+/// Pod annotation: signed 32-bit cost, lower is deleted first.
+pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// CloneSet label read by conversion only.
+pub const EXCLUDE_PREPARING_DELETE: &str = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete";
+/// Label: `Always` or `Cascading` protects the object from deletion.
+pub const DELETE_PROTECTION: &str = "policy.kruise.io/delete-protection";
+/// Annotation holding what an older served version cannot express (rulings: conversion is lossless).
+pub const CONVERSION_DATA: &str = "kruise.io/conversion-data";
+/// Annotation form of `imagePreDownloadParallelism` in `v1alpha1`.
+pub const PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-parallelism";
+/// Annotation form of `imagePreDownloadTimeoutSeconds` in `v1alpha1`.
+pub const PREDOWNLOAD_TIMEOUT: &str = "apps.kruise.io/image-predownload-timeout-seconds";
+/// Annotation form of `imagePreDownloadMinUpdatedReadyPods` in `v1alpha1`.
+pub const PREDOWNLOAD_MIN_READY: &str = "apps.kruise.io/image-predownload-min-updated-ready-pods";
+
+/// Pod label: where the pod is in its life.
+pub const LIFECYCLE_STATE: &str = "lifecycle.apps.kruise.io/state";
+/// Pod annotation: when [`LIFECYCLE_STATE`] last changed, RFC 3339.
+pub const LIFECYCLE_TIMESTAMP: &str = "lifecycle.apps.kruise.io/timestamp";
+
+/// Pod annotation: progress of the current in-place update, JSON.
+pub const INPLACE_STATE: &str = "apps.kruise.io/inplace-update-state";
+/// Older key of [`INPLACE_STATE`]: read as a fallback, deleted when the state is written.
+pub const INPLACE_STATE_LEGACY: &str = "inplace-update-state";
+/// Pod annotation: the change held back by the grace period, JSON.
+pub const INPLACE_GRACE: &str = "apps.kruise.io/inplace-update-grace";
+/// Older key of [`INPLACE_GRACE`].
+pub const INPLACE_GRACE_LEGACY: &str = "inplace-update-grace";
+/// Pod annotation written by the node daemon: hashes of what really runs, JSON.
+pub const RUNTIME_CONTAINERS_META: &str = "apps.kruise.io/runtime-containers-meta";
+
+/// Readiness gate and condition: False while an in-place update is under way.
+pub const IN_PLACE_UPDATE_READY: &str = "InPlaceUpdateReady";
+/// Readiness gate and condition: False while a lifecycle hook or a container recreation asks for it.
+pub const KRUISE_POD_READY: &str = "KruisePodReady";

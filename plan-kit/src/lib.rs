@@ -1,0 +1,11 @@
+//! What every planner shares: the shape of a [`Plan`], the writes it may ask for, and the decisions that all workloads
+//! take alike (revisions, in-place updates, lifecycle, order of pods).
+//!
+//! Invariants: pure functions of their arguments; time comes in as `now`; same input, same plan, same bytes. A bad
+//! specification is data (a condition, an event, a [`Why`]), never an `Err`.
+
+mod plan;
+mod write;
+
+pub use plan::{Chain, EventKind, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
+pub use write::{Body, Intent, Part, Patch, Precondition, Resource, Target, Write};

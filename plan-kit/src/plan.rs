@@ -1,0 +1,141 @@
+//! A plan: everything one look at the world led to.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::write::{Resource, Target, Write};
+
+/// What to do now, what to report, and when to look again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Ordered writes, one chain for each object. Chains of a wave may run side by side.
+    pub chains: Vec<Chain>,
+    /// The owner's status, if it differs from what is stored.
+    pub status: Option<StatusPatch>,
+    /// Events on the owner that do not depend on the outcome of a write.
+    pub events: Vec<EventNote>,
+    /// Look again after this long even if nothing changes.
+    pub requeue: Option<Duration>,
+    /// Why things are, and are not, being done. Feeds `kruise explain`.
+    pub why: Vec<Why>,
+    /// Objects to fetch before planning again. A plan with needs has no chains.
+    pub needs: Vec<Need>,
+}
+
+/// Writes for one object, in order. A failure ends the chain, not its neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// When the chain may start.
+    pub wave: Wave,
+    /// How it is started among others of its wave.
+    pub pace: Pace,
+    /// The writes.
+    pub steps: Vec<Step>,
+}
+
+/// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` or `Claims` cancels the later
+/// waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wave {
+    /// Revisions exist before pods name them.
+    Revisions,
+    /// Claims exist before the pods that mount them.
+    Claims,
+    /// Pods.
+    Pods,
+    /// Clean-up: unused revisions, consumed requests.
+    Cleanup,
+}
+
+/// How the chains of one wave are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// Batches of 1, 2, 4, … ; a batch with a failure is the last (quota errors cost one call, not hundreds).
+    SlowStart,
+    /// As many side by side as the executor allows.
+    Bounded,
+}
+
+/// One write and what to tell the user about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The write.
+    pub write: Write,
+    /// Why, in plain words. Part of the stable text form.
+    pub reason: String,
+    /// Event after success.
+    pub done: Option<EventNote>,
+    /// Event after failure.
+    pub failed: Option<FailureNote>,
+}
+
+/// An event on the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventNote {
+    /// Severity.
+    pub kind: EventKind,
+    /// One word for machines.
+    pub reason: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// Event whose message carries the error: `prefix` + error + `suffix`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureNote {
+    /// One word for machines; the event is a warning.
+    pub reason: &'static str,
+    /// Text before the error.
+    pub prefix: String,
+    /// Text after the error.
+    pub suffix: String,
+}
+
+/// Severity of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventKind {
+    /// Things go as asked.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventKind {
+    /// The wire form.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// The owner's new status as a merge patch of its status subresource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusPatch {
+    /// Whose status.
+    pub target: Target,
+    /// Merge patch: `{"status": {…}}`. Only what changed.
+    pub patch: Value,
+    /// Must it go out at once (a rollout ended, a condition changed) or may it be coalesced with later ones?
+    pub urgent: bool,
+}
+
+/// One line of explanation: about the whole set or one pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Why {
+    /// Pod name, or empty for the whole set.
+    pub about: String,
+    /// Plain words: what happens or does not, and which limit decides it.
+    pub text: String,
+}
+
+/// Something the planner must see before it can decide.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// The whole object, from the cache's raw copy or the API.
+    Full(Resource, String, String),
+    /// The object read from the API server, not from a cache.
+    Live(Resource, String, String),
+}

@@ -1,0 +1,289 @@
+//! Writes as data. The executor turns them into requests; tests, `--dry-run` and `kruise explain` print them.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Value, json};
+
+/// One write to the API.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// POST. AlreadyExists with our owner uid counts as done.
+    Create {
+        /// What for.
+        intent: Intent,
+        /// Where; the name is known before the write.
+        target: Target,
+        /// The object.
+        body: Body,
+        /// UID of the owner that an already existing object must have to count as ours.
+        owner_uid: String,
+    },
+    /// PATCH.
+    Patch {
+        /// What for.
+        intent: Intent,
+        /// Which object.
+        target: Target,
+        /// Which part of it.
+        part: Part,
+        /// The change.
+        patch: Patch,
+        /// What must still hold for the write to be right.
+        precondition: Precondition,
+    },
+    /// DELETE with the object's own grace period, background propagation.
+    Delete {
+        /// What for.
+        intent: Intent,
+        /// Which object.
+        target: Target,
+        /// What must still hold; at least its uid.
+        precondition: Precondition,
+    },
+}
+
+/// What a write means to the workload: the verb of its text form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Intent {
+    /// A new revision.
+    CreateRevision,
+    /// An old revision becomes the newest again.
+    RenumberRevision,
+    /// An unused revision goes.
+    DeleteRevision,
+    /// A new pod.
+    CreatePod,
+    /// A pod goes for good or to be replaced.
+    DeletePod,
+    /// Readiness off before an in-place change.
+    MarkUnready,
+    /// The in-place change itself.
+    UpdateInPlace,
+    /// Readiness on and lifecycle forward, after creation or an in-place change.
+    MarkReady,
+    /// A lifecycle label alone.
+    SetLifecycle,
+    /// The specified-delete label: replace this pod when limits allow.
+    RequestDelete,
+    /// A pod that no longer matches the selector loses our owner reference.
+    ReleasePod,
+    /// Consumed entries of `podsToDelete` go from the spec.
+    PrunePodsToDelete,
+}
+
+impl Intent {
+    /// Stable verb, in kebab case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateRevision => "create-revision",
+            Self::RenumberRevision => "renumber-revision",
+            Self::DeleteRevision => "delete-revision",
+            Self::CreatePod => "create-pod",
+            Self::DeletePod => "delete-pod",
+            Self::MarkUnready => "mark-unready",
+            Self::UpdateInPlace => "update-in-place",
+            Self::MarkReady => "mark-ready",
+            Self::SetLifecycle => "set-lifecycle",
+            Self::RequestDelete => "request-delete",
+            Self::ReleasePod => "release-pod",
+            Self::PrunePodsToDelete => "prune-pods-to-delete",
+        }
+    }
+}
+
+/// A resource that planners write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// core/v1 pods.
+    Pods,
+    /// core/v1 persistentvolumeclaims.
+    Claims,
+    /// apps/v1 controllerrevisions.
+    Revisions,
+    /// apps.kruise.io clonesets, in the version on the wire.
+    CloneSets,
+}
+
+impl Resource {
+    /// Plural name on the wire.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Pods => "pods",
+            Self::Claims => "persistentvolumeclaims",
+            Self::Revisions => "controllerrevisions",
+            Self::CloneSets => "clonesets",
+        }
+    }
+
+    /// Group and version, where they do not depend on the cluster.
+    pub fn fixed_api_version(self) -> Option<&'static str> {
+        match self {
+            Self::Pods | Self::Claims => Some("v1"),
+            Self::Revisions => Some("apps/v1"),
+            Self::CloneSets => None,
+        }
+    }
+}
+
+/// Which object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// Resource.
+    pub resource: Resource,
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.resource.plural(), self.name)
+    }
+}
+
+/// Which endpoint of the object a patch goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The object itself.
+    Main,
+    /// `/status`. The server also takes label and annotation changes here; where it refuses them, the executor sends
+    /// the metadata as a patch of its own.
+    Status,
+}
+
+/// A change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patch {
+    /// RFC 7386.
+    Merge(Value),
+    /// Kubernetes strategic merge; built-in kinds only.
+    Strategic(Value),
+    /// RFC 6902 operations.
+    Json(Value),
+}
+
+/// What must still be true on the server. Version guards only where an unseen change would make the write wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// Same object, whatever happened to it.
+    Uid(String),
+    /// Same object, untouched since.
+    UidAndVersion(String, String),
+    /// Same object, untouched since the previous step of this chain.
+    VersionFromPreviousStep(String),
+    /// The value at this JSON pointer (JSON patches only).
+    Test(String, Value),
+}
+
+impl Precondition {
+    /// The guarded uid, if any.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Uid(uid) | Self::UidAndVersion(uid, _) | Self::VersionFromPreviousStep(uid) => Some(uid),
+            Self::Test(..) => None,
+        }
+    }
+}
+
+/// An object to create: a shared base and the few members that differ, so that a thousand pods of one plan cost one
+/// template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// What all have in common.
+    pub base: Arc<Value>,
+    /// JSON pointer and value, applied in order; the parent of each pointer exists in `base`.
+    pub set: Vec<(String, Value)>,
+}
+
+impl Body {
+    /// The whole object.
+    pub fn render(&self) -> Value {
+        let mut object = (*self.base).clone();
+        for (pointer, value) in &self.set {
+            let Some((parent, key)) = pointer.rsplit_once('/') else { continue };
+            let key = key.replace("~1", "/").replace("~0", "~");
+            if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
+                parent.insert(key, value.clone());
+            }
+        }
+        object
+    }
+}
+
+impl Write {
+    /// Which object.
+    pub fn target(&self) -> &Target {
+        match self {
+            Self::Create { target, .. } | Self::Patch { target, .. } | Self::Delete { target, .. } => target,
+        }
+    }
+
+    /// What for.
+    pub fn intent(&self) -> Intent {
+        match self {
+            Self::Create { intent, .. } | Self::Patch { intent, .. } | Self::Delete { intent, .. } => *intent,
+        }
+    }
+}
+
+impl fmt::Display for Write {
+    /// `verb resource/name`: stable, used by tests, dry runs and explanations.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.intent().as_str(), self.target())
+    }
+}
+
+impl Patch {
+    /// `Content-Type` of the request.
+    pub fn content_type(&self) -> &'static str {
+        match self {
+            Self::Merge(_) => "application/merge-patch+json",
+            Self::Strategic(_) => "application/strategic-merge-patch+json",
+            Self::Json(_) => "application/json-patch+json",
+        }
+    }
+
+    /// The request body with the precondition written into it: as `metadata.uid` and `metadata.resourceVersion`, which
+    /// the server compares and answers 409, or as a `test` operation. `previous_version` is the version the previous
+    /// step of the chain returned.
+    pub fn guarded(&self, precondition: &Precondition, previous_version: Option<&str>) -> Value {
+        let (uid, version) = match precondition {
+            Precondition::Uid(uid) => (Some(uid.as_str()), None),
+            Precondition::UidAndVersion(uid, version) => (Some(uid.as_str()), Some(version.as_str())),
+            Precondition::VersionFromPreviousStep(uid) => (Some(uid.as_str()), previous_version),
+            Precondition::Test(..) => (None, None),
+        };
+        match self {
+            Self::Merge(patch) | Self::Strategic(patch) => {
+                let mut patch = patch.clone();
+                if let Some(object) = patch.as_object_mut() {
+                    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+                    if let Some(metadata) = metadata.as_object_mut() {
+                        if let Some(uid) = uid {
+                            metadata.insert("uid".into(), uid.into());
+                        }
+                        if let Some(version) = version {
+                            metadata.insert("resourceVersion".into(), version.into());
+                        }
+                    }
+                }
+                patch
+            }
+            Self::Json(operations) => {
+                let mut guards = Vec::new();
+                if let Some(uid) = uid {
+                    guards.push(json!({"op": "test", "path": "/metadata/uid", "value": uid}));
+                }
+                if let Some(version) = version {
+                    guards.push(json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}));
+                }
+                if let Precondition::Test(path, value) = precondition {
+                    guards.push(json!({"op": "test", "path": path, "value": value}));
+                }
+                guards.extend(operations.as_array().cloned().unwrap_or_default());
+                Value::Array(guards)
+            }
+        }
+    }
+}
