@@ -4,8 +4,16 @@
 //! Invariants: pure functions of their arguments; time comes in as `now`; same input, same plan, same bytes. A bad
 //! specification is data (a condition, an event, a [`Why`]), never an `Err`.
 
+pub mod availability;
+pub mod inplace;
+pub mod instance;
+pub mod lifecycle;
+mod memory;
+pub mod order;
 mod plan;
+pub mod revision;
 mod write;
 
+pub use memory::Memory;
 pub use plan::{Chain, EventKind, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
 pub use write::{Body, Intent, Part, Patch, Precondition, Resource, Target, Write};

@@ -1,1 +1,14 @@
-//! TODO
+//! Narrow, read-only views of core objects: what planners look at and nothing else, decoded straight from the wire.
+//!
+//! Invariants: a view is never written back; fields that this build does not know are not lost, because they were
+//! never ours to carry. A view costs a few kilobytes where the full object costs tens.
+
+mod labels;
+mod node;
+mod pod;
+mod revision;
+
+pub use labels::Labels;
+pub use node::NodeView;
+pub use pod::{ConditionView, ContainerStatusView, ContainerView, OwnerView, Phase, PodView, Truth};
+pub use revision::RevisionView;

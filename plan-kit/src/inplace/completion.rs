@@ -1,0 +1,252 @@
+//! Do the containers run what the specification asks for?
+
+use kruise_api::names::{INPLACE_GRACE, INPLACE_GRACE_LEGACY, RUNTIME_CONTAINERS_META};
+use kruise_views::PodView;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    diff::metadata_variables,
+    state::{UpdateState, read_state},
+};
+
+/// How an in-place update stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing under way, or everything arrived.
+    Complete,
+    /// Under way; in plain words, what it waits for.
+    Waiting(String),
+    /// The progress annotation cannot be read; the pod needs somebody's eyes. The parser's words.
+    Unreadable(String),
+}
+
+/// Reads a pod's progress. `template` is the template of the revision the pod is labelled with, if it still exists: it
+/// names the variables to compare when the environment changes.
+pub fn progress(pod: &PodView, template: Option<&Value>) -> Progress {
+    if pod.annotations.get(INPLACE_GRACE).or_else(|| pod.annotations.get(INPLACE_GRACE_LEGACY)).is_some() {
+        return Progress::Waiting("its grace period is running".into());
+    }
+    match read_state(pod) {
+        Err(error) => Progress::Unreadable(error),
+        Ok(None) => Progress::Complete,
+        Ok(Some(state)) => of_state(pod, &state, template),
+    }
+}
+
+fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Progress {
+    if state.has_next_batch() {
+        return Progress::Waiting("a later batch of containers is still to be changed".into());
+    }
+    let meta = match pod.annotations.get(RUNTIME_CONTAINERS_META).map(serde_json::from_str::<RuntimeMeta>) {
+        Some(Err(_)) => return Progress::Waiting("the node's report on its containers cannot be read".into()),
+        Some(Ok(meta)) => Some(meta),
+        None => None,
+    };
+    if state.update_env_from_metadata {
+        let consistent = meta.as_ref().is_some_and(|meta| {
+            meta.consistent(pod, |name, seen| seen.extracted_env_from_metadata_hash == environment_hash(template, name))
+        });
+        if !consistent {
+            return Progress::Waiting("the node has not reported the new environment yet".into());
+        }
+    }
+    if state.update_resources {
+        return Progress::Waiting("resources changed in place are not followed by this build".into());
+    }
+    if meta.is_some_and(|meta| {
+        meta.consistent(pod, |name, seen| {
+            pod.image_of(name).is_some_and(|image| seen.plain_hash == plain_hash(name, image))
+        })
+    }) {
+        return Progress::Complete;
+    }
+    for (container, before) in state.last_container_statuses.iter().flatten() {
+        let Some(status) = pod.status_of(container) else {
+            return Progress::Waiting(format!("container {container} has no status yet"));
+        };
+        let wanted = pod.image_of(container).unwrap_or_default();
+        if *status.image_id == *before.image_id && !same_image(wanted, &status.image) {
+            return Progress::Waiting(format!("container {container} still runs {}", status.image));
+        }
+    }
+    Progress::Complete
+}
+
+/// Do two references name the same image once defaults are written out (`nginx` = `docker.io/library/nginx:latest`)?
+fn same_image(wanted: &str, reported: &str) -> bool {
+    normalised(wanted) == normalised(reported)
+}
+
+fn normalised(image: &str) -> String {
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    // A colon after the last slash starts the tag; one before it belongs to a registry's port.
+    let (repository, tag) = match name.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+        _ => (name, "latest"),
+    };
+    let repository = match repository.split_once('/') {
+        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => repository.to_owned(),
+        Some(_) => format!("docker.io/{repository}"),
+        None => format!("docker.io/library/{repository}"),
+    };
+    digest.map_or_else(|| format!("{repository}:{tag}"), |digest| format!("{repository}@{digest}"))
+}
+
+#[derive(Deserialize)]
+struct RuntimeMeta {
+    #[serde(default)]
+    containers: Vec<RuntimeContainer>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RuntimeContainer {
+    name: String,
+    #[serde(default, rename = "containerID")]
+    container_id: String,
+    #[serde(default)]
+    hashes: RuntimeHashes,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RuntimeHashes {
+    plain_hash: u64,
+    extracted_env_from_metadata_hash: u64,
+}
+
+impl RuntimeMeta {
+    /// Every container of the specification runs under the id that was reported, and passes the test.
+    fn consistent(&self, pod: &PodView, test: impl Fn(&str, &RuntimeHashes) -> bool) -> bool {
+        pod.containers.iter().all(|container| {
+            let seen = self.containers.iter().find(|seen| seen.name == *container.name);
+            let status = pod.status_of(&container.name);
+            seen.zip(status).is_some_and(|(seen, status)| {
+                seen.container_id == *status.container_id && test(&container.name, &seen.hashes)
+            })
+        })
+    }
+}
+
+fn plain_hash(name: &str, image: &str) -> u64 {
+    go_compat::hash::dump_hash(&go_compat::json::to_go_json(&json!({"image": image, "name": name})))
+}
+
+fn environment_hash(template: Option<&Value>, container: &str) -> u64 {
+    let mut variables: Vec<(&str, &str)> = Vec::new();
+    if let Some(template) = template {
+        let containers = template.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
+        for found in containers.filter(|found| found.get("name").is_some_and(|name| name == container)) {
+            for (name, map, key) in metadata_variables(found) {
+                let value = template.pointer(&format!("/metadata/{map}")).and_then(|map| map.get(key));
+                variables.push((name, value.and_then(Value::as_str).unwrap_or_default()));
+            }
+        }
+    }
+    variables.sort_unstable();
+    let list: Vec<Value> = variables.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let text = if list.is_empty() { "null".to_owned() } else { go_compat::json::to_go_json(&Value::Array(list)) };
+    go_compat::hash::dump_hash(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_api::names::{INPLACE_GRACE, INPLACE_STATE, RUNTIME_CONTAINERS_META};
+    use kruise_views::{ContainerStatusView, ContainerView, PodView};
+    use serde_json::json;
+
+    use super::{Progress, environment_hash, plain_hash, progress, same_image};
+
+    fn pod(annotations: &[(&str, String)], reported: &str, image_id: &str) -> PodView {
+        PodView {
+            annotations: annotations.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+            containers: Box::new([ContainerView { name: "main".into(), image: "web:2".into() }]),
+            statuses: Box::new([ContainerStatusView {
+                name: "main".into(),
+                image: reported.into(),
+                image_id: image_id.into(),
+                container_id: "cri://1".into(),
+                ..ContainerStatusView::default()
+            }]),
+            ..PodView::default()
+        }
+    }
+
+    fn state(extra: &str) -> (&'static str, String) {
+        let text = format!(r#"{{"revision":"r","updateTimestamp":null,"lastContainerStatuses":{{"main":{{"imageID":"id1"}}}}{extra}}}"#);
+        (INPLACE_STATE, text)
+    }
+
+    #[test]
+    fn a_pod_never_updated_is_complete_and_one_in_grace_is_not() {
+        assert_eq!(progress(&pod(&[], "web:1", "id1"), None), Progress::Complete);
+        let grace = pod(&[(INPLACE_GRACE, "{}".into())], "web:1", "id1");
+        assert!(matches!(progress(&grace, None), Progress::Waiting(_)));
+    }
+
+    #[test]
+    fn an_unchanged_image_id_completes_only_under_the_wanted_image() {
+        assert!(matches!(progress(&pod(&[state("")], "web:1", "id1"), None), Progress::Waiting(_)));
+        assert_eq!(progress(&pod(&[state("")], "web:1", "id2"), None), Progress::Complete);
+        assert_eq!(progress(&pod(&[state("")], "docker.io/library/web:2", "id1"), None), Progress::Complete);
+    }
+
+    #[test]
+    fn a_later_batch_keeps_the_update_open() {
+        let waiting = pod(&[state(r#","nextContainerImages":{"log":"log:2"}"#)], "web:2", "id2");
+        assert!(matches!(progress(&waiting, None), Progress::Waiting(_)));
+    }
+
+    #[test]
+    fn garbage_in_the_annotation_is_reported_not_guessed() {
+        let broken = pod(&[(INPLACE_STATE, "{".into())], "web:2", "id2");
+        assert!(matches!(progress(&broken, None), Progress::Unreadable(_)));
+    }
+
+    #[test]
+    fn the_nodes_hash_completes_an_update_whose_image_id_did_not_change() {
+        let meta = json!({"containers": [{"name": "main", "containerID": "cri://1",
+                          "hashes": {"plainHash": plain_hash("main", "web:2")}}]});
+        let reported = pod(&[state(""), (RUNTIME_CONTAINERS_META, meta.to_string())], "sha256:x", "id1");
+        assert_eq!(progress(&reported, None), Progress::Complete);
+    }
+
+    #[test]
+    fn a_changed_environment_waits_for_the_nodes_report() {
+        let environment = state(r#","updateEnvFromMetadata":true"#);
+        let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main",
+            "env": [{"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}}]}]}});
+        let unreported = pod(std::slice::from_ref(&environment), "web:2", "id2");
+        assert!(matches!(progress(&unreported, Some(&template)), Progress::Waiting(_)));
+        let meta = |hash: u64| {
+            json!({"containers": [{"name": "main", "containerID": "cri://1",
+                   "hashes": {"plainHash": plain_hash("main", "web:2"), "extractedEnvFromMetadataHash": hash}}]})
+        };
+        for (hash, complete) in [(498_188_604, true), (1, false)] {
+            let annotations = [environment.clone(), (RUNTIME_CONTAINERS_META, meta(hash).to_string())];
+            let reported = pod(&annotations, "web:2", "id2");
+            assert_eq!(progress(&reported, Some(&template)) == Progress::Complete, complete);
+        }
+    }
+
+    #[test]
+    fn hashes_equal_the_published_vectors() {
+        assert_eq!(plain_hash("main", "nginx:1.25"), 436_018_172);
+        assert_eq!(environment_hash(None, "main"), 86_995_377);
+    }
+
+    #[test]
+    fn references_are_compared_with_their_defaults_written_out() {
+        for (wanted, reported, same) in [
+            ("nginx", "docker.io/library/nginx:latest", true),
+            ("nginx:1", "nginx:1", true),
+            ("localhost:5000/a", "localhost:5000/a:latest", true),
+            ("team/app:2", "docker.io/team/app:2", true),
+            ("nginx:1", "nginx:2", false),
+            ("quay.io/a/b:1", "docker.io/a/b:1", false),
+        ] {
+            assert_eq!(same_image(wanted, reported), same, "{wanted} {reported}");
+        }
+    }
+}

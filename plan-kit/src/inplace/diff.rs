@@ -1,0 +1,184 @@
+//! What separates two templates, and may it be changed on a live pod?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+/// A step from one template to another that a live pod can take.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// New image of each container whose image differs.
+    pub images: BTreeMap<String, String>,
+    /// Merge patch for `metadata`: `labels`, `annotations`, `finalizers` that differ; `{}` if none do.
+    pub metadata: Value,
+    /// Some container's environment reads a label or annotation that changes.
+    pub environment: bool,
+}
+
+impl Change {
+    /// Does taking this step restart a container? If not, the pod stays in service.
+    pub fn restarts(&self) -> bool {
+        !self.images.is_empty() || self.environment
+    }
+}
+
+/// Why a step needs a new pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotInPlace {
+    /// JSON pointer, relative to the template, of the first difference that a live pod cannot take.
+    pub path: String,
+}
+
+/// Compares two canonical templates. Lists are compared position by position, so a reordered, added or renamed
+/// container always needs a new pod.
+pub fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
+    let mut change = Change { metadata: kube_schema::metadata_patch(old, new), ..Change::default() };
+    let mut differences = Vec::new();
+    collect(String::new(), Some(old), Some(new), &mut differences);
+    for difference in differences {
+        if difference.path.starts_with("/metadata/") {
+            continue;
+        }
+        let image = difference.image_of_container(old).ok_or(NotInPlace { path: difference.path })?;
+        change.images.insert(image.0, image.1);
+    }
+    change.environment = reads_changed_metadata(old, new);
+    Ok(change)
+}
+
+struct Difference<'a> {
+    path: String,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+}
+
+impl Difference<'_> {
+    /// Container name and new image, if this difference replaces the image of a regular container.
+    fn image_of_container(&self, template: &Value) -> Option<(String, String)> {
+        let index: usize = self.path.strip_prefix("/spec/containers/")?.strip_suffix("/image")?.parse().ok()?;
+        let name = template.pointer("/spec/containers")?.get(index)?.get("name")?.as_str()?;
+        self.old?.as_str()?;
+        Some((name.to_owned(), self.new?.as_str()?.to_owned()))
+    }
+}
+
+fn collect<'a>(path: String, old: Option<&'a Value>, new: Option<&'a Value>, out: &mut Vec<Difference<'a>>) {
+    match (old, new) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let escaped = key.replace('~', "~0").replace('/', "~1");
+                collect(format!("{path}/{escaped}"), a.get(key), b.get(key), out);
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            for index in 0..a.len().max(b.len()) {
+                collect(format!("{path}/{index}"), a.get(index), b.get(index), out);
+            }
+        }
+        _ if old == new => {}
+        _ => out.push(Difference { path, old, new }),
+    }
+}
+
+/// Variables that sidecar injection sets and that never restart a container.
+const IGNORED_VARIABLES: [&str; 2] = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT"];
+
+/// `(name, "labels" or "annotations", key)` of the variables of a container that read one label or annotation.
+pub(super) fn metadata_variables(container: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
+    let variables = container.get("env").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    variables.iter().filter_map(|variable| {
+        let name = variable.get("name")?.as_str()?;
+        if IGNORED_VARIABLES.contains(&name) || variable.get("value").is_some_and(|value| value != "") {
+            return None;
+        }
+        let path = variable.pointer("/valueFrom/fieldRef/fieldPath")?.as_str()?;
+        let (map, key) = path.strip_prefix("metadata.")?.split_once("['")?;
+        let key = key.strip_suffix("']")?;
+        matches!(map, "labels" | "annotations").then_some((name, map, key))
+    })
+}
+
+fn reads_changed_metadata(old: &Value, new: &Value) -> bool {
+    let value = |template: &Value, map: &str, key: &str| -> Option<Value> {
+        template.get("metadata")?.get(map).and_then(Value::as_object).and_then(|map: &Map<_, _>| map.get(key)).cloned()
+    };
+    let containers = new.pointer("/spec/containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    containers
+        .iter()
+        .flat_map(metadata_variables)
+        .any(|(_, map, key)| value(old, map, key) != value(new, map, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::diff;
+
+    fn template() -> Value {
+        json!({"metadata": {"labels": {"app": "web"}, "annotations": {"config": "v1"}},
+               "spec": {"containers": [{"name": "main", "image": "web:1"}, {"name": "log", "image": "log:1"}],
+                        "initContainers": [{"name": "init", "image": "init:1"}]}})
+    }
+
+    fn changed(edit: impl FnOnce(&mut Value)) -> Result<super::Change, String> {
+        let mut new = template();
+        edit(&mut new);
+        diff(&template(), &new).map_err(|blocked| blocked.path)
+    }
+
+    #[test]
+    fn images_of_regular_containers_change_in_place() {
+        let change = changed(|new| new["spec"]["containers"][1]["image"] = json!("log:2")).unwrap();
+        assert_eq!(change.images.into_iter().collect::<Vec<_>>(), [("log".to_owned(), "log:2".to_owned())]);
+    }
+
+    #[test]
+    fn two_containers_that_swap_places_need_a_new_pod() {
+        let blocked = changed(|new| new["spec"]["containers"].as_array_mut().unwrap().swap(0, 1));
+        assert_eq!(blocked, Err("/spec/containers/0/name".into()));
+    }
+
+    #[test]
+    fn an_init_container_image_needs_a_new_pod() {
+        let blocked = changed(|new| new["spec"]["initContainers"][0]["image"] = json!("init:2"));
+        assert_eq!(blocked, Err("/spec/initContainers/0/image".into()));
+    }
+
+    #[test]
+    fn an_added_container_or_an_added_field_needs_a_new_pod() {
+        let added = changed(|new| new["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "x"})));
+        assert_eq!(added, Err("/spec/containers/2".into()));
+        let field = changed(|new| new["spec"]["nodeName"] = json!("n"));
+        assert_eq!(field, Err("/spec/nodeName".into()));
+    }
+
+    #[test]
+    fn an_annotation_that_nothing_reads_restarts_nothing() {
+        let change = changed(|new| new["metadata"]["annotations"]["config"] = json!("v2")).unwrap();
+        assert!(!change.restarts());
+        assert_eq!(change.metadata, json!({"annotations": {"config": "v2"}}));
+    }
+
+    #[test]
+    fn dropping_the_last_annotation_removes_that_key_only() {
+        let change = changed(|new| drop(new["metadata"].as_object_mut().unwrap().remove("annotations"))).unwrap();
+        assert_eq!(change.metadata, json!({"annotations": {"config": null}}));
+    }
+
+    #[test]
+    fn an_annotation_read_by_the_environment_restarts_its_container() {
+        let read = |template: &mut Value| {
+            template["spec"]["containers"][0]["env"] =
+                json!([{"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['config']"}}}]);
+        };
+        let mut old = template();
+        read(&mut old);
+        for edit in [json!({"config": "v2"}), json!({}), json!({"config": "v1", "other": "x"})] {
+            let mut new = old.clone();
+            new["metadata"]["annotations"] = edit.clone();
+            assert_eq!(diff(&old, &new).unwrap().environment, edit.get("config") != Some(&json!("v1")), "{edit}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What the last execution for an owner taught. Owned by the runtime; lost at a restart, and never needed for safety.
+
+use std::collections::BTreeSet;
+
+/// Results of the last execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Names that belong to objects of somebody else.
+    pub taken_names: BTreeSet<String>,
+    /// First error among creations and deletions, if the last attempt had one.
+    pub scale_error: Option<String>,
+    /// First error among updates, if the last attempt had one.
+    pub update_error: Option<String>,
+    /// Reasons of events already emitted and not to be repeated while nothing changes.
+    pub announced: BTreeSet<String>,
+}

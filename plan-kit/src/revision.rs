@@ -1,0 +1,76 @@
+//! Revisions: the history of a workload's template.
+
+use std::sync::Arc;
+
+use go_compat::{pod_template, revision};
+use kruise_views::RevisionView;
+use serde_json::Value;
+
+/// A revision as plans use it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// Name of the object.
+    pub name: String,
+    /// The template it stands for.
+    pub template: Value,
+    /// The part of the name after the last dash: the short hash.
+    pub hash: String,
+}
+
+impl Revision {
+    /// From a stored object; `None` if its data is not a pod template.
+    pub fn stored(view: &RevisionView) -> Option<Self> {
+        Some(Self { name: view.name.to_string(), template: view.template()?, hash: short_hash(&view.name).to_owned() })
+    }
+
+    /// Does a pod's revision label name this revision, in full or by hash?
+    pub fn labels(&self, label: &str) -> bool {
+        revision::label_matches_revision(label, &self.name)
+    }
+}
+
+/// The part of a revision name after the last dash.
+pub fn short_hash(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(_, hash)| hash)
+}
+
+/// Which stored revision stands for the live template.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Match {
+    /// The newest one: nothing to write.
+    Newest(usize),
+    /// An older one: it becomes the newest again under this number.
+    Older(usize, i64),
+    /// None: one is to be created with this number.
+    Missing(i64),
+}
+
+/// Sorts revisions oldest first: by number, then creation time, then name.
+pub fn sort(revisions: &mut [Arc<RevisionView>]) {
+    revisions.sort_by(|a, b| (a.number, a.created, &a.name).cmp(&(b.number, b.created, &b.name)));
+}
+
+/// Finds the live template in a sorted history. Bytes decide; where a stored revision was written by a server that
+/// dropped or spelled fields differently, equal meaning decides, so that no pod is rolled for the sake of bytes.
+pub fn find(sorted: &[Arc<RevisionView>], live: &Value) -> Match {
+    let data = pod_template::revision_data(live);
+    let next = sorted.last().map_or(1, |last| last.number.saturating_add(1));
+    let equal = |view: &Arc<RevisionView>| *view.data == *data || same_meaning(view, live);
+    match sorted.iter().rposition(equal) {
+        None => Match::Missing(next),
+        Some(index) if index + 1 == sorted.len() => Match::Newest(index),
+        Some(index) => Match::Older(index, next),
+    }
+}
+
+fn same_meaning(view: &RevisionView, live: &Value) -> bool {
+    view.template().is_some_and(|stored| {
+        pod_template::canonical_pod_template(&stored) == pod_template::canonical_pod_template(live)
+    })
+}
+
+/// Hash and object name of a new revision.
+pub fn identity(owner: &str, template: &Value, collision_count: Option<i32>) -> (String, String) {
+    let hash = revision::revision_hash(pod_template::revision_data(template).as_bytes(), collision_count);
+    (revision::revision_name(owner, &hash), hash)
+}

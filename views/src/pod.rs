@@ -1,0 +1,344 @@
+//! A pod as workloads see it.
+
+use jiff::Timestamp;
+use kruise_api::{meta::OwnerReference, names};
+use kube_cache::Cached;
+use serde::{Deserialize, Deserializer};
+
+use crate::Labels;
+
+/// What a workload decides upon: identity, placement, images, conditions, container states.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodView {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Version of the stored object.
+    pub resource_version: Box<str>,
+    /// Labels, all of them.
+    pub labels: Labels,
+    /// Annotations that Kruise or the deletion order reads; the others are not kept.
+    pub annotations: Labels,
+    /// Finalizers.
+    pub finalizers: Box<[Box<str>]>,
+    /// Creation time.
+    pub created: Option<Timestamp>,
+    /// Being deleted?
+    pub deleting: bool,
+    /// The controlling owner.
+    pub controller: Option<Box<OwnerView>>,
+    /// Node it is bound to.
+    pub node: Option<Box<str>>,
+    /// Condition types in `spec.readinessGates`.
+    pub gates: Box<[Box<str>]>,
+    /// Regular containers in order.
+    pub containers: Box<[ContainerView]>,
+    /// Phase.
+    pub phase: Phase,
+    /// Conditions.
+    pub conditions: Box<[ConditionView]>,
+    /// States of the regular containers.
+    pub statuses: Box<[ContainerStatusView]>,
+}
+
+/// The controlling owner of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnerView {
+    /// API group.
+    pub group: Box<str>,
+    /// Kind.
+    pub kind: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+}
+
+/// A container of the specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ContainerView {
+    /// Name.
+    pub name: Box<str>,
+    /// Image as written.
+    pub image: Box<str>,
+}
+
+/// Phase of a pod, in the order in which surplus pods go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Not started, or a phase this build does not know.
+    #[default]
+    Pending,
+    /// The node is silent.
+    Unknown,
+    /// Running.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+}
+
+/// Status of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Truth {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`, empty or anything else.
+    #[default]
+    Unknown,
+}
+
+/// A condition of a pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConditionView {
+    /// Type.
+    pub kind: Box<str>,
+    /// Status.
+    pub status: Truth,
+    /// When the status last changed.
+    pub since: Option<Timestamp>,
+    /// Reason; empty when absent.
+    pub reason: Box<str>,
+    /// Message; empty when absent.
+    pub message: Box<str>,
+}
+
+/// The state of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContainerStatusView {
+    /// Name.
+    pub name: Box<str>,
+    /// Image as the runtime reports it.
+    pub image: Box<str>,
+    /// Digest or id of the image that runs.
+    #[serde(rename = "imageID")]
+    pub image_id: Box<str>,
+    /// Id of the running container.
+    #[serde(rename = "containerID")]
+    pub container_id: Box<str>,
+    /// Passing its readiness probe?
+    pub ready: bool,
+    /// Restarts so far.
+    pub restart_count: i32,
+}
+
+impl PodView {
+    /// The condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&ConditionView> {
+        self.conditions.iter().find(|condition| &*condition.kind == kind)
+    }
+
+    /// Is the condition present and True?
+    pub fn is_true(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == Truth::True)
+    }
+
+    /// Is this condition type among the readiness gates?
+    pub fn has_gate(&self, kind: &str) -> bool {
+        self.gates.iter().any(|gate| &**gate == kind)
+    }
+
+    /// Neither ended nor being deleted.
+    pub fn is_active(&self) -> bool {
+        !self.deleting && !matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// The state of a container.
+    pub fn status_of(&self, container: &str) -> Option<&ContainerStatusView> {
+        self.statuses.iter().find(|status| &*status.name == container)
+    }
+
+    /// The image of a container.
+    pub fn image_of(&self, container: &str) -> Option<&str> {
+        self.containers.iter().find(|have| &*have.name == container).map(|have| &*have.image)
+    }
+}
+
+impl Cached for PodView {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+}
+
+fn is_read(annotation: &str) -> bool {
+    annotation == names::DELETION_COST
+        || annotation == names::INPLACE_STATE_LEGACY
+        || annotation == names::INPLACE_GRACE_LEGACY
+        || annotation == names::INPLACE_STATE
+        || annotation == names::INPLACE_GRACE
+        || annotation == names::RUNTIME_CONTAINERS_META
+        || annotation == names::LIFECYCLE_TIMESTAMP
+}
+
+impl<'de> Deserialize<'de> for PodView {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Wire::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The shape on the wire.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    metadata: WireMeta,
+    spec: WireSpec,
+    status: WireStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireMeta {
+    name: Box<str>,
+    namespace: Box<str>,
+    uid: Box<str>,
+    resource_version: Box<str>,
+    labels: Labels,
+    annotations: Labels,
+    finalizers: Option<Box<[Box<str>]>>,
+    creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<Timestamp>,
+    owner_references: Option<Vec<OwnerReference>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    node_name: Option<Box<str>>,
+    readiness_gates: Option<Vec<WireGate>>,
+    containers: Option<Box<[ContainerView]>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireGate {
+    condition_type: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireStatus {
+    phase: Option<Box<str>>,
+    conditions: Option<Vec<WireCondition>>,
+    container_statuses: Option<Box<[ContainerStatusView]>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireCondition {
+    #[serde(rename = "type")]
+    kind: Box<str>,
+    status: Box<str>,
+    last_transition_time: Option<Timestamp>,
+    reason: Option<Box<str>>,
+    message: Option<Box<str>>,
+}
+
+impl From<Wire> for PodView {
+    fn from(wire: Wire) -> Self {
+        let Wire { metadata, spec, status } = wire;
+        let controller = metadata.owner_references.unwrap_or_default().into_iter().find(|owner| owner.controller);
+        Self {
+            controller: controller.map(|owner| {
+                Box::new(OwnerView {
+                    group: owner.group().into(),
+                    kind: owner.kind.into(),
+                    name: owner.name.into(),
+                    uid: owner.uid.into(),
+                })
+            }),
+            namespace: metadata.namespace,
+            name: metadata.name,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            labels: metadata.labels,
+            annotations: metadata.annotations.filtered(is_read),
+            finalizers: metadata.finalizers.unwrap_or_default(),
+            created: metadata.creation_timestamp,
+            deleting: metadata.deletion_timestamp.is_some(),
+            node: spec.node_name.filter(|node| !node.is_empty()),
+            gates: spec.readiness_gates.unwrap_or_default().into_iter().map(|gate| gate.condition_type).collect(),
+            containers: spec.containers.unwrap_or_default(),
+            phase: match status.phase.as_deref() {
+                Some("Running") => Phase::Running,
+                Some("Succeeded") => Phase::Succeeded,
+                Some("Failed") => Phase::Failed,
+                Some("Unknown") => Phase::Unknown,
+                _ => Phase::Pending,
+            },
+            conditions: status.conditions.unwrap_or_default().into_iter().map(ConditionView::from).collect(),
+            statuses: status.container_statuses.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<WireCondition> for ConditionView {
+    fn from(wire: WireCondition) -> Self {
+        Self {
+            kind: wire.kind,
+            status: match &*wire.status {
+                "True" => Truth::True,
+                "False" => Truth::False,
+                _ => Truth::Unknown,
+            },
+            since: wire.last_transition_time,
+            reason: wire.reason.unwrap_or_default(),
+            message: wire.message.unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Phase, PodView, Truth};
+
+    #[test]
+    fn a_pod_that_says_null_everywhere_is_a_pending_pod() {
+        let pod: PodView = serde_json::from_str(
+            r#"{"metadata":{"name":"a","labels":null,"annotations":null,"finalizers":null,"ownerReferences":null},
+                "spec":{"nodeName":"","readinessGates":null,"containers":null},
+                "status":{"phase":null,"conditions":null,"containerStatuses":null}}"#,
+        )
+        .unwrap();
+        assert_eq!((pod.phase, pod.node.is_some(), pod.is_active()), (Phase::Pending, false, true));
+    }
+
+    #[test]
+    fn every_field_a_planner_reads_is_decoded() {
+        let pod: PodView = serde_json::from_str(
+            r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","labels":{"l":"1"},
+                "annotations":{"apps.kruise.io/inplace-update-state":"{}","note":"dropped"},"finalizers":["f"],
+                "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-01T00:00:01Z",
+                "ownerReferences":[{"apiVersion":"apps.kruise.io/v1beta1","kind":"CloneSet","name":"o","uid":"ou","controller":true}]},
+                "spec":{"nodeName":"node","readinessGates":[{"conditionType":"G"}],"containers":[{"name":"c","image":"i"}]},
+                "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:02Z"}],
+                "containerStatuses":[{"name":"c","image":"i","imageID":"id","containerID":"cid","ready":true,"restartCount":3}]}}"#,
+        )
+        .unwrap();
+        assert_eq!(pod.controller.as_ref().map(|owner| (&*owner.group, &*owner.uid)), Some(("apps.kruise.io", "ou")));
+        assert_eq!(pod.annotations.len(), 1);
+        assert!(pod.deleting && !pod.is_active() && pod.has_gate("G"));
+        assert_eq!(pod.condition("Ready").map(|ready| ready.status), Some(Truth::True));
+        assert_eq!(pod.status_of("c").map(|status| (&*status.image_id, status.restart_count)), Some(("id", 3)));
+        assert_eq!(pod.image_of("c"), Some("i"));
+    }
+}
