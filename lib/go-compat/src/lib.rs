@@ -1,1 +1,20 @@
-//! TODO
+//! Bytes and rules that Go clients of Kubernetes see.
+//!
+//! Revision hashes, object names, percentages and quantities are part of a cluster's stored state: computing one of
+//! them differently from the Go code that stored it means replacing every pod of a workload. This crate reproduces
+//! that arithmetic and those texts exactly, and knows nothing of any workload.
+//!
+//! * [`IntOrString`]: `3` or `"30%"`, and the two ways such a value becomes a count;
+//! * [`quantity`]: resource quantities without floating point;
+//! * [`json`]: JSON text as Go's encoder writes it;
+//! * [`hash`], [`revision`]: FNV hashes, revision hashes and names.
+
+mod error;
+pub mod hash;
+mod int_or_string;
+pub mod json;
+pub mod quantity;
+pub mod revision;
+
+pub use error::Error;
+pub use int_or_string::{IntOrString, Rounding, partition};
