@@ -1,1 +1,41 @@
-//! TODO
+//! What a Kubernetes controller knows about a resource, and when it may act on it: state machines without I/O.
+//!
+//! * [`Reflector`] decides which list or watch request comes next and what follows a failure.
+//! * [`Informer`] holds the objects, turns list pages and watch events into [`Delta`]s and keeps [`Index`]es.
+//! * [`SharedInformer`] lets many readers look at one informer; a [`Snapshot`] is one instant of it.
+//! * [`Gate`] holds an owner back until the informers have seen that owner's own last writes.
+//! * [`wire`] reads list pages and watch lines from their JSON form, straight into a narrow type.
+//!
+//! # Invariants
+//! * Nothing here performs I/O, reads a clock or draws random numbers; time and jitter are arguments.
+//! * Only ordered containers: the same inputs give the same outputs in the same order.
+//! * An object never moves back in time, and what vanished while nobody watched is reported as a deletion.
+//!
+//! # What is not here
+//! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. Streaming lists
+//! (`sendInitialEvents`) are not spoken: their initial events are not ordered by version.
+
+mod backoff;
+mod error;
+mod event;
+mod failure;
+mod gate;
+mod index;
+mod informer;
+mod key;
+mod reflector;
+mod shared;
+mod version;
+pub mod wire;
+
+pub use backoff::Backoff;
+pub use error::Error;
+pub use event::{Delta, Event};
+pub use failure::Failure;
+pub use gate::{Expectation, Gate, Seen, Verdict};
+pub use index::Index;
+pub use informer::Informer;
+pub use key::{Cached, ObjectKey};
+pub use reflector::{Effect, Input, PAGE_LIMIT, Reflector, WatchInput};
+pub use shared::{SharedInformer, Snapshot};
+pub use version::{ParseVersionError, Version};

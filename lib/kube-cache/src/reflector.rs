@@ -1,0 +1,344 @@
+//! Which request keeps an informer up to date, and what follows a failure.
+//!
+//! A driver feeds [`Input`]s and performs the returned [`Effect`]s in order. After each step with effects exactly one
+//! thing is pending: a list request, a watch, a sleep, or the informer's verdict on a finished list. Inputs that do
+//! not belong to it (a late answer of a cancelled request) are ignored.
+//!
+//! ```text
+//! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
+//!            ▲ └ 410 on a page ┘      └ ListRefused ─► BackingOff      └ other ─► BackingOff ─ Timer ─► Watching
+//! ```
+//!
+//! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
+//!   as new as anything this process has seen. A list the informer refuses as stale is repeated.
+//! * After [`STALE_LISTS_ENDURED`] refusals in a row, some minutes, the history must have been rewound by a restore:
+//!   the informer is told to forget it, rather than to block for ever.
+//! * A list cut by 410 between pages starts over, at once the first time; after the second cut without paging, because
+//!   a list that takes longer than the server keeps history would never end.
+//! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Only progress resets them:
+//!   an accepted list or a watch event. A watch that the server closes within a second and without an event counts as
+//!   a failure, any other close is routine.
+
+use std::time::Duration;
+
+use crate::backoff::fraction_of;
+use crate::{Backoff, Cached, Event, Failure, Version};
+
+/// Objects per list page, as in client-go.
+pub const PAGE_LIMIT: u32 = 500;
+/// Shortest watch asked for; jitter makes it up to twice as long, as in client-go.
+const WATCH_TIMEOUT: Duration = Duration::from_mins(5);
+/// A watch closed earlier than this without an event is a failure.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+/// Refused lists in a row before the history is taken to be rewound.
+const STALE_LISTS_ENDURED: u32 = 10;
+/// Lists cut by 410 between pages before paging is given up.
+const INTERRUPTIONS_ENDURED: u32 = 2;
+
+/// What happened to the pending effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<T> {
+    /// Begin; ignored once begun.
+    Start,
+    /// A list request was answered.
+    Page {
+        /// The objects of this page.
+        items: Vec<T>,
+        /// `metadata.resourceVersion` of the list.
+        version: Version,
+        /// `metadata.continue`; `None` or empty on the last page.
+        continue_token: Option<Box<str>>,
+    },
+    /// The informer accepted [`Event::ListDone`].
+    ListAccepted,
+    /// The informer refused [`Event::ListDone`].
+    ListRefused,
+    /// The watch delivered an event.
+    Watch(WatchInput<T>),
+    /// The server closed the watch in an orderly way.
+    WatchClosed {
+        /// How long it was open.
+        lasted: Duration,
+    },
+    /// The list or watch failed.
+    Failed(Failure),
+    /// The sleep is over.
+    Timer,
+}
+
+/// One event of a watch; an `ERROR` event is [`Input::Failed`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchInput<T> {
+    /// `ADDED`.
+    Added(T),
+    /// `MODIFIED`.
+    Modified(T),
+    /// `DELETED`.
+    Deleted(T),
+    /// `BOOKMARK`.
+    Bookmark(Version),
+}
+
+/// What the driver has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect<T> {
+    /// Request a list page with `resourceVersion` unset (a quorum read).
+    List {
+        /// `continue`; `None` for the first page.
+        continue_token: Option<Box<str>>,
+        /// `limit`; `None` to ask for everything at once.
+        limit: Option<u32>,
+    },
+    /// Open a watch.
+    Watch {
+        /// `resourceVersion`: changes above it are sent.
+        version: Version,
+        /// `allowWatchBookmarks`.
+        bookmarks: bool,
+        /// `timeoutSeconds`.
+        timeout_seconds: u64,
+    },
+    /// Wait, then report [`Input::Timer`].
+    Sleep(Duration),
+    /// Apply this to the informer. For [`Event::ListDone`] report [`Input::ListAccepted`] or [`Input::ListRefused`].
+    Inform(Event<T>),
+    /// Call [`Informer::forget_history`](crate::Informer::forget_history), and tell the operator.
+    ForgetHistory,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Idle,
+    Listing(Position),
+    Confirming {
+        version: Version,
+    },
+    Watching {
+        version: Version,
+        progress: Progress,
+    },
+    BackingOff {
+        resume: Resume,
+        failure: Option<Failure>,
+    },
+}
+
+/// Where in a paged list the pending request is.
+#[derive(Clone, Debug)]
+struct Position {
+    /// `None` on the first page.
+    continue_token: Option<Box<str>>,
+    /// Oldest version any page claimed.
+    version: Option<Version>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    None,
+    Some,
+}
+
+#[derive(Clone, Debug)]
+enum Resume {
+    List,
+    Page(Position),
+    Watch(Version),
+}
+
+/// The list/watch state machine of one resource. See the [module](self) for its rules.
+#[derive(Clone, Debug)]
+pub struct Reflector {
+    state: State,
+    backoff: Backoff,
+    interruptions: u32,
+    refusals: u32,
+}
+
+impl Reflector {
+    /// Waits for [`Input::Start`].
+    pub fn new() -> Self {
+        Self {
+            state: State::Idle,
+            backoff: Backoff::new(),
+            interruptions: 0,
+            refusals: 0,
+        }
+    }
+
+    /// Takes one input; `jitter` is a uniform random number used for delays and watch timeouts.
+    pub fn step<T: Cached>(&mut self, input: Input<T>, jitter: u64) -> Vec<Effect<T>> {
+        match (std::mem::replace(&mut self.state, State::Idle), input) {
+            (State::Idle, Input::Start) => self.list(),
+            (
+                State::Listing(position),
+                Input::Page {
+                    items,
+                    version,
+                    continue_token,
+                },
+            ) => self.take_page(position, items, version, continue_token),
+            (State::Listing(position), Input::Failed(failure)) => self.list_failed(position, failure, jitter),
+            (State::Confirming { version }, Input::ListAccepted) => {
+                self.backoff.reset();
+                self.interruptions = 0;
+                self.refusals = 0;
+                self.watch(version, jitter)
+            }
+            (State::Confirming { .. }, Input::ListRefused) => self.list_refused(jitter),
+            (State::Watching { version, .. }, Input::Watch(event)) => self.take_event(version, event),
+            (State::Watching { version, progress }, Input::WatchClosed { lasted }) => {
+                if progress == Progress::None && lasted < SHORTEST_WATCH {
+                    self.back_off(Resume::Watch(version), None, jitter)
+                } else {
+                    self.watch(version, jitter)
+                }
+            }
+            (State::Watching { version, .. }, Input::Failed(failure)) => {
+                let resume = match failure {
+                    // The version is of no use, the resource went away, or one event cannot be read: only a list gets
+                    // past it.
+                    Failure::Gone | Failure::NotFound | Failure::Malformed => Resume::List,
+                    Failure::Unauthorized
+                    | Failure::Forbidden
+                    | Failure::TooManyRequests { .. }
+                    | Failure::Server { .. }
+                    | Failure::Status { .. }
+                    | Failure::Transport => Resume::Watch(version),
+                };
+                self.back_off(resume, Some(failure), jitter)
+            }
+            (State::BackingOff { resume, .. }, Input::Timer) => match resume {
+                Resume::List => self.list(),
+                Resume::Page(position) => vec![self.request_page(position)],
+                Resume::Watch(version) => self.watch(version, jitter),
+            },
+            (state, _) => {
+                self.state = state;
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether a watch is open: what the informer shows is as fresh as the server delivers.
+    pub fn is_watching(&self) -> bool {
+        matches!(self.state, State::Watching { .. })
+    }
+
+    /// The failure it is backing off from, for logs and readiness.
+    pub fn failure(&self) -> Option<Failure> {
+        match &self.state {
+            State::BackingOff { failure, .. } => *failure,
+            State::Idle | State::Listing(_) | State::Confirming { .. } | State::Watching { .. } => None,
+        }
+    }
+
+    fn list<T>(&mut self) -> Vec<Effect<T>> {
+        let first = self.request_page(Position {
+            continue_token: None,
+            version: None,
+        });
+        vec![Effect::Inform(Event::ListStarted), first]
+    }
+
+    fn request_page<T>(&mut self, position: Position) -> Effect<T> {
+        let continue_token = position.continue_token.clone();
+        self.state = State::Listing(position);
+        let limit = (self.interruptions < INTERRUPTIONS_ENDURED).then_some(PAGE_LIMIT);
+        Effect::List {
+            continue_token,
+            limit,
+        }
+    }
+
+    fn take_page<T>(
+        &mut self,
+        position: Position,
+        items: Vec<T>,
+        version: Version,
+        continue_token: Option<Box<str>>,
+    ) -> Vec<Effect<T>> {
+        // Pages of one list share a version. Should a server break that, the oldest one is safe: the watch repeats.
+        let version = position.version.map_or(version, |seen| seen.min(version));
+        let page = Effect::Inform(Event::Page(items));
+        if let Some(token) = continue_token.filter(|token| !token.is_empty()) {
+            let next = Position {
+                continue_token: Some(token),
+                version: Some(version),
+            };
+            vec![page, self.request_page(next)]
+        } else {
+            self.state = State::Confirming { version };
+            vec![page, Effect::Inform(Event::ListDone { version })]
+        }
+    }
+
+    fn list_failed<T>(&mut self, position: Position, failure: Failure, jitter: u64) -> Vec<Effect<T>> {
+        match (position.continue_token.is_some(), failure) {
+            (true, Failure::Gone) => {
+                self.interruptions = self.interruptions.saturating_add(1);
+                if self.interruptions == 1 {
+                    return self.list();
+                }
+                self.back_off(Resume::List, Some(failure), jitter)
+            }
+            (true, Failure::NotFound | Failure::Status { .. }) | (false, _) => {
+                self.back_off(Resume::List, Some(failure), jitter)
+            }
+            (true, _) => self.back_off(Resume::Page(position), Some(failure), jitter),
+        }
+    }
+
+    fn list_refused<T>(&mut self, jitter: u64) -> Vec<Effect<T>> {
+        self.refusals = self.refusals.saturating_add(1);
+        let mut effects = Vec::new();
+        if self.refusals >= STALE_LISTS_ENDURED {
+            self.refusals = 0;
+            effects.push(Effect::ForgetHistory);
+        }
+        effects.extend(self.back_off(Resume::List, None, jitter));
+        effects
+    }
+
+    fn watch<T>(&mut self, version: Version, jitter: u64) -> Vec<Effect<T>> {
+        self.state = State::Watching {
+            version,
+            progress: Progress::None,
+        };
+        let timeout_seconds = WATCH_TIMEOUT
+            .saturating_add(fraction_of(WATCH_TIMEOUT, jitter))
+            .as_secs();
+        vec![Effect::Watch {
+            version,
+            bookmarks: true,
+            timeout_seconds,
+        }]
+    }
+
+    fn take_event<T: Cached>(&mut self, version: Version, event: WatchInput<T>) -> Vec<Effect<T>> {
+        let (seen, event) = match event {
+            WatchInput::Added(object) => (Version::of(&object), Event::Added(object)),
+            WatchInput::Modified(object) => (Version::of(&object), Event::Modified(object)),
+            WatchInput::Deleted(object) => (Version::of(&object), Event::Deleted(object)),
+            WatchInput::Bookmark(version) => (Some(version), Event::Bookmark(version)),
+        };
+        self.backoff.reset();
+        let version = seen.map_or(version, |seen| seen.max(version));
+        self.state = State::Watching {
+            version,
+            progress: Progress::Some,
+        };
+        vec![Effect::Inform(event)]
+    }
+
+    fn back_off<T>(&mut self, resume: Resume, failure: Option<Failure>, jitter: u64) -> Vec<Effect<T>> {
+        self.state = State::BackingOff { resume, failure };
+        let asked = failure.map_or(Duration::ZERO, Failure::retry_after);
+        vec![Effect::Sleep(self.backoff.delay(jitter).max(asked))]
+    }
+}
+
+impl Default for Reflector {
+    fn default() -> Self {
+        Self::new()
+    }
+}

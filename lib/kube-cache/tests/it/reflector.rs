@@ -1,0 +1,434 @@
+//! The reflector with an informer and a driver against a faulty server, and its rules one by one.
+
+use std::time::Duration;
+
+use kube_cache::{Effect, Event, Failure, Informer, Input, PAGE_LIMIT, Reflector, WatchInput};
+use proptest::prelude::*;
+
+use crate::world::{BY_OWNER, Change, Object, State, World, assert_shows, change, fold, version};
+
+/// What the server or the network does next.
+#[derive(Clone, Debug)]
+enum Step {
+    Change(Change),
+    /// Answer what is pending; the numbers are used where they apply.
+    Answer {
+        page: usize,
+    },
+    Bookmark,
+    Fail(Failure),
+    Close(Duration),
+    /// Forget all history: older versions and continue tokens are gone.
+    Compact,
+    /// A list answered from this many versions ago.
+    StaleList(u64),
+    /// An input that belongs to nothing pending.
+    Stray(Input<Object>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let retry_after = Some(Duration::from_secs(3));
+    let failure = prop::sample::select(vec![
+        Failure::Unauthorized,
+        Failure::NotFound,
+        Failure::TooManyRequests { retry_after },
+        Failure::Server {
+            code: 500,
+            retry_after: None,
+        },
+        Failure::Transport,
+        Failure::Malformed,
+        Failure::Gone,
+    ]);
+    prop_oneof![
+        6 => change().prop_map(Step::Change),
+        12 => (1..4usize).prop_map(|page| Step::Answer { page }),
+        1 => Just(Step::Bookmark),
+        1 => failure.prop_map(Step::Fail),
+        1 => prop::sample::select(vec![0, 400]).prop_map(|secs| Step::Close(Duration::from_secs(secs))),
+        1 => Just(Step::Compact),
+        1 => (1..9u64).prop_map(Step::StaleList),
+        1 => prop::sample::select(vec![Input::Start, Input::ListAccepted, Input::ListRefused])
+            .prop_map(Step::Stray),
+    ]
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Pending {
+    List(Option<Box<str>>),
+    Watch,
+    Sleep,
+}
+
+struct Driver {
+    world: World,
+    reflector: Reflector,
+    informer: Informer<Object>,
+    shadow: State,
+    pending: Pending,
+    /// Version up to which the open watch has delivered.
+    delivered: u64,
+    /// Oldest version the server still has.
+    compacted: u64,
+    jitter: u64,
+}
+
+impl Driver {
+    fn new(world: World) -> Self {
+        let mut driver = Self {
+            world,
+            reflector: Reflector::new(),
+            informer: Informer::new([BY_OWNER]),
+            shadow: State::new(),
+            pending: Pending::Sleep,
+            delivered: 0,
+            compacted: 0,
+            jitter: 0,
+        };
+        driver.feed(Input::Start);
+        driver
+    }
+
+    fn feed(&mut self, input: Input<Object>) {
+        self.jitter = self
+            .jitter
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let effects = self.reflector.step(input, self.jitter);
+        let mut requests = 0;
+        let mut verdict = None;
+        for effect in effects {
+            assert_eq!(
+                verdict, None,
+                "nothing may follow a finished list before the informer's verdict"
+            );
+            match effect {
+                Effect::List { continue_token, .. } => {
+                    self.pending = Pending::List(continue_token);
+                    requests += 1;
+                }
+                Effect::Watch {
+                    version,
+                    timeout_seconds,
+                    ..
+                } => {
+                    assert!((300..600).contains(&timeout_seconds));
+                    self.delivered = version.get();
+                    self.pending = Pending::Watch;
+                    requests += 1;
+                }
+                Effect::Sleep(delay) => {
+                    assert!(delay >= Duration::from_millis(800) && delay < Duration::from_mins(1));
+                    self.pending = Pending::Sleep;
+                    requests += 1;
+                }
+                Effect::Inform(event) => {
+                    let is_done = matches!(event, Event::ListDone { .. });
+                    let result = self.informer.apply(event);
+                    if let Ok(deltas) = &result {
+                        fold(&mut self.shadow, deltas);
+                    }
+                    if is_done {
+                        verdict = Some(if result.is_ok() {
+                            Input::ListAccepted
+                        } else {
+                            Input::ListRefused
+                        });
+                    } else {
+                        result.expect("only lists may be refused");
+                    }
+                }
+                Effect::ForgetHistory => panic!("history is never rewound here"),
+            }
+        }
+        assert!(
+            requests + usize::from(verdict.is_some()) <= 1,
+            "two things pending"
+        );
+        if let Some(verdict) = verdict {
+            self.feed(verdict);
+        }
+    }
+
+    /// Answers a list from the state at `at`; tokens are `version/offset`.
+    fn answer_list(&mut self, token: Option<&str>, at: u64, page: usize) {
+        let (at, offset) = match token {
+            None => (at, 0),
+            Some(token) => {
+                let (at, offset) = token.split_once('/').unwrap();
+                (at.parse().unwrap(), offset.parse().unwrap())
+            }
+        };
+        if token.is_some() && at < self.compacted {
+            return self.feed(Input::Failed(Failure::Gone));
+        }
+        let state = self.world.state_at(at);
+        let items: Vec<_> = state.values().skip(offset).take(page).cloned().collect();
+        let next = offset + items.len();
+        let continue_token = (next < state.len()).then(|| format!("{at}/{next}").into());
+        self.feed(Input::Page {
+            items,
+            version: version(at),
+            continue_token,
+        });
+    }
+
+    fn answer_watch(&mut self) {
+        if self.delivered < self.compacted {
+            return self.feed(Input::Failed(Failure::Gone));
+        }
+        let Some((at, event)) = self.world.events_after(self.delivered).next().cloned() else {
+            return;
+        };
+        self.delivered = at;
+        let event = match event {
+            Event::Added(object) => WatchInput::Added(object),
+            Event::Modified(object) => WatchInput::Modified(object),
+            Event::Deleted(object) => WatchInput::Deleted(object),
+            other => panic!("the log holds object events only: {other:?}"),
+        };
+        self.feed(Input::Watch(event));
+    }
+
+    fn answer(&mut self, page: usize) {
+        match self.pending.clone() {
+            Pending::List(token) => self.answer_list(token.as_deref(), self.world.version(), page),
+            Pending::Watch => self.answer_watch(),
+            Pending::Sleep => self.feed(Input::Timer),
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        let pending = self.pending.clone();
+        match (step, pending) {
+            (Step::Change(change), _) => drop(self.world.apply(change)),
+            (Step::Answer { page }, _) => self.answer(page),
+            (Step::Bookmark, Pending::Watch) => {
+                if self.world.events_after(self.delivered).next().is_none() {
+                    self.delivered = self.world.version();
+                    self.feed(Input::Watch(WatchInput::Bookmark(version(self.delivered))));
+                }
+            }
+            (Step::Fail(failure), Pending::Watch | Pending::List(_)) => self.feed(Input::Failed(failure)),
+            (Step::Close(lasted), Pending::Watch) => self.feed(Input::WatchClosed { lasted }),
+            (Step::Compact, _) => self.compacted = self.world.version(),
+            (Step::StaleList(behind), Pending::List(None)) => {
+                self.answer_list(None, self.world.version().saturating_sub(behind).max(1), 2);
+            }
+            (Step::Stray(input), _) => {
+                let before = format!("{:?}", self.reflector);
+                assert_eq!(self.reflector.step(input, 0), []);
+                assert_eq!(
+                    format!("{:?}", self.reflector),
+                    before,
+                    "a stray input changed the state"
+                );
+            }
+            (Step::Bookmark | Step::Fail(_) | Step::Close(_) | Step::StaleList(_), _) => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_store_shows_one_server_version_that_never_goes_back_and_catches_up_after_faults(
+        before in prop::collection::vec(change(), 0..12),
+        steps in prop::collection::vec(step(), 1..100),
+    ) {
+        let mut world = World::default();
+        for change in before {
+            world.apply(change);
+        }
+        let mut driver = Driver::new(world);
+        let mut newest = None;
+        for step in steps {
+            driver.step(step);
+            let observed = driver.informer.observed();
+            prop_assert!(observed >= newest, "observed went back");
+            newest = observed;
+            if let Some(observed) = observed {
+                assert_shows(&driver.informer, &driver.world.state_at(observed.get()));
+            }
+        }
+        let goal = driver.world.state_at(driver.world.version());
+        for _ in 0..200 {
+            driver.answer(2);
+        }
+        assert_shows(&driver.informer, &goal);
+        prop_assert_eq!(&driver.shadow, &goal);
+        prop_assert!(driver.reflector.is_watching());
+    }
+}
+
+type Out = Vec<Effect<Object>>;
+
+fn page(token: Option<&str>) -> Input<Object> {
+    Input::Page {
+        items: Vec::new(),
+        version: version(7),
+        continue_token: token.map(Into::into),
+    }
+}
+
+fn watching() -> Reflector {
+    let mut reflector = Reflector::new();
+    for input in [Input::Start, page(None), Input::ListAccepted] {
+        reflector.step(input, 0);
+    }
+    reflector
+}
+
+fn list(token: Option<&str>, limit: Option<u32>) -> Effect<Object> {
+    Effect::List {
+        continue_token: token.map(Into::into),
+        limit,
+    }
+}
+
+fn watch(at: u64) -> Effect<Object> {
+    Effect::Watch {
+        version: version(at),
+        bookmarks: true,
+        timeout_seconds: 300,
+    }
+}
+
+fn sleep(millis: u64) -> Out {
+    vec![Effect::Sleep(Duration::from_millis(millis))]
+}
+
+fn failed(failure: Failure) -> Input<Object> {
+    Input::Failed(failure)
+}
+
+fn event(at: &str) -> Input<Object> {
+    let [namespace, name, uid, owner] = ["ns0", "a", "u1", "o0"].map(String::from);
+    Input::Watch(WatchInput::Added(Object {
+        namespace,
+        name,
+        uid,
+        version: at.into(),
+        owner,
+    }))
+}
+
+#[test]
+fn pages_follow_the_continue_token_and_the_watch_starts_at_the_lists_version() {
+    let mut reflector = Reflector::new();
+    let first = list(None, Some(PAGE_LIMIT));
+    assert_eq!(
+        reflector.step(Input::Start, 0),
+        [Effect::Inform(Event::ListStarted), first]
+    );
+    let next = list(Some("t"), Some(PAGE_LIMIT));
+    assert_eq!(
+        reflector.step(page(Some("t")), 0),
+        [Effect::Inform(Event::Page(vec![])), next]
+    );
+    let done = Effect::Inform(Event::ListDone { version: version(7) });
+    assert_eq!(
+        reflector.step(page(Some("")), 0),
+        [Effect::Inform(Event::Page(vec![])), done]
+    );
+    assert_eq!(reflector.step::<Object>(Input::ListAccepted, 0), [watch(7)]);
+}
+
+#[test]
+fn a_failed_watch_resumes_after_the_last_event_but_lists_anew_when_gone() {
+    let mut reflector = watching();
+    reflector.step(event("9"), 0);
+    assert_eq!(reflector.step(failed(Failure::Transport), 0), sleep(800));
+    assert_eq!(reflector.failure(), Some(Failure::Transport));
+    assert_eq!(reflector.step::<Object>(Input::Timer, 0), [watch(9)]);
+    assert_eq!(reflector.step(failed(Failure::Gone), 0), sleep(1600));
+    let relist = [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))];
+    assert_eq!(reflector.step::<Object>(Input::Timer, 0), relist);
+}
+
+#[test]
+fn progress_resets_the_delays_and_a_mere_connection_does_not() {
+    let mut reflector = watching();
+    let broken = Failure::Server {
+        code: 500,
+        retry_after: None,
+    };
+    for millis in [800, 1600, 3200] {
+        assert_eq!(reflector.step(failed(broken), 0), sleep(millis));
+        reflector.step::<Object>(Input::Timer, 0);
+    }
+    reflector.step(event("9"), 0);
+    assert_eq!(reflector.step(failed(broken), 0), sleep(800));
+}
+
+#[test]
+fn retry_after_is_a_lower_bound() {
+    let slow_down = |secs| Failure::TooManyRequests {
+        retry_after: Some(Duration::from_secs(secs)),
+    };
+    let mut reflector = watching();
+    assert_eq!(reflector.step(failed(slow_down(5)), 0), sleep(5000));
+    reflector.step::<Object>(Input::Timer, 0);
+    assert_eq!(reflector.step(failed(slow_down(1)), 0), sleep(1600));
+}
+
+#[test]
+fn a_watch_closed_at_once_backs_off_and_a_long_quiet_one_does_not() {
+    let mut reflector = watching();
+    let lasted = Duration::from_millis(10);
+    assert_eq!(
+        reflector.step::<Object>(Input::WatchClosed { lasted }, 0),
+        sleep(800)
+    );
+    reflector.step::<Object>(Input::Timer, 0);
+    let lasted = Duration::from_mins(5);
+    assert_eq!(
+        reflector.step::<Object>(Input::WatchClosed { lasted }, 0),
+        [watch(7)]
+    );
+}
+
+#[test]
+fn a_list_cut_between_pages_restarts_and_at_last_without_paging() {
+    let mut reflector = Reflector::new();
+    reflector.step::<Object>(Input::Start, 0);
+    reflector.step(page(Some("t")), 0);
+    let restart = |limit| [Effect::Inform(Event::ListStarted), list(None, limit)];
+    assert_eq!(
+        reflector.step(failed(Failure::Gone), 0),
+        restart(Some(PAGE_LIMIT))
+    );
+    reflector.step(page(Some("t")), 0);
+    assert_eq!(reflector.step(failed(Failure::Gone), 0), sleep(800));
+    assert_eq!(reflector.step::<Object>(Input::Timer, 0), restart(None));
+}
+
+#[test]
+fn a_page_that_failed_is_asked_for_again() {
+    let mut reflector = Reflector::new();
+    reflector.step::<Object>(Input::Start, 0);
+    reflector.step(page(Some("t")), 0);
+    assert_eq!(reflector.step(failed(Failure::Transport), 0), sleep(800));
+    assert_eq!(
+        reflector.step::<Object>(Input::Timer, 0),
+        [list(Some("t"), Some(PAGE_LIMIT))]
+    );
+}
+
+#[test]
+fn endless_stale_lists_end_in_forgetting_history() {
+    let mut reflector = Reflector::new();
+    reflector.step::<Object>(Input::Start, 0);
+    for refusal in 1..=10 {
+        reflector.step(page(None), 0);
+        let effects = reflector.step::<Object>(Input::ListRefused, 0);
+        assert_eq!(
+            effects.first() == Some(&Effect::ForgetHistory),
+            refusal == 10,
+            "refusal {refusal}"
+        );
+        assert!(matches!(effects.last(), Some(Effect::Sleep(_))));
+        reflector.step::<Object>(Input::Timer, 0);
+    }
+}
