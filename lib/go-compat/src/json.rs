@@ -1,5 +1,7 @@
 //! JSON text as Go's `encoding/json` writes it: sorted keys, no spaces, HTML-safe strings, Go's float spelling.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Number, Value};
 
 /// How integers are spelled.
@@ -98,7 +100,8 @@ pub fn write_string(out: &mut String, text: &str) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                // writing to a String cannot fail
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             _ => out.push(c),
         }

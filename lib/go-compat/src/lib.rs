@@ -7,12 +7,14 @@
 //! * [`IntOrString`]: `3` or `"30%"`, and the two ways such a value becomes a count;
 //! * [`quantity`]: resource quantities without floating point;
 //! * [`json`]: JSON text as Go's encoder writes it;
-//! * [`hash`], [`revision`]: FNV hashes, revision hashes and names.
+//! * [`hash`], [`revision`]: FNV hashes, revision hashes and names;
+//! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes.
 
 mod error;
 pub mod hash;
 mod int_or_string;
 pub mod json;
+pub mod pod_template;
 pub mod quantity;
 pub mod revision;
 
