@@ -1,0 +1,3 @@
+//! Against what OpenKruise's own managers stored in a real cluster.
+
+mod stored;
