@@ -52,7 +52,11 @@ pub struct ObjectMeta {
 impl ObjectMeta {
     /// `namespace/name`, or the bare name of a cluster-scoped object.
     pub fn key(&self) -> String {
-        if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
+        if self.namespace.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.namespace, self.name)
+        }
     }
 
     /// The owner with `controller: true`.
@@ -93,7 +97,10 @@ impl OwnerReference {
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
     /// Labels that must have exactly these values.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub match_labels: StringMap,
     /// Further requirements.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
@@ -121,14 +128,27 @@ impl LabelSelector {
 
     /// Do these labels satisfy every requirement? An empty selector matches everything; an unknown operator nothing.
     pub fn matches(&self, labels: &StringMap) -> bool {
-        self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
-            && self.match_expressions.iter().all(|requirement| requirement.matches(labels))
+        self.matches_by(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// As [`Self::matches`], for labels kept in some other shape.
+    pub fn matches_by<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.match_labels
+            .iter()
+            .all(|(key, value)| value_of(key) == Some(value))
+            && self
+                .match_expressions
+                .iter()
+                .all(|requirement| requirement.holds(value_of(&requirement.key)))
     }
 
     /// The form `kubectl -l` takes, sorted by key as the scale subresource needs it: `a=b,c in (d,e),!f`.
     pub fn to_query(&self) -> String {
-        let mut parts: Vec<(&str, String)> =
-            self.match_labels.iter().map(|(key, value)| (key.as_str(), format!("{key}={value}"))).collect();
+        let mut parts: Vec<(&str, String)> = self
+            .match_labels
+            .iter()
+            .map(|(key, value)| (key.as_str(), format!("{key}={value}")))
+            .collect();
         for requirement in &self.match_expressions {
             let key = &requirement.key;
             let mut values = requirement.values.clone();
@@ -143,16 +163,20 @@ impl LabelSelector {
             parts.push((key, text));
         }
         parts.sort();
-        parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
+        parts
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect::<Vec<_>>()
+            .join(",")
     }
 }
 
 impl LabelRequirement {
-    fn matches(&self, labels: &StringMap) -> bool {
-        let value = labels.get(&self.key);
+    fn holds(&self, value: Option<&str>) -> bool {
+        let listed = |value| self.values.iter().any(|listed| listed == value);
         match self.operator.as_str() {
-            "In" => value.is_some_and(|value| self.values.contains(value)),
-            "NotIn" => value.is_none_or(|value| !self.values.contains(value)),
+            "In" => value.is_some_and(listed),
+            "NotIn" => !value.is_some_and(listed),
             "Exists" => value.is_some(),
             "DoesNotExist" => value.is_none(),
             _ => false,

@@ -44,16 +44,24 @@ pub fn service(pod: &PodView, min_ready_seconds: i32, now: Timestamp) -> Service
     if min_ready_seconds <= 0 {
         return Service::Available;
     }
-    let Some(since) = pod.condition("Ready").and_then(|ready| ready.since) else { return Service::NotReady };
+    let Some(since) = pod.condition("Ready").and_then(|ready| ready.since) else {
+        return Service::NotReady;
+    };
     // Kubernetes stores whole seconds, so "for at least" and "for more than" differ by less than the clock's grain.
     let due = since.as_second().saturating_add(i64::from(min_ready_seconds));
     let left_ms = due.saturating_mul(1000).saturating_sub(now.as_millisecond());
-    if left_ms <= 0 { Service::Available } else { Service::Settling(Duration::from_millis(left_ms.unsigned_abs())) }
+    if left_ms <= 0 {
+        Service::Available
+    } else {
+        Service::Settling(Duration::from_millis(left_ms.unsigned_abs()))
+    }
 }
 
 /// Running, Ready, and not marked unready for an in-place update.
 pub fn is_ready(pod: &PodView) -> bool {
     pod.phase == Phase::Running
         && pod.is_true("Ready")
-        && pod.condition(IN_PLACE_UPDATE_READY).is_none_or(|condition| condition.status == Truth::True)
+        && pod
+            .condition(IN_PLACE_UPDATE_READY)
+            .is_none_or(|condition| condition.status == Truth::True)
 }

@@ -26,14 +26,21 @@ pub fn ids(owner_uid: &str, owner_version: &str, used: &BTreeSet<String>, count:
 
 fn id(owner_uid: &str, owner_version: &str, index: u64) -> String {
     let mut hash = Fnv1a::default();
-    for part in [owner_uid.as_bytes(), owner_version.as_bytes(), &index.to_le_bytes()] {
+    for part in [
+        owner_uid.as_bytes(),
+        owner_version.as_bytes(),
+        &index.to_le_bytes(),
+    ] {
         hash.write(part);
         hash.write(&[0]);
     }
     let mut left = hash.mixed();
     (0..LENGTH)
         .map(|_| {
-            let letter = ALPHABET.get((left % ALPHABET.len() as u64) as usize).copied().unwrap_or(b'b');
+            let letter = ALPHABET
+                .get((left % ALPHABET.len() as u64) as usize)
+                .copied()
+                .unwrap_or(b'b');
             left /= ALPHABET.len() as u64;
             char::from(letter)
         })

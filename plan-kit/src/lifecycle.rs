@@ -82,16 +82,26 @@ pub fn go_time(time: Timestamp) -> String {
 /// Does at least one handler of the hook hold the pod?
 pub fn holds(hook: Option<&LifecycleHook>, pod: &PodView) -> bool {
     hook.is_some_and(|hook| {
-        hook.finalizers_handler.iter().any(|finalizer| has_finalizer(pod, finalizer))
-            || hook.labels_handler.iter().any(|(key, value)| pod.labels.get(key) == Some(value))
+        hook.finalizers_handler
+            .iter()
+            .any(|finalizer| has_finalizer(pod, finalizer))
+            || hook
+                .labels_handler
+                .iter()
+                .any(|(key, value)| pod.labels.get(key) == Some(value))
     })
 }
 
 /// Are all handlers of the hook on the pod? False without a hook, true for an empty one.
 pub fn fully_hooked(hook: Option<&LifecycleHook>, pod: &PodView) -> bool {
     hook.is_some_and(|hook| {
-        hook.finalizers_handler.iter().all(|finalizer| has_finalizer(pod, finalizer))
-            && hook.labels_handler.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
+        hook.finalizers_handler
+            .iter()
+            .all(|finalizer| has_finalizer(pod, finalizer))
+            && hook
+                .labels_handler
+                .iter()
+                .all(|(key, value)| pod.labels.get(key) == Some(value))
     })
 }
 
@@ -111,7 +121,10 @@ mod tests {
         let pod = PodView::default();
         assert_eq!((holds(None, &pod), fully_hooked(None, &pod)), (false, false));
         let empty = LifecycleHook::default();
-        assert_eq!((holds(Some(&empty), &pod), fully_hooked(Some(&empty), &pod)), (false, true));
+        assert_eq!(
+            (holds(Some(&empty), &pod), fully_hooked(Some(&empty), &pod)),
+            (false, true)
+        );
     }
 
     #[test]
@@ -121,11 +134,23 @@ mod tests {
             finalizers_handler: vec!["f".into()],
             ..LifecycleHook::default()
         };
-        let mut pod = PodView { labels: [("a", "1")].into_iter().collect(), ..PodView::default() };
-        assert_eq!((holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)), (true, false));
+        let mut pod = PodView {
+            labels: [("a", "1")].into_iter().collect(),
+            ..PodView::default()
+        };
+        assert_eq!(
+            (holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)),
+            (true, false)
+        );
         pod.finalizers = Box::new(["f".into()]);
-        assert_eq!((holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)), (true, true));
+        assert_eq!(
+            (holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)),
+            (true, true)
+        );
         pod.labels = [("a", "2")].into_iter().collect();
-        assert_eq!((holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)), (true, false));
+        assert_eq!(
+            (holds(Some(&hook), &pod), fully_hooked(Some(&hook), &pod)),
+            (true, false)
+        );
     }
 }

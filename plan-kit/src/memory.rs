@@ -11,6 +11,4 @@ pub struct Memory {
     pub scale_error: Option<String>,
     /// First error among updates, if the last attempt had one.
     pub update_error: Option<String>,
-    /// Reasons of events already emitted and not to be repeated while nothing changes.
-    pub announced: BTreeSet<String>,
 }

@@ -30,14 +30,26 @@ impl Candidate<'_> {
     }
 
     fn restarts(&self) -> i32 {
-        self.pod.statuses.iter().map(|status| status.restart_count).max().unwrap_or(0)
+        self.pod
+            .statuses
+            .iter()
+            .map(|status| status.restart_count)
+            .max()
+            .unwrap_or(0)
     }
 }
 
 /// Place in the update order, smallest first: unscheduled, not running, not Ready, shortest Ready, most restarts,
 /// newest, name.
-type UpdateKey<'a> =
-    (bool, Phase, bool, Option<Reverse<Timestamp>>, Reverse<i32>, Reverse<Option<Timestamp>>, &'a str);
+type UpdateKey<'a> = (
+    bool,
+    Phase,
+    bool,
+    Option<Reverse<Timestamp>>,
+    Reverse<i32>,
+    Reverse<Option<Timestamp>>,
+    &'a str,
+);
 
 fn update_key<'a>(candidate: &Candidate<'a>) -> UpdateKey<'a> {
     let pod = candidate.pod;
@@ -59,7 +71,9 @@ pub fn sort_for_update(candidates: &mut [Candidate<'_>]) {
 
 /// `controller.kubernetes.io/pod-deletion-cost`: a signed 32-bit number in its shortest form; anything else counts 0.
 pub fn deletion_cost(pod: &PodView) -> i32 {
-    let Some(text) = pod.annotations.get(DELETION_COST) else { return 0 };
+    let Some(text) = pod.annotations.get(DELETION_COST) else {
+        return 0;
+    };
     let digits = text.strip_prefix('-').unwrap_or(text);
     let padded = digits.starts_with('+') || (digits.len() > 1 && digits.starts_with('0')) || text == "-0";
     if padded { 0 } else { text.parse().unwrap_or(0) }
@@ -81,22 +95,48 @@ pub fn sort_for_removal<'n>(
 fn removal_order(a: &Candidate<'_>, rank_a: f64, b: &Candidate<'_>, rank_b: f64) -> Ordering {
     let head = |c: &Candidate<'_>| {
         let pod = c.pod;
-        (pod.node.is_some(), pod.phase, c.service.is_available(), pod.is_true("Ready"), deletion_cost(pod))
+        (
+            pod.node.is_some(),
+            pod.phase,
+            c.service.is_available(),
+            pod.is_true("Ready"),
+            deletion_cost(pod),
+        )
     };
-    head(a).cmp(&head(b)).then(rank_b.total_cmp(&rank_a)).then_with(|| tail(a).cmp(&tail(b)))
+    head(a)
+        .cmp(&head(b))
+        .then(rank_b.total_cmp(&rank_a))
+        .then_with(|| tail(a).cmp(&tail(b)))
 }
 
 /// What decides when everything weightier is equal.
 fn tail<'a>(
     candidate: &Candidate<'a>,
-) -> (Option<Reverse<Timestamp>>, Reverse<i32>, Reverse<Option<Timestamp>>, &'a str) {
+) -> (
+    Option<Reverse<Timestamp>>,
+    Reverse<i32>,
+    Reverse<Option<Timestamp>>,
+    &'a str,
+) {
     let pod = candidate.pod;
-    (candidate.ready_since().map(Reverse), Reverse(candidate.restarts()), Reverse(pod.created), &pod.name)
+    (
+        candidate.ready_since().map(Reverse),
+        Reverse(candidate.restarts()),
+        Reverse(pod.created),
+        &pod.name,
+    )
 }
 
 /// Order among pods of one node or zone: as for removal, without rank and availability.
 fn local_order(a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
-    let head = |c: &Candidate<'_>| (c.pod.node.is_some(), c.pod.phase, c.pod.is_true("Ready"), deletion_cost(c.pod));
+    let head = |c: &Candidate<'_>| {
+        (
+            c.pod.node.is_some(),
+            c.pod.phase,
+            c.pod.is_true("Ready"),
+            deletion_cost(c.pod),
+        )
+    };
     head(a).cmp(&head(b)).then_with(|| tail(a).cmp(&tail(b)))
 }
 
@@ -108,11 +148,19 @@ fn ranks<'n>(
 ) -> Vec<f64> {
     let mut by_node: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
-        by_node.entry(candidate.pod.node.as_deref().unwrap_or_default()).or_default().push(index);
+        by_node
+            .entry(candidate.pod.node.as_deref().unwrap_or_default())
+            .or_default()
+            .push(index);
     }
     let mut same_node = vec![0.0; candidates.len()];
     for group in by_node.into_values() {
-        give_ranks(group, |a, b| order_at(candidates, a, b), |left, _| left as f64 - 1.0, &mut same_node);
+        give_ranks(
+            group,
+            |a, b| order_at(candidates, a, b),
+            |left, _| left as f64 - 1.0,
+            &mut same_node,
+        );
     }
     if topology.is_empty() {
         return same_node;
@@ -130,8 +178,14 @@ fn ranks<'n>(
         for group in groups.into_values() {
             let order = |a: usize, b: usize| {
                 let crowded = |index: usize| same_node.get(index).copied().unwrap_or(0.0);
-                let nodes = if by_host { Ordering::Equal } else { crowded(b).total_cmp(&crowded(a)) };
-                head_order(candidates, a, b).then(nodes).then_with(|| order_at(candidates, a, b))
+                let nodes = if by_host {
+                    Ordering::Equal
+                } else {
+                    crowded(b).total_cmp(&crowded(a))
+                };
+                head_order(candidates, a, b)
+                    .then(nodes)
+                    .then_with(|| order_at(candidates, a, b))
             };
             give_ranks(group, order, |left, _| left as f64 * weight, &mut ranks);
         }
@@ -148,9 +202,14 @@ fn order_at(candidates: &[Candidate<'_>], a: usize, b: usize) -> Ordering {
 
 fn head_order(candidates: &[Candidate<'_>], a: usize, b: usize) -> Ordering {
     let head = |index: usize| {
-        candidates
-            .get(index)
-            .map(|c| (c.pod.node.is_some(), c.pod.phase, c.pod.is_true("Ready"), deletion_cost(c.pod)))
+        candidates.get(index).map(|c| {
+            (
+                c.pod.node.is_some(),
+                c.pod.phase,
+                c.pod.is_true("Ready"),
+                deletion_cost(c.pod),
+            )
+        })
     };
     head(a).cmp(&head(b))
 }
@@ -196,8 +255,13 @@ mod tests {
 
     fn removal(pods: &[PodView], topology: &[&str]) -> Vec<String> {
         let now = Timestamp::from_second(1_000_000).unwrap();
-        let mut candidates: Vec<_> =
-            pods.iter().map(|pod| Candidate { pod, service: service(pod, 0, now) }).collect();
+        let mut candidates: Vec<_> = pods
+            .iter()
+            .map(|pod| Candidate {
+                pod,
+                service: service(pod, 0, now),
+            })
+            .collect();
         let topology: Vec<String> = topology.iter().map(|&key| key.to_owned()).collect();
         // node "a1" stands in zone "a".
         sort_for_removal(&mut candidates, &topology, &|node, key| match (node, key) {
@@ -205,7 +269,10 @@ mod tests {
             ("b1" | "b2", "zone") => Some("b"),
             _ => None,
         });
-        candidates.into_iter().map(|candidate| candidate.pod.name.to_string()).collect()
+        candidates
+            .into_iter()
+            .map(|candidate| candidate.pod.name.to_string())
+            .collect()
     }
 
     #[test]
@@ -216,21 +283,46 @@ mod tests {
             pod("pending", "n3", Phase::Pending, false, 1),
             pod("unscheduled", "", Phase::Pending, false, 1),
         ];
-        assert_eq!(removal(&pods, &[]), ["unscheduled", "pending", "unready", "ready"]);
+        assert_eq!(
+            removal(&pods, &[]),
+            ["unscheduled", "pending", "unready", "ready"]
+        );
     }
 
     #[test]
     fn a_dear_pod_goes_last_among_ready_ones() {
-        let mut pods = [pod("dear", "n1", Phase::Running, true, 1), pod("plain", "n2", Phase::Running, true, 1)];
-        pods[0].annotations = [("controller.kubernetes.io/pod-deletion-cost", "100")].into_iter().collect();
+        let mut pods = [
+            pod("dear", "n1", Phase::Running, true, 1),
+            pod("plain", "n2", Phase::Running, true, 1),
+        ];
+        pods[0].annotations = [("controller.kubernetes.io/pod-deletion-cost", "100")]
+            .into_iter()
+            .collect();
         assert_eq!(removal(&pods, &[]), ["plain", "dear"]);
     }
 
     #[test]
     fn a_cost_counts_only_in_its_shortest_form() {
-        for (text, cost) in [("100", 100), ("-5", -5), ("+5", 0), ("007", 0), ("x", 0), ("0", 0), ("3000000000", 0)] {
-            let annotations = [("controller.kubernetes.io/pod-deletion-cost", text)].into_iter().collect();
-            assert_eq!(deletion_cost(&PodView { annotations, ..PodView::default() }), cost, "{text}");
+        for (text, cost) in [
+            ("100", 100),
+            ("-5", -5),
+            ("+5", 0),
+            ("007", 0),
+            ("x", 0),
+            ("0", 0),
+            ("3000000000", 0),
+        ] {
+            let annotations = [("controller.kubernetes.io/pod-deletion-cost", text)]
+                .into_iter()
+                .collect();
+            assert_eq!(
+                deletion_cost(&PodView {
+                    annotations,
+                    ..PodView::default()
+                }),
+                cost,
+                "{text}"
+            );
         }
     }
 
@@ -246,17 +338,32 @@ mod tests {
 
     #[test]
     fn of_four_in_one_zone_and_two_in_another_the_first_two_come_from_the_four() {
-        let pods: Vec<PodView> = [("p1", "a1"), ("p2", "a2"), ("p3", "a3"), ("p4", "a4"), ("p5", "b1"), ("p6", "b2")]
-            .iter()
-            .map(|(name, node)| pod(name, node, Phase::Running, true, 1))
-            .collect();
+        let pods: Vec<PodView> = [
+            ("p1", "a1"),
+            ("p2", "a2"),
+            ("p3", "a3"),
+            ("p4", "a4"),
+            ("p5", "b1"),
+            ("p6", "b2"),
+        ]
+        .iter()
+        .map(|(name, node)| pod(name, node, Phase::Running, true, 1))
+        .collect();
         let order = removal(&pods, &["zone"]);
-        assert!(order[..2].iter().all(|name| ["p1", "p2", "p3", "p4"].contains(&name.as_str())), "{order:?}");
+        assert!(
+            order[..2]
+                .iter()
+                .all(|name| ["p1", "p2", "p3", "p4"].contains(&name.as_str())),
+            "{order:?}"
+        );
     }
 
     #[test]
     fn among_equals_the_name_decides_so_the_order_is_total() {
-        let pods = [pod("b", "n1", Phase::Running, true, 1), pod("a", "n2", Phase::Running, true, 1)];
+        let pods = [
+            pod("b", "n1", Phase::Running, true, 1),
+            pod("a", "n2", Phase::Running, true, 1),
+        ];
         assert_eq!(removal(&pods, &[]), ["a", "b"]);
     }
 
@@ -268,8 +375,13 @@ mod tests {
             pod("unready", "n", Phase::Running, false, 1),
         ];
         let now = Timestamp::from_second(10).unwrap();
-        let mut candidates: Vec<_> =
-            pods.iter().map(|pod| Candidate { pod, service: service(pod, 0, now) }).collect();
+        let mut candidates: Vec<_> = pods
+            .iter()
+            .map(|pod| Candidate {
+                pod,
+                service: service(pod, 0, now),
+            })
+            .collect();
         sort_for_update(&mut candidates);
         let names: Vec<_> = candidates.iter().map(|candidate| &*candidate.pod.name).collect();
         assert_eq!(names, ["unready", "young", "old"]);

@@ -20,7 +20,11 @@ pub struct Revision {
 impl Revision {
     /// From a stored object; `None` if its data is not a pod template.
     pub fn stored(view: &RevisionView) -> Option<Self> {
-        Some(Self { name: view.name.to_string(), template: view.template()?, hash: short_hash(&view.name).to_owned() })
+        Some(Self {
+            name: view.name.to_string(),
+            template: view.template()?,
+            hash: short_hash(&view.name).to_owned(),
+        })
     }
 
     /// Does a pod's revision label name this revision, in full or by hash?

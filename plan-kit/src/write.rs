@@ -201,7 +201,9 @@ impl Body {
     pub fn render(&self) -> Value {
         let mut object = (*self.base).clone();
         for (pointer, value) in &self.set {
-            let Some((parent, key)) = pointer.rsplit_once('/') else { continue };
+            let Some((parent, key)) = pointer.rsplit_once('/') else {
+                continue;
+            };
             let key = key.replace("~1", "/").replace("~0", "~");
             if let Some(Value::Object(parent)) = object.pointer_mut(parent) {
                 parent.insert(key, value.clone());

@@ -1,1 +1,5 @@
-//! TODO
+//! Decisions of the workload controllers: what to create, change and delete, from what is seen.
+//!
+//! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
+
+pub mod cloneset;

@@ -36,14 +36,22 @@ impl Labels {
     /// Keeps only the pairs whose key passes.
     #[must_use]
     pub fn filtered(self, keep: impl Fn(&str) -> bool) -> Self {
-        Self(self.0.into_vec().into_iter().filter(|(key, _)| keep(key)).collect())
+        Self(
+            self.0
+                .into_vec()
+                .into_iter()
+                .filter(|(key, _)| keep(key))
+                .collect(),
+        )
     }
 }
 
 impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        let mut pairs: Vec<(Box<str>, Box<str>)> =
-            pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        let mut pairs: Vec<(Box<str>, Box<str>)> = pairs
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
         // Stable sort, then keep the last of equal keys, as JSON readers do.
         pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
         pairs.reverse();
@@ -72,7 +80,10 @@ impl<'de> Deserialize<'de> for Labels {
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(pairs.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
+                Ok(pairs
+                    .into_iter()
+                    .map(|(key, value)| (key, value.unwrap_or_default()))
+                    .collect())
             }
         }
         deserializer.deserialize_any(Pairs)

@@ -138,7 +138,8 @@ impl PodView {
 
     /// Is the condition present and True?
     pub fn is_true(&self, kind: &str) -> bool {
-        self.condition(kind).is_some_and(|condition| condition.status == Truth::True)
+        self.condition(kind)
+            .is_some_and(|condition| condition.status == Truth::True)
     }
 
     /// Is this condition type among the readiness gates?
@@ -158,7 +159,10 @@ impl PodView {
 
     /// The image of a container.
     pub fn image_of(&self, container: &str) -> Option<&str> {
-        self.containers.iter().find(|have| &*have.name == container).map(|have| &*have.image)
+        self.containers
+            .iter()
+            .find(|have| &*have.name == container)
+            .map(|have| &*have.image)
     }
 }
 
@@ -255,8 +259,16 @@ struct WireCondition {
 
 impl From<Wire> for PodView {
     fn from(wire: Wire) -> Self {
-        let Wire { metadata, spec, status } = wire;
-        let controller = metadata.owner_references.unwrap_or_default().into_iter().find(|owner| owner.controller);
+        let Wire {
+            metadata,
+            spec,
+            status,
+        } = wire;
+        let controller = metadata
+            .owner_references
+            .unwrap_or_default()
+            .into_iter()
+            .find(|owner| owner.controller);
         Self {
             controller: controller.map(|owner| {
                 Box::new(OwnerView {
@@ -276,7 +288,12 @@ impl From<Wire> for PodView {
             created: metadata.creation_timestamp,
             deleting: metadata.deletion_timestamp.is_some(),
             node: spec.node_name.filter(|node| !node.is_empty()),
-            gates: spec.readiness_gates.unwrap_or_default().into_iter().map(|gate| gate.condition_type).collect(),
+            gates: spec
+                .readiness_gates
+                .unwrap_or_default()
+                .into_iter()
+                .map(|gate| gate.condition_type)
+                .collect(),
             containers: spec.containers.unwrap_or_default(),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
@@ -285,7 +302,12 @@ impl From<Wire> for PodView {
                 Some("Unknown") => Phase::Unknown,
                 _ => Phase::Pending,
             },
-            conditions: status.conditions.unwrap_or_default().into_iter().map(ConditionView::from).collect(),
+            conditions: status
+                .conditions
+                .unwrap_or_default()
+                .into_iter()
+                .map(ConditionView::from)
+                .collect(),
             statuses: status.container_statuses.unwrap_or_default(),
         }
     }
@@ -319,7 +341,10 @@ mod tests {
                 "status":{"phase":null,"conditions":null,"containerStatuses":null}}"#,
         )
         .unwrap();
-        assert_eq!((pod.phase, pod.node.is_some(), pod.is_active()), (Phase::Pending, false, true));
+        assert_eq!(
+            (pod.phase, pod.node.is_some(), pod.is_active()),
+            (Phase::Pending, false, true)
+        );
     }
 
     #[test]
@@ -334,11 +359,21 @@ mod tests {
                 "containerStatuses":[{"name":"c","image":"i","imageID":"id","containerID":"cid","ready":true,"restartCount":3}]}}"#,
         )
         .unwrap();
-        assert_eq!(pod.controller.as_ref().map(|owner| (&*owner.group, &*owner.uid)), Some(("apps.kruise.io", "ou")));
+        assert_eq!(
+            pod.controller.as_ref().map(|owner| (&*owner.group, &*owner.uid)),
+            Some(("apps.kruise.io", "ou"))
+        );
         assert_eq!(pod.annotations.len(), 1);
         assert!(pod.deleting && !pod.is_active() && pod.has_gate("G"));
-        assert_eq!(pod.condition("Ready").map(|ready| ready.status), Some(Truth::True));
-        assert_eq!(pod.status_of("c").map(|status| (&*status.image_id, status.restart_count)), Some(("id", 3)));
+        assert_eq!(
+            pod.condition("Ready").map(|ready| ready.status),
+            Some(Truth::True)
+        );
+        assert_eq!(
+            pod.status_of("c")
+                .map(|status| (&*status.image_id, status.restart_count)),
+            Some(("id", 3))
+        );
         assert_eq!(pod.image_of("c"), Some("i"));
     }
 }

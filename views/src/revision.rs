@@ -71,10 +71,17 @@ struct Wire {
 
 impl<'de> Deserialize<'de> for RevisionView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Wire { metadata, revision, data } = Wire::deserialize(deserializer)?;
+        let Wire {
+            metadata,
+            revision,
+            data,
+        } = Wire::deserialize(deserializer)?;
         Ok(Self {
             owner_uid: metadata.controller().map(|owner| owner.uid.as_str().into()),
-            claims_hash: metadata.annotations.get(names::CLAIM_TEMPLATES_HASH).map(|hash| hash.as_str().into()),
+            claims_hash: metadata
+                .annotations
+                .get(names::CLAIM_TEMPLATES_HASH)
+                .map(|hash| hash.as_str().into()),
             namespace: metadata.namespace.into(),
             name: metadata.name.into(),
             uid: metadata.uid.into(),

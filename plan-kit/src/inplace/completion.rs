@@ -24,7 +24,12 @@ pub enum Progress {
 /// Reads a pod's progress. `template` is the template of the revision the pod is labelled with, if it still exists: it
 /// names the variables to compare when the environment changes.
 pub fn progress(pod: &PodView, template: Option<&Value>) -> Progress {
-    if pod.annotations.get(INPLACE_GRACE).or_else(|| pod.annotations.get(INPLACE_GRACE_LEGACY)).is_some() {
+    if pod
+        .annotations
+        .get(INPLACE_GRACE)
+        .or_else(|| pod.annotations.get(INPLACE_GRACE_LEGACY))
+        .is_some()
+    {
         return Progress::Waiting("its grace period is running".into());
     }
     match read_state(pod) {
@@ -38,14 +43,22 @@ fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Pro
     if state.has_next_batch() {
         return Progress::Waiting("a later batch of containers is still to be changed".into());
     }
-    let meta = match pod.annotations.get(RUNTIME_CONTAINERS_META).map(serde_json::from_str::<RuntimeMeta>) {
-        Some(Err(_)) => return Progress::Waiting("the node's report on its containers cannot be read".into()),
+    let meta = match pod
+        .annotations
+        .get(RUNTIME_CONTAINERS_META)
+        .map(serde_json::from_str::<RuntimeMeta>)
+    {
+        Some(Err(_)) => {
+            return Progress::Waiting("the node's report on its containers cannot be read".into());
+        }
         Some(Ok(meta)) => Some(meta),
         None => None,
     };
     if state.update_env_from_metadata {
         let consistent = meta.as_ref().is_some_and(|meta| {
-            meta.consistent(pod, |name, seen| seen.extracted_env_from_metadata_hash == environment_hash(template, name))
+            meta.consistent(pod, |name, seen| {
+                seen.extracted_env_from_metadata_hash == environment_hash(template, name)
+            })
         });
         if !consistent {
             return Progress::Waiting("the node has not reported the new environment yet".into());
@@ -56,7 +69,8 @@ fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Pro
     }
     if meta.is_some_and(|meta| {
         meta.consistent(pod, |name, seen| {
-            pod.image_of(name).is_some_and(|image| seen.plain_hash == plain_hash(name, image))
+            pod.image_of(name)
+                .is_some_and(|image| seen.plain_hash == plain_hash(name, image))
         })
     }) {
         return Progress::Complete;
@@ -79,7 +93,9 @@ fn same_image(wanted: &str, reported: &str) -> bool {
 }
 
 fn normalised(image: &str) -> String {
-    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let (name, digest) = image
+        .split_once('@')
+        .map_or((image, None), |(name, digest)| (name, Some(digest)));
     // A colon after the last slash starts the tag; one before it belongs to a registry's port.
     let (repository, tag) = match name.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => (repository, tag),
@@ -90,7 +106,10 @@ fn normalised(image: &str) -> String {
         Some(_) => format!("docker.io/{repository}"),
         None => format!("docker.io/library/{repository}"),
     };
-    digest.map_or_else(|| format!("{repository}:{tag}"), |digest| format!("{repository}@{digest}"))
+    digest.map_or_else(
+        || format!("{repository}:{tag}"),
+        |digest| format!("{repository}@{digest}"),
+    )
 }
 
 #[derive(Deserialize)]
@@ -130,23 +149,38 @@ impl RuntimeMeta {
 }
 
 fn plain_hash(name: &str, image: &str) -> u64 {
-    go_compat::hash::dump_hash(&go_compat::json::to_go_json(&json!({"image": image, "name": name})))
+    go_compat::hash::dump_hash(&go_compat::json::to_go_json(
+        &json!({"image": image, "name": name}),
+    ))
 }
 
 fn environment_hash(template: Option<&Value>, container: &str) -> u64 {
     let mut variables: Vec<(&str, &str)> = Vec::new();
     if let Some(template) = template {
-        let containers = template.pointer("/spec/containers").and_then(Value::as_array).into_iter().flatten();
+        let containers = template
+            .pointer("/spec/containers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         for found in containers.filter(|found| found.get("name").is_some_and(|name| name == container)) {
             for (name, map, key) in metadata_variables(found) {
-                let value = template.pointer(&format!("/metadata/{map}")).and_then(|map| map.get(key));
+                let value = template
+                    .pointer(&format!("/metadata/{map}"))
+                    .and_then(|map| map.get(key));
                 variables.push((name, value.and_then(Value::as_str).unwrap_or_default()));
             }
         }
     }
     variables.sort_unstable();
-    let list: Vec<Value> = variables.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    let text = if list.is_empty() { "null".to_owned() } else { go_compat::json::to_go_json(&Value::Array(list)) };
+    let list: Vec<Value> = variables
+        .iter()
+        .map(|(name, value)| json!({"name": name, "value": value}))
+        .collect();
+    let text = if list.is_empty() {
+        "null".to_owned()
+    } else {
+        go_compat::json::to_go_json(&Value::Array(list))
+    };
     go_compat::hash::dump_hash(&text)
 }
 
@@ -160,8 +194,14 @@ mod tests {
 
     fn pod(annotations: &[(&str, String)], reported: &str, image_id: &str) -> PodView {
         PodView {
-            annotations: annotations.iter().map(|(key, value)| (*key, value.as_str())).collect(),
-            containers: Box::new([ContainerView { name: "main".into(), image: "web:2".into() }]),
+            annotations: annotations
+                .iter()
+                .map(|(key, value)| (*key, value.as_str()))
+                .collect(),
+            containers: Box::new([ContainerView {
+                name: "main".into(),
+                image: "web:2".into(),
+            }]),
             statuses: Box::new([ContainerStatusView {
                 name: "main".into(),
                 image: reported.into(),
@@ -174,7 +214,9 @@ mod tests {
     }
 
     fn state(extra: &str) -> (&'static str, String) {
-        let text = format!(r#"{{"revision":"r","updateTimestamp":null,"lastContainerStatuses":{{"main":{{"imageID":"id1"}}}}{extra}}}"#);
+        let text = format!(
+            r#"{{"revision":"r","updateTimestamp":null,"lastContainerStatuses":{{"main":{{"imageID":"id1"}}}}{extra}}}"#
+        );
         (INPLACE_STATE, text)
     }
 
@@ -187,14 +229,27 @@ mod tests {
 
     #[test]
     fn an_unchanged_image_id_completes_only_under_the_wanted_image() {
-        assert!(matches!(progress(&pod(&[state("")], "web:1", "id1"), None), Progress::Waiting(_)));
-        assert_eq!(progress(&pod(&[state("")], "web:1", "id2"), None), Progress::Complete);
-        assert_eq!(progress(&pod(&[state("")], "docker.io/library/web:2", "id1"), None), Progress::Complete);
+        assert!(matches!(
+            progress(&pod(&[state("")], "web:1", "id1"), None),
+            Progress::Waiting(_)
+        ));
+        assert_eq!(
+            progress(&pod(&[state("")], "web:1", "id2"), None),
+            Progress::Complete
+        );
+        assert_eq!(
+            progress(&pod(&[state("")], "docker.io/library/web:2", "id1"), None),
+            Progress::Complete
+        );
     }
 
     #[test]
     fn a_later_batch_keeps_the_update_open() {
-        let waiting = pod(&[state(r#","nextContainerImages":{"log":"log:2"}"#)], "web:2", "id2");
+        let waiting = pod(
+            &[state(r#","nextContainerImages":{"log":"log:2"}"#)],
+            "web:2",
+            "id2",
+        );
         assert!(matches!(progress(&waiting, None), Progress::Waiting(_)));
     }
 
@@ -208,7 +263,11 @@ mod tests {
     fn the_nodes_hash_completes_an_update_whose_image_id_did_not_change() {
         let meta = json!({"containers": [{"name": "main", "containerID": "cri://1",
                           "hashes": {"plainHash": plain_hash("main", "web:2")}}]});
-        let reported = pod(&[state(""), (RUNTIME_CONTAINERS_META, meta.to_string())], "sha256:x", "id1");
+        let reported = pod(
+            &[state(""), (RUNTIME_CONTAINERS_META, meta.to_string())],
+            "sha256:x",
+            "id1",
+        );
         assert_eq!(progress(&reported, None), Progress::Complete);
     }
 
@@ -218,15 +277,24 @@ mod tests {
         let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main",
             "env": [{"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}}]}]}});
         let unreported = pod(std::slice::from_ref(&environment), "web:2", "id2");
-        assert!(matches!(progress(&unreported, Some(&template)), Progress::Waiting(_)));
+        assert!(matches!(
+            progress(&unreported, Some(&template)),
+            Progress::Waiting(_)
+        ));
         let meta = |hash: u64| {
             json!({"containers": [{"name": "main", "containerID": "cri://1",
                    "hashes": {"plainHash": plain_hash("main", "web:2"), "extractedEnvFromMetadataHash": hash}}]})
         };
         for (hash, complete) in [(498_188_604, true), (1, false)] {
-            let annotations = [environment.clone(), (RUNTIME_CONTAINERS_META, meta(hash).to_string())];
+            let annotations = [
+                environment.clone(),
+                (RUNTIME_CONTAINERS_META, meta(hash).to_string()),
+            ];
             let reported = pod(&annotations, "web:2", "id2");
-            assert_eq!(progress(&reported, Some(&template)) == Progress::Complete, complete);
+            assert_eq!(
+                progress(&reported, Some(&template)) == Progress::Complete,
+                complete
+            );
         }
     }
 

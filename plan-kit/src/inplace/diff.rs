@@ -32,14 +32,19 @@ pub struct NotInPlace {
 /// Compares two canonical templates. Lists are compared position by position, so a reordered, added or renamed
 /// container always needs a new pod.
 pub fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
-    let mut change = Change { metadata: kube_schema::metadata_patch(old, new), ..Change::default() };
+    let mut change = Change {
+        metadata: super::metadata::metadata_patch(old, new),
+        ..Change::default()
+    };
     let mut differences = Vec::new();
     collect(String::new(), Some(old), Some(new), &mut differences);
     for difference in differences {
         if difference.path.starts_with("/metadata/") {
             continue;
         }
-        let image = difference.image_of_container(old).ok_or(NotInPlace { path: difference.path })?;
+        let image = difference.image_of_container(old).ok_or(NotInPlace {
+            path: difference.path,
+        })?;
         change.images.insert(image.0, image.1);
     }
     change.environment = reads_changed_metadata(old, new);
@@ -55,8 +60,17 @@ struct Difference<'a> {
 impl Difference<'_> {
     /// Container name and new image, if this difference replaces the image of a regular container.
     fn image_of_container(&self, template: &Value) -> Option<(String, String)> {
-        let index: usize = self.path.strip_prefix("/spec/containers/")?.strip_suffix("/image")?.parse().ok()?;
-        let name = template.pointer("/spec/containers")?.get(index)?.get("name")?.as_str()?;
+        let index: usize = self
+            .path
+            .strip_prefix("/spec/containers/")?
+            .strip_suffix("/image")?
+            .parse()
+            .ok()?;
+        let name = template
+            .pointer("/spec/containers")?
+            .get(index)?
+            .get("name")?
+            .as_str()?;
         self.old?.as_str()?;
         Some((name.to_owned(), self.new?.as_str()?.to_owned()))
     }
@@ -86,7 +100,11 @@ const IGNORED_VARIABLES: [&str; 2] = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_
 
 /// `(name, "labels" or "annotations", key)` of the variables of a container that read one label or annotation.
 pub(super) fn metadata_variables(container: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
-    let variables = container.get("env").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let variables = container
+        .get("env")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     variables.iter().filter_map(|variable| {
         let name = variable.get("name")?.as_str()?;
         if IGNORED_VARIABLES.contains(&name) || variable.get("value").is_some_and(|value| value != "") {
@@ -101,9 +119,18 @@ pub(super) fn metadata_variables(container: &Value) -> impl Iterator<Item = (&st
 
 fn reads_changed_metadata(old: &Value, new: &Value) -> bool {
     let value = |template: &Value, map: &str, key: &str| -> Option<Value> {
-        template.get("metadata")?.get(map).and_then(Value::as_object).and_then(|map: &Map<_, _>| map.get(key)).cloned()
+        template
+            .get("metadata")?
+            .get(map)
+            .and_then(Value::as_object)
+            .and_then(|map: &Map<_, _>| map.get(key))
+            .cloned()
     };
-    let containers = new.pointer("/spec/containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let containers = new
+        .pointer("/spec/containers")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     containers
         .iter()
         .flat_map(metadata_variables)
@@ -131,7 +158,10 @@ mod tests {
     #[test]
     fn images_of_regular_containers_change_in_place() {
         let change = changed(|new| new["spec"]["containers"][1]["image"] = json!("log:2")).unwrap();
-        assert_eq!(change.images.into_iter().collect::<Vec<_>>(), [("log".to_owned(), "log:2".to_owned())]);
+        assert_eq!(
+            change.images.into_iter().collect::<Vec<_>>(),
+            [("log".to_owned(), "log:2".to_owned())]
+        );
     }
 
     #[test]
@@ -148,7 +178,12 @@ mod tests {
 
     #[test]
     fn an_added_container_or_an_added_field_needs_a_new_pod() {
-        let added = changed(|new| new["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "x"})));
+        let added = changed(|new| {
+            new["spec"]["containers"]
+                .as_array_mut()
+                .unwrap()
+                .push(json!({"name": "x"}))
+        });
         assert_eq!(added, Err("/spec/containers/2".into()));
         let field = changed(|new| new["spec"]["nodeName"] = json!("n"));
         assert_eq!(field, Err("/spec/nodeName".into()));
@@ -163,22 +198,30 @@ mod tests {
 
     #[test]
     fn dropping_the_last_annotation_removes_that_key_only() {
-        let change = changed(|new| drop(new["metadata"].as_object_mut().unwrap().remove("annotations"))).unwrap();
+        let change =
+            changed(|new| drop(new["metadata"].as_object_mut().unwrap().remove("annotations"))).unwrap();
         assert_eq!(change.metadata, json!({"annotations": {"config": null}}));
     }
 
     #[test]
     fn an_annotation_read_by_the_environment_restarts_its_container() {
         let read = |template: &mut Value| {
-            template["spec"]["containers"][0]["env"] =
-                json!([{"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['config']"}}}]);
+            template["spec"]["containers"][0]["env"] = json!([{"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['config']"}}}]);
         };
         let mut old = template();
         read(&mut old);
-        for edit in [json!({"config": "v2"}), json!({}), json!({"config": "v1", "other": "x"})] {
+        for edit in [
+            json!({"config": "v2"}),
+            json!({}),
+            json!({"config": "v1", "other": "x"}),
+        ] {
             let mut new = old.clone();
             new["metadata"]["annotations"] = edit.clone();
-            assert_eq!(diff(&old, &new).unwrap().environment, edit.get("config") != Some(&json!("v1")), "{edit}");
+            assert_eq!(
+                diff(&old, &new).unwrap().environment,
+                edit.get("config") != Some(&json!("v1")),
+                "{edit}"
+            );
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod completion;
 mod diff;
+mod metadata;
 mod patches;
 mod state;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_api::names::{
-    IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGACY, INPLACE_STATE, INPLACE_STATE_LEGACY, KRUISE_POD_READY,
-    POD_TEMPLATE_HASH, REVISION_HASH,
+    IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGACY, INPLACE_STATE, INPLACE_STATE_LEGACY,
+    KRUISE_POD_READY, POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_views::{PodView, Truth};
 use serde_json::{Map, Value, json};
@@ -56,11 +56,17 @@ pub fn start(pod: &PodView, change: &Change, revision: RevisionLabels<'_>, now: 
     }
     let mut update = json!({"metadata": metadata});
     if !change.images.is_empty() {
-        let containers: Vec<Value> =
-            change.images.iter().map(|(name, image)| json!({"name": name, "image": image})).collect();
+        let containers: Vec<Value> = change
+            .images
+            .iter()
+            .map(|(name, image)| json!({"name": name, "image": image}))
+            .collect();
         update["spec"] = json!({"containers": containers});
     }
-    Departure { unready: unready(pod, change, now), update }
+    Departure {
+        unready: unready(pod, change, now),
+        update,
+    }
 }
 
 fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Timestamp) -> String {
@@ -69,7 +75,12 @@ fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Time
         .keys()
         .filter_map(|name| {
             let status = pod.status_of(name)?;
-            Some((name.clone(), ImageStatus { image_id: status.image_id.to_string() }))
+            Some((
+                name.clone(),
+                ImageStatus {
+                    image_id: status.image_id.to_string(),
+                },
+            ))
         })
         .collect();
     let containers: Vec<String> = change.images.keys().cloned().collect();
@@ -82,7 +93,10 @@ fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Time
         container_batches_record: if containers.is_empty() {
             Vec::new()
         } else {
-            vec![Batch { timestamp: Some(go_time(now)), containers }]
+            vec![Batch {
+                timestamp: Some(go_time(now)),
+                containers,
+            }]
         },
         ..UpdateState::default()
     };
@@ -91,7 +105,9 @@ fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Time
 }
 
 fn unready(pod: &PodView, change: &Change, now: Timestamp) -> Option<Value> {
-    let already = pod.condition(IN_PLACE_UPDATE_READY).is_some_and(|condition| condition.status == Truth::False);
+    let already = pod
+        .condition(IN_PLACE_UPDATE_READY)
+        .is_some_and(|condition| condition.status == Truth::False);
     if !change.restarts() || !pod.has_gate(IN_PLACE_UPDATE_READY) || already {
         return None;
     }
@@ -112,18 +128,27 @@ fn unready(pod: &PodView, change: &Change, now: Timestamp) -> Option<Value> {
 fn failing_gates(pod: &PodView) -> String {
     let failing = pod.gates.iter().filter_map(|gate| {
         if &**gate == IN_PLACE_UPDATE_READY {
-            return Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but False"));
+            return Some(format!(
+                "the status of pod readiness gate \"{gate}\" is not \"True\", but False"
+            ));
         }
         match pod.condition(gate) {
-            None => Some(format!("corresponding condition of pod readiness gate \"{gate}\" does not exist.")),
+            None => Some(format!(
+                "corresponding condition of pod readiness gate \"{gate}\" does not exist."
+            )),
             Some(condition) if condition.status == Truth::True => None,
-            Some(condition) => {
-                Some(format!("the status of pod readiness gate \"{gate}\" is not \"True\", but {:?}", condition.status))
-            }
+            Some(condition) => Some(format!(
+                "the status of pod readiness gate \"{gate}\" is not \"True\", but {:?}",
+                condition.status
+            )),
         }
     });
     let failing: Vec<String> = failing.collect();
-    if failing.len() == 1 { failing.concat() } else { format!("[{}]", failing.join(", ")) }
+    if failing.len() == 1 {
+        failing.concat()
+    } else {
+        format!("[{}]", failing.join(", "))
+    }
 }
 
 /// What a pod needs to enter, or come back into, service.
@@ -146,7 +171,8 @@ pub fn finish(pod: &PodView, next: Option<State>, now: Timestamp) -> Option<Fini
         }));
     }
     if pod.has_gate(KRUISE_POD_READY) && pod.condition(KRUISE_POD_READY).is_none() {
-        conditions.push(json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)}));
+        conditions
+            .push(json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)}));
     }
     if conditions.is_empty() && next.is_none() {
         return None;
@@ -159,7 +185,10 @@ pub fn finish(pod: &PodView, next: Option<State>, now: Timestamp) -> Option<Fini
     if changed {
         patch["status"] = json!({"conditions": conditions});
     }
-    Some(Finish { patch, conditions: changed })
+    Some(Finish {
+        patch,
+        conditions: changed,
+    })
 }
 
 fn settled(pod: &PodView) -> bool {
@@ -194,7 +223,11 @@ mod tests {
     }
 
     fn condition(kind: &str, status: Truth) -> ConditionView {
-        ConditionView { kind: kind.into(), status, ..ConditionView::default() }
+        ConditionView {
+            kind: kind.into(),
+            status,
+            ..ConditionView::default()
+        }
     }
 
     fn pod() -> PodView {
@@ -216,11 +249,19 @@ mod tests {
         }
     }
 
-    const REVISION: RevisionLabels<'static> = RevisionLabels { name: "web-abc", label: "web-abc", hash: "abc" };
+    const REVISION: RevisionLabels<'static> = RevisionLabels {
+        name: "web-abc",
+        label: "web-abc",
+        hash: "abc",
+    };
 
     #[test]
     fn an_image_change_first_takes_the_pod_out_of_service() {
-        let change = Change { images: [("main".into(), "web:2".into())].into(), metadata: json!({}), environment: false };
+        let change = Change {
+            images: [("main".into(), "web:2".into())].into(),
+            metadata: json!({}),
+            environment: false,
+        };
         let departure = start(&pod(), &change, REVISION, now());
         let conditions = &departure.unready.unwrap()["status"]["conditions"];
         assert_eq!(conditions[0]["reason"], "StartInPlaceUpdate");
@@ -230,9 +271,18 @@ mod tests {
             "the status of pod readiness gate \"InPlaceUpdateReady\" is not \"True\", but False"
         );
         let update = departure.update;
-        assert_eq!(update["spec"], json!({"containers": [{"name": "main", "image": "web:2"}]}));
-        assert_eq!(update["metadata"]["labels"]["lifecycle.apps.kruise.io/state"], "Updating");
-        assert_eq!(update["metadata"]["labels"]["controller-revision-hash"], "web-abc");
+        assert_eq!(
+            update["spec"],
+            json!({"containers": [{"name": "main", "image": "web:2"}]})
+        );
+        assert_eq!(
+            update["metadata"]["labels"]["lifecycle.apps.kruise.io/state"],
+            "Updating"
+        );
+        assert_eq!(
+            update["metadata"]["labels"]["controller-revision-hash"],
+            "web-abc"
+        );
         assert!(update["metadata"]["annotations"]["inplace-update-state"].is_null());
         assert_eq!(
             update["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"],
@@ -242,7 +292,10 @@ mod tests {
 
     #[test]
     fn a_pure_metadata_change_never_takes_the_pod_out_of_service() {
-        let change = Change { metadata: json!({"annotations": {"a": null, "b": "2"}}), ..Change::default() };
+        let change = Change {
+            metadata: json!({"annotations": {"a": null, "b": "2"}}),
+            ..Change::default()
+        };
         let departure = start(&pod(), &change, REVISION, now());
         assert_eq!(departure.unready, None);
         assert!(departure.update.get("spec").is_none());
@@ -255,7 +308,10 @@ mod tests {
         new.conditions = Box::default();
         let finish = finish(&new, Some(State::Normal), now()).unwrap();
         assert_eq!(finish.patch["status"]["conditions"].as_array().unwrap().len(), 2);
-        assert_eq!(finish.patch["metadata"]["labels"]["lifecycle.apps.kruise.io/state"], "Normal");
+        assert_eq!(
+            finish.patch["metadata"]["labels"]["lifecycle.apps.kruise.io/state"],
+            "Normal"
+        );
     }
 
     #[test]
@@ -266,7 +322,10 @@ mod tests {
     #[test]
     fn a_pod_readiness_condition_that_somebody_turned_off_is_left_alone() {
         let mut held = pod();
-        held.conditions = Box::new([condition("InPlaceUpdateReady", Truth::True), condition("KruisePodReady", Truth::False)]);
+        held.conditions = Box::new([
+            condition("InPlaceUpdateReady", Truth::True),
+            condition("KruisePodReady", Truth::False),
+        ]);
         assert_eq!(finish(&held, None, now()), None);
     }
 }

@@ -78,8 +78,12 @@ fn is_false(value: &bool) -> bool {
 /// The state on a pod: `Ok(None)` if it was never updated in place, `Err` with the parser's words if the annotation is
 /// not what it should be.
 pub fn read_state(pod: &PodView) -> Result<Option<UpdateState>, String> {
-    let text = pod.annotations.get(INPLACE_STATE).or_else(|| pod.annotations.get(INPLACE_STATE_LEGACY));
-    text.map(|text| serde_json::from_str(text).map_err(|error| error.to_string())).transpose()
+    let text = pod
+        .annotations
+        .get(INPLACE_STATE)
+        .or_else(|| pod.annotations.get(INPLACE_STATE_LEGACY));
+    text.map(|text| serde_json::from_str(text).map_err(|error| error.to_string()))
+        .transpose()
 }
 
 #[cfg(test)]
@@ -95,15 +99,27 @@ mod tests {
 
     #[test]
     fn an_empty_map_of_statuses_is_written_as_null() {
-        let state = UpdateState { revision: "a-b".into(), ..UpdateState::default() };
+        let state = UpdateState {
+            revision: "a-b".into(),
+            ..UpdateState::default()
+        };
         let text = serde_json::to_string(&state).unwrap();
-        assert_eq!(text, r#"{"revision":"a-b","updateTimestamp":null,"lastContainerStatuses":null}"#);
+        assert_eq!(
+            text,
+            r#"{"revision":"a-b","updateTimestamp":null,"lastContainerStatuses":null}"#
+        );
     }
 
     #[test]
     fn a_batch_names_its_containers() {
-        let batch = Batch { timestamp: Some("t".into()), containers: vec!["a".into()] };
-        assert_eq!(serde_json::to_string(&batch).unwrap(), r#"{"timestamp":"t","containers":["a"]}"#);
+        let batch = Batch {
+            timestamp: Some("t".into()),
+            containers: vec!["a".into()],
+        };
+        assert_eq!(
+            serde_json::to_string(&batch).unwrap(),
+            r#"{"timestamp":"t","containers":["a"]}"#
+        );
         assert_eq!(serde_json::to_string(&ImageStatus::default()).unwrap(), "{}");
     }
 }

@@ -1,0 +1,216 @@
+//! Feature gates: one registry, upstream's names, stages and defaults.
+//!
+//! Every gate is accepted, because charts and users pass them; what a gate switches comes with its feature.
+
+use std::collections::BTreeMap;
+
+/// How settled a gate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// May go again.
+    Alpha,
+    /// Here to stay.
+    Beta,
+}
+
+/// Name, default and stage of every gate.
+const GATES: &[(&str, bool, Stage)] = &[
+    ("PodWebhook", true, Stage::Beta),
+    ("KruiseDaemon", true, Stage::Beta),
+    ("DaemonWatchingPod", true, Stage::Beta),
+    ("WorkloadSpread", true, Stage::Beta),
+    ("PodUnavailableBudgetDeleteGate", true, Stage::Beta),
+    ("InPlaceUpdateEnvFromMetadata", true, Stage::Beta),
+    ("StatefulSetAutoDeletePVC", true, Stage::Beta),
+    ("PodProbeMarkerGate", true, Stage::Beta),
+    ("PodIndexLabel", true, Stage::Beta),
+    ("ResourcesDeletionProtection", false, Stage::Beta),
+    ("ResourceDistributionGate", false, Stage::Beta),
+    ("CloneSetShortHash", false, Stage::Alpha),
+    ("KruisePodReadinessGate", false, Stage::Alpha),
+    ("PreDownloadImageForInPlaceUpdate", false, Stage::Alpha),
+    ("PreDownloadImageForDaemonSetUpdate", false, Stage::Alpha),
+    ("CloneSetPartitionRollback", false, Stage::Alpha),
+    ("PodUnavailableBudgetUpdateGate", false, Stage::Alpha),
+    ("TemplateNoDefaults", false, Stage::Alpha),
+    ("SidecarSetPatchPodMetadataDefaultsAllowed", false, Stage::Alpha),
+    ("SidecarTerminator", false, Stage::Alpha),
+    ("CloneSetEventHandlerOptimization", false, Stage::Alpha),
+    ("PreparingUpdateAsUpdate", false, Stage::Alpha),
+    ("ImagePullJobGate", false, Stage::Alpha),
+    ("DeletionProtectionForCRDCascadingGate", false, Stage::Alpha),
+    ("EnhancedLivenessProbe", false, Stage::Alpha),
+    ("RecreatePodWhenChangeVCTInCloneSetGate", false, Stage::Alpha),
+    ("StatefulSetStartOrdinal", false, Stage::Alpha),
+    ("EnableExternalCerts", false, Stage::Alpha),
+    ("StatefulSetAutoResizePVCGate", false, Stage::Alpha),
+    ("ForceDeleteTimeoutExpectationGate", false, Stage::Alpha),
+    ("InPlaceWorkloadVerticalScaling", false, Stage::Alpha),
+    ("EnablePodProbeMarkerOnServerless", false, Stage::Alpha),
+    ("EnableSortSidecarContainerByName", false, Stage::Alpha),
+    ("InPlacePodVerticalScaling", false, Stage::Alpha),
+    ("DefaultHostNetworkHostPortsInPodTemplates", false, Stage::Alpha),
+    ("DaemonSetPruneIneligibleNodes", false, Stage::Alpha),
+];
+
+/// Spellings that upstream's documentation uses and its code refuses.
+const ALIASES: &[(&str, &str)] = &[
+    ("EnhancedLivenessProbeGate", "EnhancedLivenessProbe"),
+    ("ForceDeleteTimeoutExpectationFeatureGate", "ForceDeleteTimeoutExpectationGate"),
+];
+
+/// If the first gate is off, the others are.
+const REQUIRES: &[(&str, &[&str])] = &[
+    (
+        "PodWebhook",
+        &[
+            "KruisePodReadinessGate",
+            "PodUnavailableBudgetDeleteGate",
+            "PodUnavailableBudgetUpdateGate",
+            "WorkloadSpread",
+            "SidecarSetPatchPodMetadataDefaultsAllowed",
+            "EnhancedLivenessProbe",
+            "EnablePodProbeMarkerOnServerless",
+        ],
+    ),
+    (
+        "KruiseDaemon",
+        &[
+            "PreDownloadImageForInPlaceUpdate",
+            "PreDownloadImageForDaemonSetUpdate",
+            "DaemonWatchingPod",
+            "InPlaceUpdateEnvFromMetadata",
+            "PodProbeMarkerGate",
+            "SidecarTerminator",
+            "ImagePullJobGate",
+            "EnhancedLivenessProbe",
+        ],
+    ),
+];
+
+/// The gates as they stand for this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gates(BTreeMap<&'static str, bool>);
+
+/// What is wrong with a `--feature-gates` value.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GateError {
+    /// No such gate.
+    #[error("unrecognized feature gate: {0}")]
+    Unknown(String),
+    /// Neither `true` nor `false`.
+    #[error("invalid value of {0}: {1:?}, want true or false")]
+    NotBoolean(String, String),
+    /// No equals sign.
+    #[error("missing bool value for {0:?}: write it as Name=true,Other=false")]
+    NoValue(String),
+}
+
+impl Gates {
+    /// Resolves the flag's text: explicit values, then `AllAlpha` and `AllBeta`, then dependencies, which win over both.
+    /// `custom_resources` is the legacy environment variable `CUSTOM_RESOURCE_ENABLE`.
+    pub fn parse(text: &str, custom_resources: &str) -> Result<Self, GateError> {
+        let mut gates: BTreeMap<&'static str, bool> = GATES.iter().map(|(name, on, _)| (*name, *on)).collect();
+        if !custom_resources.is_empty() && !custom_resources.split(',').any(|kind| kind == "SidecarSet") {
+            gates.insert("PodWebhook", false);
+        }
+        let mut explicit = BTreeMap::new();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| GateError::NoValue(pair.into()))?;
+            explicit.insert(canonical(name.trim())?, boolean(name, value.trim())?);
+        }
+        for (switch, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
+            if let Some(on) = explicit.get(switch) {
+                let of_stage = GATES.iter().filter(|(_, _, have)| *have == stage);
+                gates.extend(of_stage.map(|(name, ..)| (*name, *on)));
+            }
+        }
+        gates.extend(explicit.into_iter().filter(|(name, _)| !name.starts_with("All")));
+        let mut gates = Self(gates);
+        gates.settle();
+        Ok(gates)
+    }
+
+    fn settle(&mut self) {
+        for (gate, dependents) in REQUIRES {
+            if !self.on(gate) {
+                self.0.extend(dependents.iter().map(|name| (*name, false)));
+            }
+        }
+        if self.on("PreDownloadImageForInPlaceUpdate") || self.on("PreDownloadImageForDaemonSetUpdate") {
+            self.0.insert("ImagePullJobGate", true);
+        }
+        if !self.on("ResourcesDeletionProtection") {
+            self.0.insert("DeletionProtectionForCRDCascadingGate", false);
+        }
+    }
+
+    /// Is the gate on? Unknown names are off.
+    pub fn on(&self, name: &str) -> bool {
+        self.0.get(name).copied().unwrap_or(false)
+    }
+}
+
+fn canonical(name: &str) -> Result<&'static str, GateError> {
+    let switches = ["AllAlpha", "AllBeta"].into_iter();
+    let aliases = ALIASES.iter().filter(|(alias, _)| *alias == name).map(|(_, gate)| *gate);
+    let known = GATES.iter().map(|(gate, ..)| *gate).chain(switches).find(|gate| *gate == name);
+    known.or_else(|| aliases.into_iter().next()).ok_or_else(|| GateError::Unknown(name.into()))
+}
+
+fn boolean(name: &str, value: &str) -> Result<bool, GateError> {
+    match value {
+        "true" | "True" | "TRUE" | "t" | "T" | "1" => Ok(true),
+        "false" | "False" | "FALSE" | "f" | "F" | "0" => Ok(false),
+        _ => Err(GateError::NotBoolean(name.into(), value.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GateError, Gates};
+
+    #[test]
+    fn without_the_pod_webhook_what_needs_it_is_off_even_if_asked_for() {
+        let gates = Gates::parse("PodWebhook=false,KruisePodReadinessGate=true", "").unwrap();
+        assert!(!gates.on("KruisePodReadinessGate") && !gates.on("WorkloadSpread"));
+    }
+
+    #[test]
+    fn without_the_daemon_images_are_not_pulled_ahead() {
+        let gates = Gates::parse("KruiseDaemon=false,PreDownloadImageForInPlaceUpdate=true", "").unwrap();
+        assert!(!gates.on("ImagePullJobGate") && !gates.on("InPlaceUpdateEnvFromMetadata"));
+    }
+
+    #[test]
+    fn pulling_ahead_turns_image_pull_jobs_on() {
+        assert!(Gates::parse("PreDownloadImageForInPlaceUpdate=true", "").unwrap().on("ImagePullJobGate"));
+    }
+
+    #[test]
+    fn the_legacy_resource_list_changes_a_default_that_an_explicit_gate_overrides() {
+        assert!(!Gates::parse("", "CloneSet").unwrap().on("PodWebhook"));
+        assert!(Gates::parse("", "CloneSet,SidecarSet").unwrap().on("PodWebhook"));
+        assert!(Gates::parse("PodWebhook=true", "CloneSet").unwrap().on("PodWebhook"));
+    }
+
+    #[test]
+    fn a_stage_switch_leaves_explicit_gates_alone() {
+        let gates = Gates::parse("AllAlpha=true,EnableExternalCerts=false", "").unwrap();
+        assert!(gates.on("CloneSetShortHash") && !gates.on("EnableExternalCerts"));
+    }
+
+    #[test]
+    fn bad_values_say_what_is_wrong() {
+        let error = |text: &str| Gates::parse(text, "").unwrap_err();
+        assert_eq!(error("Nope=true"), GateError::Unknown("Nope".into()));
+        assert!(matches!(error("PodWebhook=maybe"), GateError::NotBoolean(..)));
+        assert!(matches!(error("PodWebhook"), GateError::NoValue(_)));
+    }
+
+    #[test]
+    fn names_from_the_documentation_are_understood() {
+        let gates = Gates::parse("ForceDeleteTimeoutExpectationFeatureGate=true", "").unwrap();
+        assert!(gates.on("ForceDeleteTimeoutExpectationGate"));
+    }
+}

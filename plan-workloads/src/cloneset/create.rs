@@ -1,0 +1,158 @@
+//! New pods.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::Timestamp;
+use kruise_api::names::{
+    IN_PLACE_UPDATE_READY, INSTANCE_ID, KRUISE_POD_READY, LIFECYCLE_STATE, LIFECYCLE_TIMESTAMP,
+    POD_TEMPLATE_HASH, REVISION_HASH,
+};
+use kruise_plan_kit::{
+    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Write, instance,
+    lifecycle::{State, go_time},
+    revision::Revision,
+};
+use kruise_views::PodView;
+use serde_json::{Map, Value, json};
+
+use super::{history::Revisions, observe::Observed, writes};
+
+/// Creates `count` pods, `old` of them on the current revision.
+pub(super) fn create(
+    observed: &Observed<'_>,
+    revisions: &Revisions,
+    count: usize,
+    old: usize,
+    now: Timestamp,
+) -> Vec<Chain> {
+    let metadata = &observed.set.metadata;
+    let used = used_ids(observed);
+    let ids = instance::ids(&metadata.uid, &metadata.resource_version, &used, count);
+    let current = Arc::new(pod(observed, &revisions.current, now));
+    let update = Arc::new(pod(observed, &revisions.update, now));
+    ids.into_iter()
+        .enumerate()
+        .map(|(index, id)| {
+            let base = Arc::clone(if index < old { &current } else { &update });
+            one(observed, base, &id)
+        })
+        .collect()
+}
+
+/// Ids that a pod of this set, in any state, or somebody else's object holds.
+fn used_ids(observed: &Observed<'_>) -> BTreeSet<String> {
+    let prefix = format!("{}-", observed.set.metadata.name);
+    let of_pod = |pod: &Arc<PodView>| pod.labels.get(INSTANCE_ID).map(str::to_owned);
+    let of_name = |name: &str| name.strip_prefix(&prefix).map(str::to_owned);
+    observed
+        .pods
+        .iter()
+        .flat_map(|pod| [of_pod(pod), of_name(&pod.name)])
+        .chain(observed.memory.taken_names.iter().map(|name| of_name(name)))
+        .flatten()
+        .collect()
+}
+
+fn one(observed: &Observed<'_>, base: Arc<Value>, id: &str) -> Chain {
+    let metadata = &observed.set.metadata;
+    let name = format!("{}-{id}", metadata.name);
+    let body = Body {
+        base,
+        set: vec![
+            ("/metadata/name".into(), name.as_str().into()),
+            (
+                format!("/metadata/labels/{}", INSTANCE_ID.replace('/', "~1")),
+                id.into(),
+            ),
+        ],
+    };
+    let target = Target {
+        resource: Resource::Pods,
+        namespace: metadata.namespace.clone(),
+        name: name.clone(),
+    };
+    let write = Write::Create {
+        intent: Intent::CreatePod,
+        target,
+        body,
+        owner_uid: metadata.uid.clone(),
+    };
+    let step = Step {
+        write,
+        reason: "replicas are missing".into(),
+        done: Some(writes::normal(
+            "SuccessfulCreate",
+            format!("succeed to create pod {name}"),
+        )),
+        failed: Some(FailureNote {
+            reason: "FailedCreate",
+            prefix: "failed to create pod: ".into(),
+            suffix: format!(", pod: {name}"),
+        }),
+    };
+    Chain {
+        wave: Wave::Pods,
+        pace: Pace::SlowStart,
+        steps: vec![step],
+    }
+}
+
+/// The pod all new pods of a revision start from. The specification is the template's, whole.
+fn pod(observed: &Observed<'_>, revision: &Revision, now: Timestamp) -> Value {
+    let set = observed.set;
+    let of_template = |member: &str| revision.template.pointer(&format!("/metadata/{member}")).cloned();
+    let mut labels = object(of_template("labels"));
+    labels.insert(REVISION_HASH.into(), revision_label(observed, revision).into());
+    labels.insert(POD_TEMPLATE_HASH.into(), revision.hash.as_str().into());
+    labels.insert(LIFECYCLE_STATE.into(), State::PreparingNormal.as_str().into());
+    let mut annotations = object(of_template("annotations"));
+    annotations.insert(LIFECYCLE_TIMESTAMP.into(), go_time(now).into());
+    let mut metadata = json!({
+        "generateName": format!("{}-", set.metadata.name),
+        "namespace": set.metadata.namespace,
+        "labels": labels,
+        "annotations": annotations,
+        "ownerReferences": [writes::owner_reference(observed)],
+    });
+    if let Some(finalizers) = of_template("finalizers").filter(|finalizers| !finalizers.is_null()) {
+        metadata["finalizers"] = finalizers;
+    }
+    let mut spec = object(revision.template.get("spec").cloned());
+    add_gates(&mut spec, observed.options.pod_ready_gate);
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+}
+
+/// Value of the revision label.
+pub(super) fn revision_label<'r>(observed: &Observed<'_>, revision: &'r Revision) -> &'r str {
+    if observed.options.short_hash {
+        &revision.hash
+    } else {
+        &revision.name
+    }
+}
+
+fn object(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+/// Appends our readiness gates. The webhook would add `KruisePodReady` too; adding it here keeps pods right while the
+/// webhook is away.
+fn add_gates(spec: &mut Map<String, Value>, pod_ready_gate: bool) {
+    let gates = spec.entry("readinessGates").or_insert_with(|| json!([]));
+    if gates.is_null() {
+        *gates = json!([]);
+    }
+    let Some(gates) = gates.as_array_mut() else { return };
+    let wanted = [(IN_PLACE_UPDATE_READY, true), (KRUISE_POD_READY, pod_ready_gate)];
+    for (gate, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+        if !gates
+            .iter()
+            .any(|have| have.get("conditionType").is_some_and(|kind| kind == gate))
+        {
+            gates.push(json!({"conditionType": gate}));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Which revision is being rolled out, which one was, and what has to be written for that.
+
+use std::sync::Arc;
+
+use kruise_api::names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED};
+use kruise_plan_kit::{
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    revision::{self, Match, Revision},
+};
+use kruise_views::RevisionView;
+use serde_json::{Value, json};
+
+use super::{members::Member, observe::Observed, writes};
+
+/// The two revisions a plan moves between.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revisions {
+    /// Being rolled out.
+    pub update: Revision,
+    /// Last rolled out in full; pods below the partition stay on, or come back on, this one.
+    pub current: Revision,
+    /// Name collisions so far, as status reports them.
+    pub collision_count: Option<i32>,
+}
+
+/// The revisions, and the write that makes the update revision exist, be the newest, or carry the right claim hash.
+pub(super) struct Found {
+    pub(super) revisions: Revisions,
+    pub(super) chain: Option<Chain>,
+    /// The history, oldest first.
+    pub(super) sorted: Vec<Arc<RevisionView>>,
+}
+
+pub(super) fn find(observed: &Observed<'_>) -> Found {
+    let set = observed.set;
+    let mut sorted: Vec<Arc<RevisionView>> = observed.revisions.to_vec();
+    revision::sort(&mut sorted);
+    let mut collision_count = set.status.collision_count;
+    let template = &set.spec.template;
+    let claims_hash = go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
+    let (update, chain) = match revision::find(&sorted, template) {
+        Match::Newest(index) => (stored(&sorted, index, template), None),
+        Match::Older(index, number) => {
+            let chain = sorted
+                .get(index)
+                .map(|view| renumber(observed, view, number, &claims_hash));
+            (stored(&sorted, index, template), chain)
+        }
+        Match::Missing(number) => {
+            let (mut name, mut hash) = revision::identity(&set.metadata.name, template, collision_count);
+            // A name that somebody else's object holds is a collision: count on and try the next.
+            while observed.memory.taken_names.contains(&name) || sorted.iter().any(|view| *view.name == *name)
+            {
+                collision_count = Some(collision_count.unwrap_or(0).saturating_add(1));
+                (name, hash) = revision::identity(&set.metadata.name, template, collision_count);
+            }
+            let update = Revision {
+                name,
+                hash,
+                template: template.clone(),
+            };
+            let chain = create(observed, &update, number, &claims_hash);
+            (update, Some(chain))
+        }
+    };
+    let current = sorted
+        .iter()
+        .find(|view| *view.name == *set.status.current_revision)
+        .and_then(|view| Revision::stored(view))
+        .unwrap_or_else(|| update.clone());
+    Found {
+        revisions: Revisions {
+            update,
+            current,
+            collision_count,
+        },
+        chain,
+        sorted,
+    }
+}
+
+/// The stored revision, with the live template: the two mean the same, and only the live one has fields that an older
+/// writer dropped.
+fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value) -> Revision {
+    let name = sorted
+        .get(index)
+        .map(|view| view.name.to_string())
+        .unwrap_or_default();
+    Revision {
+        hash: revision::short_hash(&name).to_owned(),
+        name,
+        template: live.clone(),
+    }
+}
+
+fn create(observed: &Observed<'_>, update: &Revision, number: i64, claims_hash: &str) -> Chain {
+    let set = observed.set;
+    let mut labels = update
+        .template
+        .pointer("/metadata/labels")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(CONTROLLER_HASH.into(), update.hash.as_str().into());
+    }
+    let mut annotations: serde_json::Map<String, Value> = set
+        .metadata
+        .annotations
+        .iter()
+        .filter(|(key, _)| *key != LAST_APPLIED)
+        .map(|(key, value)| (key.clone(), value.as_str().into()))
+        .collect();
+    annotations.insert(CLAIM_TEMPLATES_HASH.into(), claims_hash.into());
+    let data: Value =
+        serde_json::from_str(&go_compat::pod_template::revision_data(&update.template)).unwrap_or_default();
+    let body = json!({
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": update.name,
+            "namespace": set.metadata.namespace,
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [writes::owner_reference(observed)],
+        },
+        "data": data,
+        "revision": number,
+    });
+    let write = Write::Create {
+        intent: Intent::CreateRevision,
+        target: target(observed, &update.name),
+        body: Body {
+            base: Arc::new(body),
+            set: Vec::new(),
+        },
+        owner_uid: set.metadata.uid.clone(),
+    };
+    chain(
+        Wave::Revisions,
+        write,
+        format!("the template changed: revision {number}"),
+    )
+}
+
+fn renumber(observed: &Observed<'_>, view: &RevisionView, number: i64, claims_hash: &str) -> Chain {
+    let write = Write::Patch {
+        intent: Intent::RenumberRevision,
+        target: target(observed, &view.name),
+        part: Part::Main,
+        patch: Patch::Merge(json!({
+            "metadata": {"annotations": {CLAIM_TEMPLATES_HASH: claims_hash}},
+            "revision": number,
+        })),
+        precondition: Precondition::UidAndVersion(view.uid.to_string(), view.resource_version.to_string()),
+    };
+    chain(
+        Wave::Revisions,
+        write,
+        format!("the template is back: revision {number}"),
+    )
+}
+
+/// Deletes the oldest revisions that no pod uses, beyond the limit.
+pub(super) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member<'_>]) -> Vec<Chain> {
+    let limit = observed.set.spec.revision_history_limit.unwrap_or(10).max(0) as usize;
+    let Revisions { update, current, .. } = &found.revisions;
+    let unused: Vec<&Arc<RevisionView>> = found
+        .sorted
+        .iter()
+        .filter(|view| *view.name != *update.name && *view.name != *current.name)
+        .filter(|view| view.owner_uid.as_deref() == Some(&*observed.set.metadata.uid))
+        .filter(|view| {
+            !members
+                .iter()
+                .any(|member| writes::on_revision(member.pod, &view.name))
+        })
+        .collect();
+    let surplus = unused.len().saturating_sub(limit);
+    unused
+        .into_iter()
+        .take(surplus)
+        .map(|view| {
+            let write = Write::Delete {
+                intent: Intent::DeleteRevision,
+                target: target(observed, &view.name),
+                precondition: Precondition::Uid(view.uid.to_string()),
+            };
+            chain(
+                Wave::Cleanup,
+                write,
+                format!("more than {limit} unused revisions"),
+            )
+        })
+        .collect()
+}
+
+fn target(observed: &Observed<'_>, name: &str) -> Target {
+    Target {
+        resource: Resource::Revisions,
+        namespace: observed.set.metadata.namespace.clone(),
+        name: name.to_owned(),
+    }
+}
+
+fn chain(wave: Wave, write: Write, reason: String) -> Chain {
+    Chain {
+        wave,
+        pace: Pace::Bounded,
+        steps: vec![Step {
+            write,
+            reason,
+            done: None,
+            failed: None,
+        }],
+    }
+}

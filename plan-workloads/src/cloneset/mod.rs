@@ -1,0 +1,40 @@
+//! CloneSet: keep `replicas` pods of the wanted template in service, changing them in place where the change allows.
+//!
+//! # What it promises
+//! - **Availability.** No available pod is deleted, recreated or taken out of service while that would leave fewer than
+//!   `replicas − maxUnavailable` pods available; unavailable pods go first and free of charge.
+//! - **Partition.** At least `partition` pods stay on old revisions as long as they exist; a pod that is replaced while
+//!   the partition holds comes back on the revision it had.
+//! - **Order.** The order in which pods go and the order in which they change are total: pods, not luck, decide.
+//! - **Names.** Pods are named before they are created, from the owner's uid and version: a second plan from the same
+//!   snapshot asks for the same pods.
+//! - **Takeover.** Revisions, labels, annotations and conditions are those that OpenKruise writes; objects that are
+//!   as they should be are not written.
+//!
+//! # How a plan is made
+//! [`plan()`] claims and classifies the pods ([`members`]), finds the update revision ([`history`]), computes the room
+//! for action ([`numbers`]), and then decides in this order: bring new and updated pods into service ([`ready`]), add
+//! and remove pods ([`scale`]), change pods ([`update`]), report ([`status`]).
+//!
+//! What is decided, and what is not and why, is written into `Plan::why` when the observer asks for it.
+
+mod create;
+mod history;
+mod members;
+mod numbers;
+mod observe;
+mod plan;
+mod priority;
+mod progressing;
+mod ready;
+mod remove;
+mod scale;
+mod status;
+mod update;
+mod writes;
+
+pub use history::Revisions;
+pub use members::{Member, Side, Standing};
+pub use numbers::{Limits, Numbers, Tally, numbers};
+pub use observe::{Explain, Observed, Options};
+pub use plan::{plan, unsupported};

@@ -1,0 +1,236 @@
+//! The arithmetic of a rollout: how many pods to add, remove and change, and how many may be out of service meanwhile.
+
+use go_compat::{IntOrString, Rounding, partition};
+use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
+
+use super::members::{Member, Side, Standing};
+use kruise_plan_kit::lifecycle::State;
+
+/// The limits a specification sets, as numbers of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wanted pods.
+    pub replicas: i32,
+    /// Pods kept on old revisions.
+    pub partition: i32,
+    /// Most pods above `replicas`.
+    pub max_surge: i32,
+    /// Most pods out of service.
+    pub max_unavailable: i32,
+    /// Most pods out of service while adding; `None` is no limit.
+    pub scale_max_unavailable: Option<i32>,
+    /// Pods held before deletion do not count as replicas.
+    pub exclude_preparing_delete: bool,
+}
+
+impl Limits {
+    /// Reads the limits. Values that cannot be parsed count as OpenKruise counts them: a partition as 0, the others as
+    /// 0 %.
+    pub fn of(spec: &CloneSetSpec, exclude_preparing_delete: bool) -> Self {
+        let replicas = spec.replicas.unwrap_or(1).max(0);
+        let none = RollingUpdate::default();
+        let rolling = spec.update_strategy.rolling_update.as_ref().unwrap_or(&none);
+        let surge = rolling.max_surge.as_ref().filter(|_| !rolling.paused);
+        let max_surge = surge
+            .map_or(0, |surge| surge.scaled_b(replicas, Rounding::Up))
+            .max(0);
+        let rounding = if max_surge > 0 {
+            Rounding::Down
+        } else {
+            Rounding::Up
+        };
+        let default = IntOrString::String("20%".into());
+        let max_unavailable = rolling
+            .max_unavailable
+            .as_ref()
+            .unwrap_or(&default)
+            .scaled_b(replicas, rounding)
+            .max(0);
+        let scale = spec.scale_strategy.max_unavailable.as_ref();
+        Self {
+            replicas,
+            partition: partition(rolling.partition.as_ref(), replicas).unwrap_or(0),
+            max_surge,
+            max_unavailable,
+            scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).max(0)),
+            exclude_preparing_delete: exclude_preparing_delete
+                || spec.scale_strategy.exclude_preparing_delete,
+        }
+    }
+}
+
+/// Pods of one side, counted by standing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Held before deletion.
+    pub preparing_delete: i32,
+    /// Asked to go and in service.
+    pub specified_available: i32,
+    /// Asked to go and out of service.
+    pub specified_unavailable: i32,
+    /// Out of service.
+    pub unavailable: i32,
+    /// In service.
+    pub available: i32,
+}
+
+impl Tally {
+    /// Counts one side. `held_as_new` moves pods held before an update to the new side.
+    pub fn of(members: &[Member<'_>], side: Side, held_as_new: bool) -> Self {
+        let mut tally = Self::default();
+        for member in members {
+            let held = held_as_new && member.state == State::PreparingUpdate;
+            let counts_as = if held { Side::New } else { member.side };
+            if counts_as != side {
+                continue;
+            }
+            let slot = match (member.standing(), member.service.is_available()) {
+                (Standing::PreparingDelete, _) => &mut tally.preparing_delete,
+                (Standing::Specified, true) => &mut tally.specified_available,
+                (Standing::Specified, false) => &mut tally.specified_unavailable,
+                (Standing::Unavailable, _) => &mut tally.unavailable,
+                (Standing::Available, _) => &mut tally.available,
+            };
+            *slot += 1;
+        }
+        tally
+    }
+
+    fn specified(self) -> i32 {
+        self.specified_available + self.specified_unavailable
+    }
+
+    fn active(self) -> i32 {
+        self.specified() + self.unavailable + self.available
+    }
+
+    fn total(self) -> i32 {
+        self.active() + self.preparing_delete
+    }
+}
+
+/// What there is room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Pods missing.
+    pub up: i32,
+    /// Of those, pods of the current revision.
+    pub up_old: i32,
+    /// Pods that may be created now.
+    pub up_limit: i32,
+    /// Surplus pods.
+    pub down: i32,
+    /// Of those, pods of old revisions.
+    pub down_old: i32,
+    /// Available pods that may be deleted now.
+    pub delete_available: i32,
+    /// Pods above `replicas` that are wanted now.
+    pub surge: i32,
+    /// Of those, old ones.
+    pub surge_old: i32,
+    /// Pods to change; negative means back to the current revision.
+    pub update: i32,
+    /// Pods that may be out of service while changing.
+    pub update_max_unavailable: i32,
+}
+
+/// Computes the numbers from the limits and both sides' counts.
+pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
+    let Limits {
+        replicas,
+        partition,
+        max_unavailable,
+        ..
+    } = limits;
+    // Moving back to the current revision is another feature's business, so a surplus of new pods is not work to do.
+    let old_diff = (old.active() - partition).max(0);
+    let new_diff = (new.active() - (replicas - partition)).min(0);
+    let troubled = old.preparing_delete + new.preparing_delete + old.unavailable + new.unavailable;
+    let specified = old.specified() + new.specified();
+    let (surge, surge_old) = surge(limits, troubled, specified, new.specified(), old_diff, new_diff);
+
+    let excluded = |tally: Tally| {
+        if limits.exclude_preparing_delete {
+            tally.preparing_delete
+        } else {
+            0
+        }
+    };
+    let counted = old.total() + new.total() - excluded(old) - excluded(new);
+    let counted_old = old.total() - excluded(old);
+    let up = (replicas + surge - counted).max(0);
+    let up_old = if up > 0 {
+        (partition + surge_old - counted_old).max(0)
+    } else {
+        0
+    };
+    // Pods on their way out never come into service, so they do not use up the room for new ones.
+    let room = limits
+        .scale_max_unavailable
+        .map(|limit| (limit - old.unavailable - new.unavailable).max(0));
+    let up_limit = room.map_or(up, |room| up.min(room));
+    let down = (counted - specified - replicas - surge).max(0);
+    let down_old = if down > 0 {
+        (counted_old - old.specified() - partition - surge_old).max(0)
+    } else {
+        0
+    };
+
+    let pods = old.total() + new.total();
+    let broken = old.specified_unavailable + new.specified_unavailable;
+    let delete_available = if specified > 0 || down > 0 {
+        (max_unavailable + pods - replicas - troubled - broken).max(0)
+    } else {
+        0
+    };
+    let update = if old_diff <= -new_diff {
+        old_diff
+    } else {
+        -new_diff
+    };
+    let update_max_unavailable = if update == 0 {
+        0
+    } else {
+        max_unavailable + pods - replicas
+    };
+    Numbers {
+        up,
+        up_old,
+        up_limit,
+        down,
+        down_old,
+        delete_available,
+        surge,
+        surge_old,
+        update,
+        update_max_unavailable,
+    }
+}
+
+/// Pods wanted above `replicas`: to replace specified pods without losing service, or to give a rollout room.
+fn surge(
+    limits: Limits,
+    troubled: i32,
+    specified: i32,
+    specified_new: i32,
+    old_diff: i32,
+    new_diff: i32,
+) -> (i32, i32) {
+    if limits.max_surge == 0 {
+        return (0, 0);
+    }
+    let replace = (troubled + specified - limits.max_unavailable).clamp(0, specified);
+    let replace_old = (replace - specified_new).max(0);
+    let roll = if old_diff > 0 && new_diff < 0 {
+        old_diff.min(-new_diff)
+    } else {
+        0
+    };
+    let (wanted, wanted_old) = if replace >= roll {
+        (replace, replace_old)
+    } else {
+        (roll, 0)
+    };
+    let surge = limits.max_surge.min(wanted);
+    (surge, surge.min(wanted_old))
+}

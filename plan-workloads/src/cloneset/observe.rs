@@ -1,0 +1,60 @@
+//! What a plan is made from.
+
+use std::sync::Arc;
+
+use kruise_api::cloneset::CloneSet;
+use kruise_plan_kit::Memory;
+use kruise_views::{NodeView, PodView, RevisionView};
+
+/// One snapshot of a CloneSet and everything that belongs to it.
+pub struct Observed<'a> {
+    /// The set.
+    pub set: &'a CloneSet,
+    /// `apiVersion` for owner references: that of the version on the wire.
+    pub api_version: &'a str,
+    /// Pods controlled by the set's uid, active or not, in any order.
+    pub pods: &'a [Arc<PodView>],
+    /// Revisions of the namespace that the set controls, or that nobody controls and its selector matches.
+    pub revisions: &'a [Arc<RevisionView>],
+    /// Finds a node; only asked when the template spreads its pods.
+    pub node: &'a dyn Fn(&str) -> Option<&'a NodeView>,
+    /// Gates and flags.
+    pub options: Options,
+    /// What the last execution taught.
+    pub memory: &'a Memory,
+    /// Is `Plan::why` wanted?
+    pub explain: Explain,
+}
+
+/// Is a written explanation wanted? It costs a line of text for every pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Only actions.
+    #[default]
+    No,
+    /// Actions, and why other pods are left alone.
+    Yes,
+}
+
+/// Feature gates and flags that change decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Gate `CloneSetShortHash`: the revision label carries the hash only.
+    pub short_hash: bool,
+    /// Gate `PreparingUpdateAsUpdate`: when scaling, pods held before an update count as updated.
+    pub preparing_update_as_update: bool,
+    /// Flag `--cloneset-scaling-exclude-preparing-delete`, for all sets.
+    pub exclude_preparing_delete: bool,
+    /// Gate `PodWebhook`: pods carry the `KruisePodReady` gate.
+    pub pod_ready_gate: bool,
+}
+
+impl Options {
+    /// The gates' defaults.
+    pub const DEFAULT: Self = Self {
+        short_hash: false,
+        preparing_update_as_update: false,
+        exclude_preparing_delete: false,
+        pod_ready_gate: true,
+    };
+}

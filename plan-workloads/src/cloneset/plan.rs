@@ -1,0 +1,293 @@
+//! The order of decisions.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kruise_api::cloneset::CloneSetSpec;
+use kruise_plan_kit::{
+    Chain, EventKind, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave,
+    Why, Write, inplace::Progress,
+};
+use serde_json::{Value, json};
+
+use super::{
+    history,
+    members::{self, Member, Side},
+    numbers::{Limits, Numbers, Tally, numbers},
+    observe::{Explain, Observed},
+    ready, scale, status,
+    update::{self, Templates},
+    writes,
+};
+
+/// Decides what a set needs now.
+pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
+    let set = observed.set;
+    let claimed = members::claim(set, observed.pods);
+    let found = history::find(observed);
+    let members = members::classify(set, &claimed.active, &found.revisions.update, now);
+    let limits = Limits::of(&set.spec, observed.options.exclude_preparing_delete);
+    let mut plan = Plan::default();
+    let alive = set.metadata.deletion_timestamp.is_none();
+    if alive {
+        plan.chains.extend(found.chain.clone());
+        plan.chains.extend(
+            claimed
+                .released
+                .iter()
+                .map(|pod| release(set.metadata.uid.as_str(), pod)),
+        );
+        act(observed, &found, &members, limits, &mut plan, now);
+        plan.chains.extend(prune(observed, &members));
+        plan.chains.extend(history::truncate(observed, &found, &members));
+    } else {
+        plan.why.push(Why {
+            about: String::new(),
+            text: "the set is being deleted: its pods go with it".into(),
+        });
+    }
+    let (status, requeue) = status::report(observed, &found.revisions, &members, limits, now);
+    plan.status = status;
+    plan.requeue = requeue;
+    plan
+}
+
+fn act(
+    observed: &Observed<'_>,
+    found: &history::Found,
+    members: &[Member<'_>],
+    limits: Limits,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let ready = refresh(observed, found, members, plan, now);
+    let decided = plan.chains.len();
+    if let Some(what) = unsupported(&observed.set.spec) {
+        let message = format!("this build does not act on {what} yet: pods of this set are left as they are");
+        plan.why.push(Why {
+            about: String::new(),
+            text: message.clone(),
+        });
+        plan.events.push(EventNote {
+            kind: EventKind::Warning,
+            reason: "Unsupported",
+            message,
+        });
+    } else {
+        change(observed, found, members, limits, plan, now);
+    }
+    // One pod has one chain in a plan: what brings it into service can wait for what takes it out.
+    let taken: BTreeSet<Target> = plan
+        .chains
+        .iter()
+        .skip(decided)
+        .filter_map(subject)
+        .cloned()
+        .collect();
+    plan.chains.extend(
+        ready
+            .into_iter()
+            .filter(|chain| subject(chain).is_none_or(|pod| !taken.contains(pod))),
+    );
+}
+
+fn change(
+    observed: &Observed<'_>,
+    found: &history::Found,
+    members: &[Member<'_>],
+    limits: Limits,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let held_as_new = observed.options.preparing_update_as_update;
+    let tally = |side, held_as_new| Tally::of(members, side, held_as_new);
+    let scaling = numbers(
+        limits,
+        tally(Side::Old, held_as_new),
+        tally(Side::New, held_as_new),
+    );
+    let scaled = scale::scale(observed, &found.revisions, members, scaling, now);
+    plan.chains.extend(scaled.chains);
+    plan.events.extend(scaled.events);
+    plan.why.extend(scaled.why);
+    explain(observed, limits, scaling, plan);
+    if scaled.removes {
+        return;
+    }
+    let updating = numbers(limits, tally(Side::Old, false), tally(Side::New, false));
+    let updated = update::update(observed, &found.revisions, &found.sorted, members, updating, now);
+    plan.chains.extend(updated.chains);
+    plan.events.extend(updated.events);
+    plan.why.extend(updated.why);
+}
+
+fn subject(chain: &Chain) -> Option<&Target> {
+    chain.steps.first().map(|step| step.write.target())
+}
+
+/// What brings pods into service.
+fn refresh(
+    observed: &Observed<'_>,
+    found: &history::Found,
+    members: &[Member<'_>],
+    plan: &mut Plan,
+    now: Timestamp,
+) -> Vec<Chain> {
+    let templates = Templates::new(&found.sorted);
+    let template_of = |label: &str| templates.by_label(label);
+    let mut chains = Vec::new();
+    for member in members {
+        let step = ready::refresh(observed, member, &template_of, now);
+        chains.extend(step.chain);
+        let text = match step.progress {
+            Progress::Complete => continue,
+            Progress::Waiting(text) => format!("is being updated in place: {text}"),
+            Progress::Unreadable(error) => {
+                let message = format!(
+                    "pod {}: its in-place update state cannot be read: {error}",
+                    member.pod.name
+                );
+                let reason = "InvalidInPlaceUpdateState";
+                plan.events.push(EventNote {
+                    kind: EventKind::Warning,
+                    reason,
+                    message: message.clone(),
+                });
+                message
+            }
+        };
+        if observed.explain == Explain::Yes {
+            plan.why.push(Why {
+                about: member.pod.name.to_string(),
+                text,
+            });
+        }
+    }
+    chains
+}
+
+/// What this build does not act on, if the set asks for it. Such a set is left alone rather than half served.
+pub fn unsupported(spec: &CloneSetSpec) -> Option<&'static str> {
+    let rolling = spec.update_strategy.rolling_update.as_ref();
+    let in_place = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());
+    let hooks = spec
+        .lifecycle
+        .iter()
+        .flat_map(|hooks| [&hooks.pre_delete, &hooks.in_place_update])
+        .flatten();
+    if !spec.volume_claim_templates.is_empty() {
+        Some("volumeClaimTemplates")
+    } else if in_place.is_some_and(|strategy| strategy.grace_period_seconds > 0) {
+        Some("inPlaceUpdateStrategy.gracePeriodSeconds")
+    } else if hooks.into_iter().any(|hook| hook.mark_pod_not_ready) {
+        Some("lifecycle.markPodNotReady")
+    } else {
+        None
+    }
+}
+
+fn explain(observed: &Observed<'_>, limits: Limits, numbers: Numbers, plan: &mut Plan) {
+    if observed.explain == Explain::No {
+        return;
+    }
+    let Limits {
+        replicas,
+        partition,
+        max_unavailable,
+        max_surge,
+        ..
+    } = limits;
+    let text = format!(
+        "wants {replicas} pods, keeps {partition} on old revisions, lets {max_unavailable} be out of service and \
+         {max_surge} exceed replicas"
+    );
+    plan.why.push(Why {
+        about: String::new(),
+        text,
+    });
+    if numbers.up > 0 {
+        let text = format!(
+            "{} pods are missing, {} may be created now",
+            numbers.up, numbers.up_limit
+        );
+        plan.why.push(Why {
+            about: String::new(),
+            text,
+        });
+    }
+    if numbers.down > 0 {
+        let text = format!(
+            "{} pods are surplus, {} available ones may go now",
+            numbers.down, numbers.delete_available
+        );
+        plan.why.push(Why {
+            about: String::new(),
+            text,
+        });
+    }
+    if numbers.update > 0 {
+        let text = format!(
+            "{} pods are to be updated, {} may be out of service meanwhile",
+            numbers.update, numbers.update_max_unavailable
+        );
+        plan.why.push(Why {
+            about: String::new(),
+            text,
+        });
+    }
+}
+
+/// Removes our owner reference from a pod that left the selector.
+fn release(owner_uid: &str, pod: &kruise_views::PodView) -> Chain {
+    let patch = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
+    let reason = "its labels no longer match the selector".to_owned();
+    writes::chain(vec![writes::patch(
+        pod,
+        Intent::ReleasePod,
+        Part::Main,
+        patch,
+        reason,
+    )])
+}
+
+/// Takes names from `podsToDelete` that are not, or no longer, pods of the set.
+fn prune(observed: &Observed<'_>, members: &[Member<'_>]) -> Option<Chain> {
+    let wanted = &observed.set.spec.scale_strategy.pods_to_delete;
+    let kept: Vec<&String> = wanted
+        .iter()
+        .filter(|name| members.iter().any(|member| *member.pod.name == ***name))
+        .collect();
+    if kept.len() == wanted.len() {
+        return None;
+    }
+    let path = "/spec/scaleStrategy/podsToDelete";
+    let operation = if kept.is_empty() {
+        json!({"op": "remove", "path": path})
+    } else {
+        json!({"op": "replace", "path": path, "value": kept})
+    };
+    let metadata = &observed.set.metadata;
+    let write = Write::Patch {
+        intent: Intent::PrunePodsToDelete,
+        target: Target {
+            resource: Resource::CloneSets,
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+        },
+        part: Part::Main,
+        patch: Patch::Json(Value::Array(vec![operation])),
+        precondition: Precondition::Test(path.into(), json!(wanted)),
+    };
+    let reason = "these pods are gone".to_owned();
+    let steps = vec![Step {
+        write,
+        reason,
+        done: None,
+        failed: None,
+    }];
+    Some(Chain {
+        wave: Wave::Cleanup,
+        pace: Pace::Bounded,
+        steps,
+    })
+}

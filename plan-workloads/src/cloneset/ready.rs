@@ -1,0 +1,126 @@
+//! Bringing pods into service: new ones once they are scheduled, updated ones once their containers run what was asked
+//! for. Runs whatever the update strategy says, so that every pod becomes ready in the end.
+
+use jiff::Timestamp;
+use kruise_api::{
+    cloneset::Lifecycle,
+    names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD_TEMPLATE_HASH, REVISION_HASH},
+};
+use kruise_plan_kit::{
+    Chain, Intent, Part,
+    inplace::{self, Progress},
+    lifecycle::{self, State},
+    revision::Revision,
+};
+use serde_json::json;
+
+use super::{
+    members::{Member, Side},
+    observe::Observed,
+    writes,
+};
+
+/// What became of one pod.
+pub(super) struct Step {
+    /// The write that moves it on, if it can move.
+    pub(super) chain: Option<Chain>,
+    /// How its last in-place update stands.
+    pub(super) progress: Progress,
+}
+
+/// Moves one pod towards service.
+pub(super) fn refresh(
+    observed: &Observed<'_>,
+    member: &Member<'_>,
+    template_of: &dyn Fn(&str) -> Option<Revision>,
+    now: Timestamp,
+) -> Step {
+    let pod = member.pod;
+    if pod.node.is_none() {
+        return Step {
+            chain: None,
+            progress: Progress::Complete,
+        };
+    }
+    let progress = progress(member, template_of);
+    if progress != Progress::Complete {
+        return Step {
+            chain: None,
+            progress,
+        };
+    }
+    let next = next_state(member, observed.set.spec.lifecycle.as_ref());
+    let mut patch = inplace::finish(pod, next, now);
+    let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
+    if pod.labels.get(POD_TEMPLATE_HASH).is_none() && !label.is_empty() {
+        let finish = patch.get_or_insert_with(|| inplace::Finish {
+            patch: json!({}),
+            conditions: false,
+        });
+        finish.patch["metadata"]["labels"][POD_TEMPLATE_HASH] = writes::hash_of(label).into();
+    }
+    let chain = patch.map(|finish| {
+        let (intent, part) = if finish.conditions {
+            (Intent::MarkReady, Part::Status)
+        } else {
+            (Intent::SetLifecycle, Part::Main)
+        };
+        let reason = reason(member, next);
+        // A pod that was updated in place is put back only in the very state that was looked at.
+        let step = if pod.annotations.get(INPLACE_STATE).is_some() {
+            writes::patch_exact(pod, intent, part, finish.patch, reason)
+        } else {
+            writes::patch(pod, intent, part, finish.patch, reason)
+        };
+        writes::chain(vec![step])
+    });
+    Step {
+        chain,
+        progress: Progress::Complete,
+    }
+}
+
+fn reason(member: &Member<'_>, next: Option<State>) -> String {
+    match (member.state, next) {
+        (State::PreparingNormal, Some(State::Normal)) => "it is scheduled".into(),
+        (State::Updating, Some(_)) => "its containers run the new images".into(),
+        (_, Some(next)) => format!("its hooks let it become {}", next.as_str()),
+        (_, None) => "a readiness condition is missing".into(),
+    }
+}
+
+/// Reading the progress costs a parse, so pods at rest are not asked.
+fn progress(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<Revision>) -> Progress {
+    let pod = member.pod;
+    let at_rest = !matches!(member.state, State::Updating)
+        && pod.is_true(IN_PLACE_UPDATE_READY)
+        && pod.annotations.get(INPLACE_GRACE).is_none();
+    if at_rest || pod.annotations.is_empty() {
+        return Progress::Complete;
+    }
+    let revision = pod.labels.get(REVISION_HASH).and_then(template_of);
+    inplace::progress(pod, revision.as_ref().map(|revision| &revision.template))
+}
+
+/// The lifecycle state a complete pod enters, if it leaves the one it is in.
+fn next_state(member: &Member<'_>, lifecycle: Option<&Lifecycle>) -> Option<State> {
+    let pod = member.pod;
+    let hook = lifecycle.and_then(|lifecycle| lifecycle.in_place_update.as_ref());
+    let after_update = || {
+        if hook.is_some() && !lifecycle::fully_hooked(hook, pod) {
+            State::Updated
+        } else {
+            State::Normal
+        }
+    };
+    match member.state {
+        State::PreparingNormal => {
+            let hook = lifecycle.and_then(|lifecycle| lifecycle.pre_normal.as_ref());
+            (hook.is_none() || lifecycle::fully_hooked(hook, pod)).then_some(State::Normal)
+        }
+        State::PreparingUpdate if member.side == Side::New => Some(after_update()),
+        State::Updating => Some(after_update()),
+        State::Updated if after_update() == State::Normal => Some(State::Normal),
+        _ => None,
+    }
+}

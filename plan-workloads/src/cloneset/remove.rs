@@ -1,0 +1,88 @@
+//! Letting a pod go, or holding it where a hook asks for that.
+
+use jiff::Timestamp;
+use kruise_api::names::SPECIFIED_DELETE;
+use kruise_plan_kit::{
+    Chain, Intent, Part,
+    lifecycle::{self, State},
+};
+use serde_json::json;
+
+use super::{members::Member, observe::Observed, writes};
+
+/// How a pod leaves.
+pub(super) enum Leave {
+    /// This write moves it on.
+    Now(Chain),
+    /// A hook holds it; nothing to write.
+    Held,
+}
+
+/// Is the pod's deletion held by the `preDelete` hook?
+pub(super) fn is_held(observed: &Observed<'_>, member: &Member<'_>) -> bool {
+    let hook = observed
+        .set
+        .spec
+        .lifecycle
+        .as_ref()
+        .and_then(|lifecycle| lifecycle.pre_delete.as_ref());
+    lifecycle::holds(hook, member.pod)
+}
+
+/// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it.
+pub(super) fn remove(observed: &Observed<'_>, member: &Member<'_>, reason: &str, now: Timestamp) -> Leave {
+    if !is_held(observed, member) {
+        return Leave::Now(writes::chain(vec![writes::delete(member.pod, reason.to_owned())]));
+    }
+    if member.state == State::PreparingDelete {
+        return Leave::Held;
+    }
+    let patch = json!({"metadata": State::PreparingDelete.metadata(now)});
+    let reason = format!("{reason}; its preDelete hook is asked first");
+    Leave::Now(writes::chain(vec![writes::patch(
+        member.pod,
+        Intent::SetLifecycle,
+        Part::Main,
+        patch,
+        reason,
+    )]))
+}
+
+/// Deletes a pod so that it comes back on `revision`. A held pod is also marked, so that a shortage of pods does not
+/// call it back.
+pub(super) fn recreate(
+    observed: &Observed<'_>,
+    member: &Member<'_>,
+    revision: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Chain {
+    let pod = member.pod;
+    let done = format!(
+        "successfully delete pod {} to recreate it for update(revision {revision})",
+        pod.name
+    );
+    let mut step = if is_held(observed, member) {
+        let mut metadata = State::PreparingDelete.metadata(now);
+        metadata["labels"][SPECIFIED_DELETE] = "true".into();
+        let reason = format!("{reason}; its preDelete hook is asked first");
+        writes::patch(
+            pod,
+            Intent::RequestDelete,
+            Part::Main,
+            json!({"metadata": metadata}),
+            reason,
+        )
+    } else {
+        writes::delete(pod, reason.to_owned())
+    };
+    step.done = Some(writes::normal("SuccessfulUpdatePodReCreate", done));
+    step.failed = Some(writes::failure(
+        "FailedUpdatePodReCreate",
+        format!(
+            "failed to delete pod {} for update(revision {revision}): ",
+            pod.name
+        ),
+    ));
+    writes::chain(vec![step])
+}

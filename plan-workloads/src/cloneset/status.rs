@@ -1,0 +1,158 @@
+//! What the set reports.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
+use kruise_plan_kit::{Memory, Resource, StatusPatch, Target, availability::Service};
+use serde_json::{Map, Value, json};
+
+use super::{
+    history::Revisions,
+    members::{Member, Side},
+    numbers::Limits,
+    observe::Observed,
+    progressing::progressing,
+};
+
+/// The patch, if anything changed, and when to look again.
+pub(super) fn report(
+    observed: &Observed<'_>,
+    revisions: &Revisions,
+    members: &[Member<'_>],
+    limits: Limits,
+    now: Timestamp,
+) -> (Option<StatusPatch>, Option<Duration>) {
+    let set = observed.set;
+    let mut status = count(set, revisions, members, limits);
+    let deadline = progressing(set, &mut status, now);
+    failures(&mut status, observed.memory, now);
+    let settling = members.iter().filter_map(|member| match member.service {
+        Service::Settling(left) => Some(left),
+        _ => None,
+    });
+    let requeue = settling.chain(deadline).min();
+    (patch(set, &status), requeue)
+}
+
+fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: Limits) -> CloneSetStatus {
+    let matching = |test: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|m| test(m)).count() as i32;
+    let new = |member: &Member<'_>| member.side == Side::New;
+    let updated = matching(&new);
+    let replicas = members.len() as i32;
+    let rolled_out = updated == replicas && replicas == limits.replicas;
+    let current = if rolled_out {
+        &revisions.update
+    } else {
+        &revisions.current
+    };
+    let expected = if set.spec.update_strategy.rolling_update.is_some() {
+        limits.partition
+    } else {
+        0
+    };
+    CloneSetStatus {
+        observed_generation: set.metadata.generation,
+        replicas,
+        ready_replicas: matching(&|member| member.service.is_ready()),
+        available_replicas: matching(&|member| member.service.is_available()),
+        updated_replicas: updated,
+        updated_ready_replicas: matching(&|member| new(member) && member.service.is_ready()),
+        updated_available_replicas: matching(&|member| new(member) && member.service.is_available()),
+        expected_updated_replicas: limits.replicas - expected,
+        update_revision: revisions.update.name.clone(),
+        current_revision: current.name.clone(),
+        collision_count: revisions.collision_count,
+        conditions: set.status.conditions.clone(),
+        label_selector: set.spec.selector.to_query(),
+    }
+}
+
+/// `FailedScale` and `FailedUpdate` say what the last attempt ran into, and turn False when it is over.
+fn failures(status: &mut CloneSetStatus, memory: &Memory, now: Timestamp) {
+    for (kind, error) in [
+        ("FailedScale", &memory.scale_error),
+        ("FailedUpdate", &memory.update_error),
+    ] {
+        let slot = status
+            .conditions
+            .iter_mut()
+            .find(|condition| condition.kind == kind);
+        let wanted = match error {
+            Some(error) => ("True", "LastAttemptFailed", error.clone()),
+            None => ("False", "Recovered", String::new()),
+        };
+        match slot {
+            None if error.is_none() => {}
+            Some(slot) if (slot.status == wanted.0) && slot.message == wanted.2 => {}
+            slot => {
+                let changed = slot.as_ref().is_none_or(|slot| slot.status != wanted.0);
+                let since = slot.as_ref().and_then(|slot| slot.last_transition_time);
+                let condition = Condition {
+                    kind: kind.into(),
+                    status: wanted.0.into(),
+                    last_update_time: Some(now),
+                    last_transition_time: if changed { Some(now) } else { since },
+                    reason: wanted.1.into(),
+                    message: wanted.2,
+                };
+                match slot {
+                    Some(slot) => *slot = condition,
+                    None => status.conditions.push(condition),
+                }
+            }
+        }
+    }
+}
+
+/// A merge patch of the members that differ from what is stored.
+fn patch(set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
+    let (before, after) = (object(&set.status), object(status));
+    let changed: Map<String, Value> = after
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(value))
+        .map(clone_pair)
+        .collect();
+    let removed = before
+        .keys()
+        .filter(|key| !after.contains_key(*key))
+        .map(|key| (key.clone(), Value::Null));
+    let changed: Map<String, Value> = changed.into_iter().chain(removed).collect();
+    if changed.is_empty() {
+        return None;
+    }
+    let weighty = [
+        "observedGeneration",
+        "updateRevision",
+        "currentRevision",
+        "conditions",
+        "labelSelector",
+    ];
+    let urgent = weighty.iter().any(|key| changed.contains_key(*key)) || settled(set, status);
+    Some(StatusPatch {
+        target: Target {
+            resource: Resource::CloneSets,
+            namespace: set.metadata.namespace.clone(),
+            name: set.metadata.name.clone(),
+        },
+        patch: json!({"status": changed}),
+        urgent,
+    })
+}
+
+/// Everything wanted is there: people and autoscalers wait for this one.
+fn settled(set: &CloneSet, status: &CloneSetStatus) -> bool {
+    status.updated_available_replicas == set.spec.replicas.unwrap_or(1)
+        && status.replicas == status.updated_available_replicas
+}
+
+fn object(status: &CloneSetStatus) -> Map<String, Value> {
+    match serde_json::to_value(status) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
