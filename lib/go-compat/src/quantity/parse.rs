@@ -63,34 +63,26 @@ fn decimal(size: i128, exponent: i32, format: Format) -> Quantity {
 }
 
 fn binary(size: i128, fraction_digits: i32, power: i32) -> Option<Quantity> {
-    let scaled = size.checked_mul(1_i128.checked_shl(u32::try_from(power).ok()?)?)?;
+    let fraction = 10_i128.checked_pow(u32::try_from(fraction_digits).ok()?)?;
+    let format = Format::Binary;
+    if size / fraction > i128::from(i64::MAX) >> power {
+        return Some(Quantity {
+            mantissa: i128::from(i64::MAX),
+            exponent: 0,
+            format,
+            kept: None,
+        });
+    }
+    let scaled = size.checked_mul(1_i128 << power)?;
     let (mantissa, exponent) = round_up(scaled, -fraction_digits, NANO);
-    let mut quantity = Quantity {
+    let below_one = scaled < fraction && fraction_digits > 0;
+    let format = if below_one { Format::Decimal } else { format };
+    Some(Quantity {
         mantissa,
         exponent,
-        format: Format::Binary,
+        format,
         kept: None,
-    };
-    let largest = Quantity {
-        mantissa: i128::from(i64::MAX),
-        exponent: 0,
-        format: Format::Binary,
-        kept: None,
-    };
-    let one = Quantity {
-        mantissa: 1,
-        exponent: 0,
-        format: Format::Binary,
-        kept: None,
-    };
-    // short whole numbers are computed in 64 bits, where they cannot exceed the cap anyway
-    if quantity > largest {
-        quantity = largest;
-    }
-    if quantity < one && fraction_digits > 0 {
-        quantity.format = Format::Decimal;
-    }
-    Some(quantity)
+    })
 }
 
 /// Rounds away from zero so that nothing finer than `10^limit` is left.
@@ -114,7 +106,7 @@ fn keeps_text(pieces: &Pieces<'_>, digits: &str, suffix: &Suffix) -> bool {
     if suffix.format == Format::Binary {
         // power × 3/10 is about the number of decimal digits the suffix stands for
         let spare = 14 - pieces.whole.len() as i64 - i64::from(suffix.power) * 3 / 10;
-        return spare >= 0 && fraction == 0 && digits.bytes().last().is_some_and(|_| low_bits(digits));
+        return spare >= 0 && fraction == 0 && low_bits(digits);
     }
     let scale = i64::from(suffix.power) - fraction as i64;
     let short = pieces.whole.len() + fraction <= SHORT_DIGITS && scale >= i64::from(NANO);

@@ -22,6 +22,17 @@ fn canonical_text_is_what_go_writes() {
         ("+5", "+5"),
         ("1.500", "1.500"),
         ("100E", "100E"),
+        ("3000000000G", "3E"),
+        ("00.513n", "1n"),
+        ("+804.900065n", "805n"),
+        ("-0122000105900.40Mi", "-127926383044617830400m"),
+        ("830085001808900000.000400Ei", "9223372036854775807"),
+        ("-7Ei", "-7Ei"),
+        ("0.1Ki", "102400m"),
+        ("05", "05"),
+        ("1e1", "10"),
+        ("8Ki", "8Ki"),
+        ("1.", "1."),
     ] {
         assert_eq!(parse(given).canonical(), written, "{given}");
     }
@@ -64,6 +75,21 @@ fn finer_than_nano_rounds_up_and_binary_is_capped() {
     assert_eq!(parse("0.1n"), parse("1n"));
     assert_eq!(parse("1e-30"), parse("1n"));
     assert_eq!(parse("16Ei"), parse("9223372036854775807"));
+}
+
+#[test]
+fn amounts_beyond_the_last_suffix_keep_their_size() {
+    assert_eq!(parse("5000E").canonical(), "5e21");
+    assert_eq!(parse("5e21").canonical(), "5e21");
+}
+
+#[test]
+fn more_digits_than_we_compute_with_is_its_own_error() {
+    let long = "1".repeat(39);
+    assert_eq!(
+        long.parse::<Quantity>(),
+        Err(crate::Error::QuantityTooLong(long.clone()))
+    );
 }
 
 #[test]
