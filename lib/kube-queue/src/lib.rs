@@ -1,1 +1,36 @@
-//! TODO
+//! A controller's work queue as a state machine: what to work on next, and when to ask again.
+//!
+//! [`Queue`] holds keys (usually namespace and name), never objects: several changes of one object are one piece of
+//! work. It combines what client-go spreads over three queue types with the priorities of controller-runtime and a
+//! fair order between namespaces.
+//!
+//! # Promises
+//! * **Once.** A key is queued at most once. Pushed again, it takes the higher priority and the earlier time.
+//! * **Alone.** A key being worked on is never handed out. Pushed meanwhile, it becomes ready after [`Queue::done`].
+//! * **In order.** First in, first out within one priority and namespace.
+//! * **Fair.** Namespaces of one priority take turns, so that one namespace with a thousand objects does not hold up
+//!   the others. Live work goes first, but every few live keys a resync key has its turn ([`Config::live_per_resync`]),
+//!   so nothing starves; see [`Queue::pop`] for the bound.
+//! * **Deterministic.** Ordered containers only; time is an argument, a `Duration` since any fixed start. The same
+//!   calls give the same order on every machine.
+//!
+//! # What is not here
+//! Tasks, timers, wake-ups and metric registries: a driver sleeps until [`Queue::next_wake`] and publishes
+//! [`Counters`], [`Popped::waited`] and [`Done::worked`].
+
+mod backoff;
+mod bucket;
+mod coalesce;
+mod config;
+mod delayed;
+mod fairness;
+mod lane;
+mod queue;
+mod report;
+
+pub use backoff::Backoff;
+pub use bucket::Bucket;
+pub use config::Config;
+pub use fairness::Priority;
+pub use queue::Queue;
+pub use report::{Counters, Done, Popped, Unfinished};

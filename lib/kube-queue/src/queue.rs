@@ -1,0 +1,272 @@
+//! The queue itself: one entry for each key, filed where its state says.
+//!
+//! An entry is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is filed either as
+//! delayed (due in the future) or as ready; that of a key in flight is held until it is done. Every call first moves
+//! what is due by now, so that the order does not depend on how often the driver asks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::coalesce::Windows;
+use crate::delayed::Delayed;
+use crate::fairness::Ready;
+use crate::{Backoff, Bucket, Config, Counters, Done, Popped, Priority, Unfinished};
+
+/// A work queue of keys. See the [crate](crate) for what it promises; `now` is time since any fixed start and never
+/// goes back (an earlier `now` is taken as the latest seen).
+#[derive(Clone, Debug)]
+pub struct Queue<K> {
+    namespace_of: fn(&K) -> &str,
+    entries: BTreeMap<K, Entry>,
+    ready: Ready<K>,
+    delayed: Delayed<K>,
+    windows: Windows<K>,
+    backoff: Backoff<K>,
+    bucket: Bucket,
+    counters: Counters,
+    next_arrival: u64,
+    now: Duration,
+}
+
+/// Never without both.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    /// When the key was popped.
+    in_flight: Option<Duration>,
+    pending: Option<Pending>,
+}
+
+#[derive(Clone, Debug)]
+struct Pending {
+    priority: Priority,
+    due: Duration,
+    /// Opened when the key becomes ready.
+    window: Option<Duration>,
+    place: Place,
+}
+
+/// Where pending work is filed, with its number there.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Ready(u64),
+    Delayed(u64),
+    /// The key is in flight.
+    Held,
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// An empty queue. `namespace_of` says between which groups of keys to be fair.
+    pub const fn new(config: Config, namespace_of: fn(&K) -> &str) -> Self {
+        Self {
+            namespace_of,
+            entries: BTreeMap::new(),
+            ready: Ready::new(config.live_per_resync),
+            delayed: Delayed::new(),
+            windows: Windows::new(),
+            backoff: Backoff::new(config.backoff_base, config.backoff_cap),
+            bucket: Bucket::new(config.token_interval, config.burst),
+            counters: Counters { adds: 0, retries: 0 },
+            next_arrival: 0,
+            now: Duration::ZERO,
+        }
+    }
+
+    /// Makes the key ready now.
+    pub fn push(&mut self, key: K, priority: Priority, now: Duration) {
+        self.advance(now);
+        self.schedule(key, priority, self.now, None);
+    }
+
+    /// Makes the key ready after `delay`, unless it is due earlier already.
+    pub fn push_after(&mut self, key: K, priority: Priority, delay: Duration, now: Duration) {
+        self.advance(now);
+        self.counters.retries = self.counters.retries.saturating_add(1);
+        self.schedule(key, priority, self.now.saturating_add(delay), None);
+    }
+
+    /// Makes the key ready after the longer of its own backoff and the wait for a token of the common bucket; returns
+    /// that delay. [`Queue::forget`] resets the backoff.
+    pub fn push_rate_limited(&mut self, key: K, priority: Priority, now: Duration) -> Duration {
+        self.advance(now);
+        let delay = self.backoff.fail(&key).max(self.bucket.reserve(self.now));
+        self.push_after(key, priority, delay, now);
+        delay
+    }
+
+    /// Makes the key ready at once if it was quiet, otherwise `window` after it last became ready in this mode: at
+    /// most once for each window, however often it is pushed. Other pushes do not wait for the window, and open none
+    /// unless they hasten work that was pushed in this mode.
+    pub fn push_coalesced(&mut self, key: K, priority: Priority, window: Duration, now: Duration) {
+        self.advance(now);
+        let due = self.windows.end(&key).unwrap_or(self.now).max(self.now);
+        self.schedule(key, priority, due, Some(window));
+    }
+
+    /// The key succeeded or is gone: its next rate-limited push starts at the shortest delay. Queued work stays.
+    pub fn forget(&mut self, key: &K) {
+        self.backoff.forget(key);
+    }
+
+    /// Rate-limited pushes of the key since it was last forgotten.
+    pub fn failures(&self, key: &K) -> u32 {
+        self.backoff.failures(key)
+    }
+
+    /// The next key to work on; the caller owes a [`Queue::done`] for it.
+    ///
+    /// A ready key, with `p` keys of its namespace that were ready before it and at most `m` namespaces with ready keys
+    /// of its priority, is handed out within `(p + 1) × m` turns of its priority. While live keys are ready, resync
+    /// keys have one turn in `live_per_resync + 1`, and live keys all others; while none are, resync keys have all.
+    pub fn pop(&mut self, now: Duration) -> Option<Popped<K>> {
+        self.advance(now);
+        let key = self.ready.pop()?;
+        let entry = self.entries.get_mut(&key)?;
+        let pending = entry.pending.take()?;
+        entry.in_flight = Some(self.now);
+        let waited = self.now.saturating_sub(pending.due);
+        Some(Popped {
+            key,
+            priority: pending.priority,
+            waited,
+        })
+    }
+
+    /// The work on a popped key ended, well or not. `None` if the key was not in flight, which is the caller's bug and
+    /// changes nothing.
+    pub fn done(&mut self, key: &K, now: Duration) -> Option<Done> {
+        self.advance(now);
+        let entry = self.entries.get_mut(key)?;
+        let started = entry.in_flight.take()?;
+        match entry.pending.take() {
+            Some(pending) => self.file(key.clone(), pending, self.now),
+            None => drop(self.entries.remove(key)),
+        }
+        Some(Done {
+            worked: self.now.saturating_sub(started),
+        })
+    }
+
+    /// How long from `now` until [`Queue::pop`] may return a key if nothing else happens: zero if one is ready, `None`
+    /// if nothing waits for time to pass.
+    pub fn next_wake(&self, now: Duration) -> Option<Duration> {
+        if self.ready.len() > 0 {
+            return Some(Duration::ZERO);
+        }
+        self.delayed
+            .next_due()
+            .map(|due| due.saturating_sub(now.max(self.now)))
+    }
+
+    /// Ready keys as of the latest `now`: `workqueue_depth`.
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether no key was ready at the latest `now`.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keys waiting for their time, those in flight not counted.
+    pub fn delayed(&self) -> usize {
+        self.delayed.len()
+    }
+
+    /// Totals since the queue was made.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Keys in flight and how long they have been.
+    pub fn unfinished(&self, now: Duration) -> Unfinished {
+        let now = now.max(self.now);
+        self.entries.values().filter_map(|entry| entry.in_flight).fold(
+            Unfinished::default(),
+            |sum, started| {
+                let worked = now.saturating_sub(started);
+                Unfinished {
+                    count: sum.count.saturating_add(1),
+                    total: sum.total.saturating_add(worked),
+                    longest: sum.longest.max(worked),
+                }
+            },
+        )
+    }
+
+    fn advance(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        while let Some(key) = self.delayed.pop_due(self.now) {
+            if let Some(pending) = self.entries.get_mut(&key).and_then(|entry| entry.pending.take()) {
+                let at = pending.due;
+                self.file(key, pending, at);
+            }
+        }
+        self.windows.close(self.now);
+    }
+
+    /// Merges a push into the key's pending work, if any.
+    fn schedule(&mut self, key: K, priority: Priority, due: Duration, window: Option<Duration>) {
+        let entry = self.entries.entry(key.clone()).or_default();
+        let Some(pending) = &mut entry.pending else {
+            entry.pending = Some(Pending {
+                priority,
+                due,
+                window,
+                place: Place::Held,
+            });
+            return self.file_unless_in_flight(key);
+        };
+        pending.window = pending.window.max(window);
+        let merged = (pending.priority.max(priority), pending.due.min(due));
+        if merged == (pending.priority, pending.due) {
+            return;
+        }
+        let before = pending.clone();
+        (pending.priority, pending.due) = merged;
+        match before.place {
+            Place::Held => {}
+            Place::Delayed(arrival) => {
+                self.delayed.remove(before.due, arrival, key.clone());
+                self.file_unless_in_flight(key);
+            }
+            // Only the priority can have risen: it changes lanes and keeps its arrival, having waited that long.
+            Place::Ready(arrival) => {
+                let namespace = (self.namespace_of)(&key);
+                self.ready.remove(before.priority, namespace, arrival);
+                self.ready.push(merged.0, namespace, arrival, key.clone());
+            }
+        }
+    }
+
+    fn file_unless_in_flight(&mut self, key: K) {
+        let Some(entry) = self.entries.get_mut(&key) else {
+            return;
+        };
+        if entry.in_flight.is_some() {
+            return;
+        }
+        if let Some(pending) = entry.pending.take() {
+            self.file(key, pending, self.now);
+        }
+    }
+
+    /// Files the pending work of a key that is not in flight; if it is due, it became ready `at` that time, which is
+    /// before now when the driver comes late.
+    fn file(&mut self, key: K, mut pending: Pending, at: Duration) {
+        let arrival = self.next_arrival;
+        self.next_arrival = arrival.saturating_add(1);
+        if pending.due <= self.now {
+            pending.place = Place::Ready(arrival);
+            self.counters.adds = self.counters.adds.saturating_add(1);
+            if let Some(window) = pending.window {
+                self.windows.open(&key, at.saturating_add(window));
+            }
+            self.ready
+                .push(pending.priority, (self.namespace_of)(&key), arrival, key.clone());
+        } else {
+            pending.place = Place::Delayed(arrival);
+            self.delayed.insert(pending.due, arrival, key.clone());
+        }
+        self.entries.entry(key).or_default().pending = Some(pending);
+    }
+}
