@@ -128,12 +128,27 @@ fn a_resync_key_that_changes_joins_the_live_ones_where_it_would_have_been() {
 }
 
 #[test]
+fn a_window_counts_from_when_the_key_was_due_not_from_when_the_driver_came() {
+    let mut queue = queue();
+    queue.push_coalesced("a/1".into(), Live, ms(50), ms(0));
+    assert!(pop(&mut queue, 0).is_some() && queue.done(&"a/1".into(), ms(0)).is_some());
+    queue.push_coalesced("a/1".into(), Live, ms(50), ms(10));
+    assert_eq!(queue.pop(ms(80)).map(|popped| popped.waited), Some(ms(30)));
+    queue.done(&"a/1".into(), ms(80));
+    queue.push_coalesced("a/1".into(), Live, ms(50), ms(90));
+    assert_eq!(queue.next_wake(ms(90)), Some(ms(10)));
+}
+
+#[test]
 fn time_that_goes_back_is_ignored() {
     let mut queue = queue();
     queue.push("a/1".into(), Live, ms(100));
     assert_eq!(queue.pop(ms(50)).map(|popped| popped.waited), Some(ms(0)));
     queue.push_after("a/2".into(), Live, ms(10), ms(0));
-    assert_eq!(queue.next_wake(ms(0)), Some(ms(10)));
+    assert_eq!(
+        (queue.next_wake(ms(0)), pop(&mut queue, 50)),
+        (Some(ms(10)), None)
+    );
     assert_eq!(pop(&mut queue, 110).as_deref(), Some("a/2"));
 }
 
