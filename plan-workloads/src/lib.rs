@@ -3,3 +3,4 @@
 //! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
 
 pub mod cloneset;
+pub mod pod_readiness;

@@ -1,0 +1,140 @@
+//! Pod readiness: a pod that carries the `KruisePodReady` gate starts with its condition True, so that the gate holds
+//! nothing up until somebody asks it to.
+//!
+//! # What it promises
+//! - A condition that exists, whatever its status, is never touched: whoever turned it off turns it on.
+//! - Pods of a CloneSet are left to the CloneSet's own plan, which sets the condition together with the others in one
+//!   request.
+
+use jiff::Timestamp;
+use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
+use kruise_plan_kit::{
+    Chain, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave, Write,
+    lifecycle::go_time,
+};
+use kruise_views::PodView;
+use serde_json::json;
+
+/// Does this pod need anything from this controller?
+pub fn concerns(pod: &PodView) -> bool {
+    let of_cloneset = pod
+        .controller
+        .as_ref()
+        .is_some_and(|owner| &*owner.group == APPS_GROUP && &*owner.kind == "CloneSet");
+    pod.has_gate(KRUISE_POD_READY)
+        && pod.condition(KRUISE_POD_READY).is_none()
+        && !pod.deleting
+        && !of_cloneset
+}
+
+/// Sets the missing condition.
+pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
+    if !concerns(pod) {
+        return Plan::default();
+    }
+    let condition = json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)});
+    let write = Write::Patch {
+        intent: Intent::MarkReady,
+        target: Target {
+            resource: Resource::Pods,
+            namespace: pod.namespace.to_string(),
+            name: pod.name.to_string(),
+        },
+        part: Part::Status,
+        patch: Patch::Strategic(json!({"status": {"conditions": [condition]}})),
+        precondition: Precondition::Uid(pod.uid.to_string()),
+    };
+    let step = Step {
+        write,
+        reason: "its gate has no condition yet".into(),
+        done: None,
+        failed: None,
+    };
+    Plan {
+        chains: vec![Chain {
+            wave: Wave::Pods,
+            pace: Pace::Bounded,
+            steps: vec![step],
+        }],
+        ..Plan::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use kruise_views::{ConditionView, OwnerView, PodView};
+
+    use super::plan;
+
+    fn pod() -> PodView {
+        PodView {
+            name: "p".into(),
+            gates: Box::new(["KruisePodReady".into()]),
+            ..PodView::default()
+        }
+    }
+
+    fn writes(pod: &PodView) -> usize {
+        plan(pod, Timestamp::UNIX_EPOCH).chains.len()
+    }
+
+    #[test]
+    fn a_gate_without_a_condition_gets_one() {
+        assert_eq!(writes(&pod()), 1);
+    }
+
+    #[test]
+    fn a_pod_without_the_gate_with_the_condition_or_on_its_way_out_is_left_alone() {
+        assert_eq!(
+            writes(&PodView {
+                gates: Box::default(),
+                ..pod()
+            }),
+            0
+        );
+        assert_eq!(
+            writes(&PodView {
+                deleting: true,
+                ..pod()
+            }),
+            0
+        );
+        let off = ConditionView {
+            kind: "KruisePodReady".into(),
+            ..ConditionView::default()
+        };
+        assert_eq!(
+            writes(&PodView {
+                conditions: Box::new([off]),
+                ..pod()
+            }),
+            0
+        );
+    }
+
+    #[test]
+    fn pods_of_a_cloneset_belong_to_its_own_plan() {
+        let owner = |kind: &str| {
+            Some(Box::new(OwnerView {
+                group: "apps.kruise.io".into(),
+                kind: kind.into(),
+                ..OwnerView::default()
+            }))
+        };
+        assert_eq!(
+            writes(&PodView {
+                controller: owner("CloneSet"),
+                ..pod()
+            }),
+            0
+        );
+        assert_eq!(
+            writes(&PodView {
+                controller: owner("StatefulSet"),
+                ..pod()
+            }),
+            1
+        );
+    }
+}
