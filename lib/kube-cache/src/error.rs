@@ -6,7 +6,7 @@ use crate::{ObjectKey, Version};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The list is older than what this informer has already seen, or than what its user asked for: a stale server
-    /// answered. List again ([`Input::ListRefused`](crate::Input::ListRefused)).
+    /// answered. List again ([`Input::Refused`](crate::Input::Refused)).
     #[error("list at version {listed} is older than {required}, which is already known to exist")]
     StaleList {
         /// Version of the refused list.

@@ -22,14 +22,16 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// What a cache must come to show.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Expectation<R> {
-    /// The resource is observed at this version or a newer one: the version a create, update or patch returned.
+    /// The resource is observed at this version or a newer one: the version a create, update or patch returned. The
+    /// cache must watch every object written, or the version is reached only with the next bookmark.
     AtLeast {
         /// The written resource.
         resource: R,
         /// Version returned by the write.
         version: Version,
     },
-    /// The object is no longer present, or terminating.
+    /// The object is no longer present, or terminating. Says nothing about an object the cache has not seen yet: the
+    /// creation needs its own [`Expectation::AtLeast`].
     Gone {
         /// The deleted object's resource.
         resource: R,

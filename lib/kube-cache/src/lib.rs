@@ -6,6 +6,36 @@
 //! * [`Gate`] holds an owner back until the informers have seen that owner's own last writes.
 //! * [`wire`] reads list pages and watch lines from their JSON form, straight into a narrow type.
 //!
+//! # How a driver uses it
+//! ```
+//! # use kube_cache::*;
+//! # struct Pod;
+//! # impl Cached for Pod {
+//! #     fn namespace(&self) -> &str { "" }
+//! #     fn name(&self) -> &str { "" }
+//! #     fn uid(&self) -> &str { "" }
+//! #     fn resource_version(&self) -> &str { "" }
+//! # }
+//! /// Performs one effect. Requests and timers report their outcome as a later input; the verdict on a list is known
+//! /// at once.
+//! fn perform(effect: Effect<Pod>, informer: &SharedInformer<Pod>) -> Option<Input<Pod>> {
+//!     match effect {
+//!         Effect::Inform(event) => {
+//!             let is_list = matches!(event, Event::ListDone { .. });
+//!             match informer.apply(event) {
+//!                 Ok(deltas) => {
+//!                     for delta in deltas { /* map to owners and push their keys */ }
+//!                     is_list.then_some(Input::ListAccepted)
+//!                 }
+//!                 Err(refusal) => Some(Input::Refused),
+//!             }
+//!         }
+//!         Effect::ForgetHistory => { informer.forget_history(); None }
+//!         Effect::List { .. } | Effect::Watch { .. } | Effect::Sleep(_) => { /* start it */ None }
+//!     }
+//! }
+//! ```
+//!
 //! # Invariants
 //! * Nothing here performs I/O, reads a clock or draws random numbers; time and jitter are arguments.
 //! * Only ordered containers: the same inputs give the same outputs in the same order.

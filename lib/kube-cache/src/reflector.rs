@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
-//!            ▲ └ 410 on a page ┘      └ ListRefused ─► BackingOff      └ other ─► BackingOff ─ Timer ─► Watching
+//!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff    └ other ─► BackingOff ─ Timer ─► Watching
 //! ```
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
@@ -15,6 +15,8 @@
 //!   the informer is told to forget it, rather than to block for ever.
 //! * A list cut by 410 between pages starts over, at once the first time; after the second cut without paging, because
 //!   a list that takes longer than the server keeps history would never end.
+//! * A watch the server keeps failing at one version gives way to a list after [`WATCH_FAILURES_ENDURED`] attempts; an
+//!   unreachable or overloaded server never causes one, so that an outage does not end in everybody listing at once.
 //! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Only progress resets them:
 //!   an accepted list or a watch event. A watch that the server closes within a second and without an event counts as
 //!   a failure, any other close is routine.
@@ -32,6 +34,8 @@ const WATCH_TIMEOUT: Duration = Duration::from_mins(5);
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 /// Refused lists in a row before the history is taken to be rewound.
 const STALE_LISTS_ENDURED: u32 = 10;
+/// Watches refused or broken by the server in a row, without an event between, before the version is given up.
+const WATCH_FAILURES_ENDURED: u32 = 5;
 /// Lists cut by 410 between pages before paging is given up.
 const INTERRUPTIONS_ENDURED: u32 = 2;
 
@@ -51,8 +55,8 @@ pub enum Input<T> {
     },
     /// The informer accepted [`Event::ListDone`].
     ListAccepted,
-    /// The informer refused [`Event::ListDone`].
-    ListRefused,
+    /// The informer refused an event, usually [`Event::ListDone`]. List again.
+    Refused,
     /// The watch delivered an event.
     Watch(WatchInput<T>),
     /// The server closed the watch in an orderly way.
@@ -100,7 +104,8 @@ pub enum Effect<T> {
     },
     /// Wait, then report [`Input::Timer`].
     Sleep(Duration),
-    /// Apply this to the informer. For [`Event::ListDone`] report [`Input::ListAccepted`] or [`Input::ListRefused`].
+    /// Apply this to the informer. Report [`Input::Refused`] on an error, and [`Input::ListAccepted`] on the success of
+    /// [`Event::ListDone`].
     Inform(Event<T>),
     /// Call [`Informer::forget_history`](crate::Informer::forget_history), and tell the operator.
     ForgetHistory,
@@ -152,6 +157,7 @@ pub struct Reflector {
     backoff: Backoff,
     interruptions: u32,
     refusals: u32,
+    watch_failures: u32,
 }
 
 impl Reflector {
@@ -162,6 +168,7 @@ impl Reflector {
             backoff: Backoff::new(),
             interruptions: 0,
             refusals: 0,
+            watch_failures: 0,
         }
     }
 
@@ -182,9 +189,10 @@ impl Reflector {
                 self.backoff.reset();
                 self.interruptions = 0;
                 self.refusals = 0;
+                self.watch_failures = 0;
                 self.watch(version, jitter)
             }
-            (State::Confirming { .. }, Input::ListRefused) => self.list_refused(jitter),
+            (State::Confirming { .. } | State::Watching { .. }, Input::Refused) => self.refused(jitter),
             (State::Watching { version, .. }, Input::Watch(event)) => self.take_event(version, event),
             (State::Watching { version, progress }, Input::WatchClosed { lasted }) => {
                 if progress == Progress::None && lasted < SHORTEST_WATCH {
@@ -194,17 +202,7 @@ impl Reflector {
                 }
             }
             (State::Watching { version, .. }, Input::Failed(failure)) => {
-                let resume = match failure {
-                    // The version is of no use, the resource went away, or one event cannot be read: only a list gets
-                    // past it.
-                    Failure::Gone | Failure::NotFound | Failure::Malformed => Resume::List,
-                    Failure::Unauthorized
-                    | Failure::Forbidden
-                    | Failure::TooManyRequests { .. }
-                    | Failure::Server { .. }
-                    | Failure::Status { .. }
-                    | Failure::Transport => Resume::Watch(version),
-                };
+                let resume = self.after_watch_failure(failure, version);
                 self.back_off(resume, Some(failure), jitter)
             }
             (State::BackingOff { resume, .. }, Input::Timer) => match resume {
@@ -229,6 +227,25 @@ impl Reflector {
         match &self.state {
             State::BackingOff { failure, .. } => *failure,
             State::Idle | State::Listing(_) | State::Confirming { .. } | State::Watching { .. } => None,
+        }
+    }
+
+    fn after_watch_failure(&mut self, failure: Failure, version: Version) -> Resume {
+        match failure {
+            // The version is of no use, the resource went away, or one event cannot be read: only a list gets past it.
+            Failure::Gone | Failure::NotFound | Failure::Malformed | Failure::Status { .. } => Resume::List,
+            Failure::Server { .. } => {
+                self.watch_failures = self.watch_failures.saturating_add(1);
+                if self.watch_failures > WATCH_FAILURES_ENDURED {
+                    Resume::List
+                } else {
+                    Resume::Watch(version)
+                }
+            }
+            Failure::Unauthorized
+            | Failure::Forbidden
+            | Failure::TooManyRequests { .. }
+            | Failure::Transport => Resume::Watch(version),
         }
     }
 
@@ -288,7 +305,7 @@ impl Reflector {
         }
     }
 
-    fn list_refused<T>(&mut self, jitter: u64) -> Vec<Effect<T>> {
+    fn refused<T>(&mut self, jitter: u64) -> Vec<Effect<T>> {
         self.refusals = self.refusals.saturating_add(1);
         let mut effects = Vec::new();
         if self.refusals >= STALE_LISTS_ENDURED {
@@ -322,6 +339,7 @@ impl Reflector {
             WatchInput::Bookmark(version) => (Some(version), Event::Bookmark(version)),
         };
         self.backoff.reset();
+        self.watch_failures = 0;
         let version = seen.map_or(version, |seen| seen.max(version));
         self.state = State::Watching {
             version,

@@ -48,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(vec![0, 400]).prop_map(|secs| Step::Close(Duration::from_secs(secs))),
         1 => Just(Step::Compact),
         1 => (1..9u64).prop_map(Step::StaleList),
-        1 => prop::sample::select(vec![Input::Start, Input::ListAccepted, Input::ListRefused])
+        1 => prop::sample::select(vec![Input::Start, Input::ListAccepted])
             .prop_map(Step::Stray),
     ]
 }
@@ -132,7 +132,7 @@ impl Driver {
                         verdict = Some(if result.is_ok() {
                             Input::ListAccepted
                         } else {
-                            Input::ListRefused
+                            Input::Refused
                         });
                     } else {
                         result.expect("only lists may be refused");
@@ -363,6 +363,29 @@ fn progress_resets_the_delays_and_a_mere_connection_does_not() {
 }
 
 #[test]
+fn a_server_that_keeps_failing_one_watch_is_asked_for_a_list_but_an_unreachable_one_is_not() {
+    let next = |failure: Failure, attempts: usize| {
+        let mut reflector = watching();
+        let mut effects = Out::new();
+        for _ in 0..attempts {
+            reflector.step(failed(failure), 0);
+            effects = reflector.step(Input::Timer, 0);
+        }
+        effects
+    };
+    let broken = Failure::Server {
+        code: 504,
+        retry_after: None,
+    };
+    assert_eq!(next(broken, 5), [watch(7)]);
+    assert_eq!(
+        next(broken, 6),
+        [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
+    );
+    assert_eq!(next(Failure::Transport, 50), [watch(7)]);
+}
+
+#[test]
 fn retry_after_is_a_lower_bound() {
     let slow_down = |secs| Failure::TooManyRequests {
         retry_after: Some(Duration::from_secs(secs)),
@@ -422,7 +445,7 @@ fn endless_stale_lists_end_in_forgetting_history() {
     reflector.step::<Object>(Input::Start, 0);
     for refusal in 1..=10 {
         reflector.step(page(None), 0);
-        let effects = reflector.step::<Object>(Input::ListRefused, 0);
+        let effects = reflector.step::<Object>(Input::Refused, 0);
         assert_eq!(
             effects.first() == Some(&Effect::ForgetHistory),
             refusal == 10,
@@ -431,4 +454,13 @@ fn endless_stale_lists_end_in_forgetting_history() {
         assert!(matches!(effects.last(), Some(Effect::Sleep(_))));
         reflector.step::<Object>(Input::Timer, 0);
     }
+}
+
+#[test]
+fn an_informer_told_to_forget_history_is_listed_anew() {
+    let mut reflector = watching();
+    reflector.step(event("9"), 0);
+    assert_eq!(reflector.step::<Object>(Input::Refused, 0), sleep(800));
+    let relist = [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))];
+    assert_eq!(reflector.step::<Object>(Input::Timer, 0), relist);
 }
