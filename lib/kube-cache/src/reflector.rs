@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
-//!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff    └ other ─► BackingOff ─ Timer ─► Watching
+//!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff          └ other ─► BackingOff ─ Timer ─► Watching
 //! ```
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least

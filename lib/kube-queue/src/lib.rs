@@ -14,6 +14,28 @@
 //! * **Deterministic.** Ordered containers only; time is an argument, a `Duration` since any fixed start. The same
 //!   calls give the same order on every machine.
 //!
+//! ```
+//! use std::time::Duration;
+//! use kube_queue::{Config, Priority, Queue};
+//!
+//! let mut queue = Queue::new(Config::CLIENT_GO, |key: &(String, String)| &key.0);
+//! let key = (String::from("default"), String::from("web"));
+//! let start = Duration::ZERO;
+//! queue.push(key.clone(), Priority::Live, start);
+//!
+//! let work = queue.pop(start).expect("a key is ready");
+//! // Reconciling failed: try again later. The worker is done in any case.
+//! let delay = queue.push_rate_limited(work.key, work.priority, start);
+//! queue.done(&key, start);
+//! assert_eq!(queue.next_wake(start), Some(delay));
+//!
+//! let retry = queue.pop(start + delay).expect("the delay is over");
+//! // It succeeded: the next failure starts with the shortest delay again.
+//! queue.forget(&retry.key);
+//! queue.done(&retry.key, start + delay);
+//! assert_eq!(queue.next_wake(start + delay), None);
+//! ```
+//!
 //! # What is not here
 //! Tasks, timers, wake-ups and metric registries: a driver sleeps until [`Queue::next_wake`] and publishes
 //! [`Counters`], [`Popped::waited`] and [`Done::worked`].

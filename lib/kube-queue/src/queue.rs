@@ -1,6 +1,6 @@
-//! The queue itself: one entry for each key, filed where its state says.
+//! The queue itself: pending work of each key, filed where its state says.
 //!
-//! An entry is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is filed either as
+//! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is filed either as
 //! delayed (due in the future) or as ready; that of a key in flight is held until it is done. Every call first moves
 //! what is due by now, so that the order does not depend on how often the driver asks.
 
@@ -17,7 +17,9 @@ use crate::{Backoff, Bucket, Config, Counters, Done, Popped, Priority, Unfinishe
 #[derive(Clone, Debug)]
 pub struct Queue<K> {
     namespace_of: fn(&K) -> &str,
-    entries: BTreeMap<K, Entry>,
+    pending: BTreeMap<K, Pending>,
+    /// When each key being worked on was popped.
+    in_flight: BTreeMap<K, Duration>,
     ready: Ready<K>,
     delayed: Delayed<K>,
     windows: Windows<K>,
@@ -26,14 +28,6 @@ pub struct Queue<K> {
     counters: Counters,
     next_arrival: u64,
     now: Duration,
-}
-
-/// Never without both.
-#[derive(Clone, Debug, Default)]
-struct Entry {
-    /// When the key was popped.
-    in_flight: Option<Duration>,
-    pending: Option<Pending>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +53,8 @@ impl<K: Ord + Clone> Queue<K> {
     pub const fn new(config: Config, namespace_of: fn(&K) -> &str) -> Self {
         Self {
             namespace_of,
-            entries: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             ready: Ready::new(config.live_per_resync),
             delayed: Delayed::new(),
             windows: Windows::new(),
@@ -120,9 +115,8 @@ impl<K: Ord + Clone> Queue<K> {
     pub fn pop(&mut self, now: Duration) -> Option<Popped<K>> {
         self.advance(now);
         let key = self.ready.pop()?;
-        let entry = self.entries.get_mut(&key)?;
-        let pending = entry.pending.take()?;
-        entry.in_flight = Some(self.now);
+        let pending = self.pending.remove(&key)?;
+        self.in_flight.insert(key.clone(), self.now);
         let waited = self.now.saturating_sub(pending.due);
         Some(Popped {
             key,
@@ -135,11 +129,9 @@ impl<K: Ord + Clone> Queue<K> {
     /// changes nothing.
     pub fn done(&mut self, key: &K, now: Duration) -> Option<Done> {
         self.advance(now);
-        let entry = self.entries.get_mut(key)?;
-        let started = entry.in_flight.take()?;
-        match entry.pending.take() {
-            Some(pending) => self.file(key.clone(), pending, self.now),
-            None => drop(self.entries.remove(key)),
+        let started = self.in_flight.remove(key)?;
+        if let Some(pending) = self.pending.remove(key) {
+            self.file(key.clone(), pending, self.now);
         }
         Some(Done {
             worked: self.now.saturating_sub(started),
@@ -180,23 +172,22 @@ impl<K: Ord + Clone> Queue<K> {
     /// Keys in flight and how long they have been.
     pub fn unfinished(&self, now: Duration) -> Unfinished {
         let now = now.max(self.now);
-        self.entries.values().filter_map(|entry| entry.in_flight).fold(
-            Unfinished::default(),
-            |sum, started| {
-                let worked = now.saturating_sub(started);
-                Unfinished {
-                    count: sum.count.saturating_add(1),
-                    total: sum.total.saturating_add(worked),
-                    longest: sum.longest.max(worked),
-                }
-            },
-        )
+        let worked = || {
+            self.in_flight
+                .values()
+                .map(|started| now.saturating_sub(*started))
+        };
+        Unfinished {
+            count: self.in_flight.len(),
+            total: worked().fold(Duration::ZERO, Duration::saturating_add),
+            longest: worked().max().unwrap_or_default(),
+        }
     }
 
     fn advance(&mut self, now: Duration) {
         self.now = self.now.max(now);
         while let Some(key) = self.delayed.pop_due(self.now) {
-            if let Some(pending) = self.entries.get_mut(&key).and_then(|entry| entry.pending.take()) {
+            if let Some(pending) = self.pending.remove(&key) {
                 let at = pending.due;
                 self.file(key, pending, at);
             }
@@ -206,15 +197,17 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Merges a push into the key's pending work, if any.
     fn schedule(&mut self, key: K, priority: Priority, due: Duration, window: Option<Duration>) {
-        let entry = self.entries.entry(key.clone()).or_default();
-        let Some(pending) = &mut entry.pending else {
-            entry.pending = Some(Pending {
-                priority,
-                due,
-                window,
-                place: Place::Held,
-            });
-            return self.file_unless_in_flight(key);
+        let Some(pending) = self.pending.get_mut(&key) else {
+            return self.file(
+                key,
+                Pending {
+                    priority,
+                    due,
+                    window,
+                    place: Place::Held,
+                },
+                self.now,
+            );
         };
         pending.window = pending.window.max(window);
         let merged = (pending.priority.max(priority), pending.due.min(due));
@@ -223,39 +216,32 @@ impl<K: Ord + Clone> Queue<K> {
         }
         let before = pending.clone();
         (pending.priority, pending.due) = merged;
+        let after = pending.clone();
         match before.place {
             Place::Held => {}
             Place::Delayed(arrival) => {
                 self.delayed.remove(before.due, arrival, key.clone());
-                self.file_unless_in_flight(key);
+                self.file(key, after, self.now);
             }
             // Only the priority can have risen: it changes lanes and keeps its arrival, having waited that long.
             Place::Ready(arrival) => {
                 let namespace = (self.namespace_of)(&key);
                 self.ready.remove(before.priority, namespace, arrival);
-                self.ready.push(merged.0, namespace, arrival, key.clone());
+                self.ready.push(after.priority, namespace, arrival, key.clone());
             }
         }
     }
 
-    fn file_unless_in_flight(&mut self, key: K) {
-        let Some(entry) = self.entries.get_mut(&key) else {
-            return;
-        };
-        if entry.in_flight.is_some() {
-            return;
-        }
-        if let Some(pending) = entry.pending.take() {
-            self.file(key, pending, self.now);
-        }
-    }
-
-    /// Files the pending work of a key that is not in flight; if it is due, it became ready `at` that time, which is
-    /// before now when the driver comes late.
+    /// Files pending work. If it is due, it became ready `at` that time, which is before now when the driver comes late.
     fn file(&mut self, key: K, mut pending: Pending, at: Duration) {
         let arrival = self.next_arrival;
         self.next_arrival = arrival.saturating_add(1);
-        if pending.due <= self.now {
+        if self.in_flight.contains_key(&key) {
+            pending.place = Place::Held;
+        } else if pending.due > self.now {
+            pending.place = Place::Delayed(arrival);
+            self.delayed.insert(pending.due, arrival, key.clone());
+        } else {
             pending.place = Place::Ready(arrival);
             self.counters.adds = self.counters.adds.saturating_add(1);
             if let Some(window) = pending.window {
@@ -263,10 +249,7 @@ impl<K: Ord + Clone> Queue<K> {
             }
             self.ready
                 .push(pending.priority, (self.namespace_of)(&key), arrival, key.clone());
-        } else {
-            pending.place = Place::Delayed(arrival);
-            self.delayed.insert(pending.due, arrival, key.clone());
         }
-        self.entries.entry(key).or_default().pending = Some(pending);
+        self.pending.insert(key, pending);
     }
 }
