@@ -11,12 +11,12 @@
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
 //!   as new as anything this process has seen. A list the informer refuses as stale is repeated.
-//! * After [`STALE_LISTS_ENDURED`] refusals in a row, some minutes, the history must have been rewound by a restore:
-//!   the informer is told to forget it, rather than to block for ever.
+//! * After ten refusals in a row, some minutes, the history must have been rewound by a restore: the informer is told to
+//!   forget it, rather than to block for ever.
 //! * A list cut by 410 between pages starts over, at once the first time; after the second cut without paging, because
 //!   a list that takes longer than the server keeps history would never end.
-//! * A watch the server keeps failing at one version gives way to a list after [`WATCH_FAILURES_ENDURED`] attempts; an
-//!   unreachable or overloaded server never causes one, so that an outage does not end in everybody listing at once.
+//! * A watch the server keeps failing at one version gives way to a list after five attempts; an unreachable or
+//!   overloaded server never causes one, so that an outage does not end in everybody listing at once.
 //! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Only progress resets them:
 //!   an accepted list or a watch event. A watch that the server closes within a second and without an event counts as
 //!   a failure, any other close is routine.

@@ -336,6 +336,20 @@ fn pages_follow_the_continue_token_and_the_watch_starts_at_the_lists_version() {
 }
 
 #[test]
+fn pages_that_disagree_on_their_version_count_as_the_oldest() {
+    let at = |number, token: Option<&str>| Input::Page {
+        items: Vec::<Object>::new(),
+        version: version(number),
+        continue_token: token.map(Into::into),
+    };
+    let mut reflector = Reflector::new();
+    reflector.step::<Object>(Input::Start, 0);
+    reflector.step(at(7, Some("t")), 0);
+    let done = Effect::Inform(Event::ListDone { version: version(7) });
+    assert_eq!(reflector.step(at(9, None), 0).last(), Some(&done));
+}
+
+#[test]
 fn a_failed_watch_resumes_after_the_last_event_but_lists_anew_when_gone() {
     let mut reflector = watching();
     reflector.step(event("9"), 0);
@@ -397,7 +411,7 @@ fn retry_after_is_a_lower_bound() {
 }
 
 #[test]
-fn a_watch_closed_at_once_backs_off_and_a_long_quiet_one_does_not() {
+fn a_watch_closed_at_once_without_an_event_backs_off_and_others_do_not() {
     let mut reflector = watching();
     let lasted = Duration::from_millis(10);
     assert_eq!(
