@@ -1,0 +1,61 @@
+//! `kruise manifests`: everything an installation needs, for `kubectl apply -f -`.
+
+mod rbac;
+mod workload;
+
+use anyhow::Context;
+use clap::Args;
+use kruise_admission::manifests as webhooks;
+use serde_json::Value;
+
+use workload::Workload;
+
+/// What to print.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Namespace of the manager.
+    #[arg(long, default_value = "kruise-system")]
+    namespace: String,
+    /// Image of the manager.
+    #[arg(long, default_value = concat!("kruise/kruise-manager:v", env!("CARGO_PKG_VERSION")))]
+    image: String,
+    /// Managers to run; one leads, all answer webhooks.
+    #[arg(long, default_value_t = 2)]
+    replicas: i32,
+    /// Feature gates of the manager, as `Name=true,Other=false`.
+    #[arg(long, default_value = "")]
+    feature_gates: String,
+    /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
+    #[arg(long)]
+    without_manager: bool,
+}
+
+/// All objects as a multi-document YAML text.
+pub fn render(options: &Options) -> anyhow::Result<String> {
+    let gates = crate::gates::Gates::parse(&options.feature_gates, "")?;
+    let mut text = String::new();
+    for object in objects(options, &gates) {
+        let document = serde_saphyr::to_string(&object).context("cannot print an object as YAML")?;
+        text.push_str("---\n");
+        text.push_str(document.trim_end());
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
+    let namespace = &options.namespace;
+    let mut objects = vec![workload::namespace(namespace), kruise_api::cloneset::crd::manifest()];
+    objects.extend(rbac::objects(namespace));
+    objects.extend(workload::webhook_objects(namespace));
+    if !options.without_manager {
+        objects.push(workload::deployment(&Workload {
+            namespace,
+            image: &options.image,
+            replicas: options.replicas,
+            feature_gates: &options.feature_gates,
+        }));
+    }
+    objects.extend(webhooks::configurations(namespace, gates.on("KruisePodReadinessGate")));
+    objects
+}
