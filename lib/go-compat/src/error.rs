@@ -3,6 +3,9 @@
 /// Text that Go would refuse as well. Nothing here can be retried: the caller reports it at the field it came from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// Not a duration: numbers with the units `h`, `m`, `s`, `ms`, `us`, `ns`.
+    #[error("invalid duration {0:?}")]
+    Duration(String),
     /// A percentage was expected: digits, an optional fraction, then `%`.
     #[error("invalid value {0:?}: expected an integer or a percentage such as \"30%\"")]
     Percent(String),

@@ -8,9 +8,12 @@
 //! * [`quantity`]: resource quantities without floating point;
 //! * [`json`]: JSON text as Go's encoder writes it;
 //! * [`hash`], [`revision`]: FNV hashes, revision hashes and names;
-//! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes.
+//! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
+//! * [`duration`], [`flags`]: durations and command lines as Go programs read them.
 
+pub mod duration;
 mod error;
+pub mod flags;
 pub mod hash;
 mod int_or_string;
 pub mod json;

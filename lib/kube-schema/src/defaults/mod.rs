@@ -48,11 +48,9 @@ pub fn pod_template(template: &mut Value, options: Options) {
     object_or_insert(spec, "securityContext");
     each(spec, "volumes", volume::volume);
     each(spec, "containers", |one| container::container(one, Role::Regular));
-    each(spec, "initContainers", |one| {
-        container::container(one, Role::Other)
-    });
-    each(spec, "ephemeralContainers", |one| {
-        container::container(one, Role::Other)
+    each(spec, "initContainers", |c| container::container(c, Role::Other));
+    each(spec, "ephemeralContainers", |c| {
+        container::container(c, Role::Other)
     });
     round_quantities(spec, "overhead");
     if let Some(resources) = member(spec, "resources") {
