@@ -50,7 +50,7 @@ pub fn pod_template(template: &mut Value, options: Options) {
     each(spec, "containers", |one| container::container(one, Role::Regular));
     each(spec, "initContainers", |c| container::container(c, Role::Other));
     each(spec, "ephemeralContainers", |c| {
-        container::container(c, Role::Other)
+        container::container(c, Role::Other);
     });
     round_quantities(spec, "overhead");
     if let Some(resources) = member(spec, "resources") {

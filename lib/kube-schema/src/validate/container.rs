@@ -1,0 +1,169 @@
+//! One container.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::error::{Errors, Kind};
+use super::json::{integer, items, known, member, text};
+use super::{names, resources};
+
+const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
+const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
+const PROBE_HANDLERS: [&str; 4] = ["exec", "httpGet", "tcpSocket", "grpc"];
+const ENV_SOURCES: [&str; 4] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"];
+
+/// `volumes` are the names a mount may refer to.
+pub(super) fn container(errors: &mut Errors, container: &Value, volumes: &BTreeSet<&str>, path: &str) {
+    if text(container, "image").is_empty() {
+        errors.required(format!("{path}.image"), "");
+    }
+    errors.one_of(
+        format!("{path}.imagePullPolicy"),
+        text(container, "imagePullPolicy"),
+        PULL_POLICIES,
+    );
+    ports(errors, container, path);
+    environment(errors, container, path);
+    mounts(errors, container, volumes, path);
+    if let Some(found) = member(container, "resources") {
+        resources::requirements(errors, found, &format!("{path}.resources"));
+    }
+    for (name, always_once) in [
+        ("livenessProbe", true),
+        ("readinessProbe", false),
+        ("startupProbe", true),
+    ] {
+        if let Some(found) = member(container, name) {
+            probe(errors, found, always_once, &format!("{path}.{name}"));
+        }
+    }
+}
+
+fn ports(errors: &mut Errors, container: &Value, path: &str) {
+    let mut seen = BTreeSet::new();
+    for (port, path) in items(container, "ports", path) {
+        let name = text(port, "name");
+        if let Some(reason) = names::port_name(name).filter(|_| !name.is_empty()) {
+            errors.invalid(format!("{path}.name"), name, reason);
+        } else if !name.is_empty() && !seen.insert(name) {
+            errors.add(format!("{path}.name"), Kind::Duplicate, name, "");
+        }
+        match integer(port, "containerPort").unwrap_or_default() {
+            0 => errors.required(format!("{path}.containerPort"), ""),
+            number => port_number(errors, number, format!("{path}.containerPort")),
+        }
+        if let Some(number) = integer(port, "hostPort").filter(|number| *number != 0) {
+            port_number(errors, number, format!("{path}.hostPort"));
+        }
+        errors.one_of(format!("{path}.protocol"), text(port, "protocol"), PROTOCOLS);
+    }
+}
+
+fn port_number(errors: &mut Errors, number: i64, path: String) {
+    if !(1..=65535).contains(&number) {
+        errors.invalid(path, number, "must be between 1 and 65535, inclusive");
+    }
+}
+
+fn environment(errors: &mut Errors, container: &Value, path: &str) {
+    for (variable, path) in items(container, "env", path) {
+        let name = text(variable, "name");
+        if name.is_empty() {
+            errors.required(format!("{path}.name"), "");
+        } else if let Some(reason) = names::environment_name(name) {
+            errors.invalid(format!("{path}.name"), name, reason);
+        }
+        let Some(source) = member(variable, "valueFrom") else {
+            continue;
+        };
+        let path = format!("{path}.valueFrom");
+        let count = known(source, &ENV_SOURCES);
+        if !text(variable, "value").is_empty() && count > 0 {
+            errors.invalid(&path, "", "may not be specified when `value` is not empty");
+        } else if count > 1 {
+            errors.invalid(&path, "", "may not have more than one field specified at a time");
+        } else if source
+            .as_object()
+            .is_some_and(|members| members.values().all(Value::is_null))
+        {
+            let detail =
+                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
+            errors.invalid(&path, "", detail);
+        }
+        let needed = [
+            ("fieldRef", "fieldPath"),
+            ("resourceFieldRef", "resource"),
+            ("configMapKeyRef", "key"),
+            ("secretKeyRef", "key"),
+        ];
+        for (reference, field) in needed {
+            if member(source, reference).is_some_and(|found| text(found, field).is_empty()) {
+                errors.required(format!("{path}.{reference}.{field}"), "");
+            }
+        }
+    }
+}
+
+fn mounts(errors: &mut Errors, container: &Value, volumes: &BTreeSet<&str>, path: &str) {
+    let mut places = BTreeSet::new();
+    for (mount, path) in items(container, "volumeMounts", path) {
+        let name = text(mount, "name");
+        if name.is_empty() {
+            errors.required(format!("{path}.name"), "");
+        } else if !volumes.contains(name) {
+            errors.add(format!("{path}.name"), Kind::NotFound, name, "");
+        }
+        let place = text(mount, "mountPath");
+        if place.is_empty() {
+            errors.required(format!("{path}.mountPath"), "");
+        } else if !places.insert(place) {
+            errors.invalid(format!("{path}.mountPath"), place, "must be unique");
+        }
+    }
+}
+
+fn probe(errors: &mut Errors, probe: &Value, always_once: bool, path: &str) {
+    // a handler we do not know may be the one
+    let unknown = probe.as_object().is_some_and(|members| {
+        members
+            .iter()
+            .any(|(name, value)| value.is_object() && !PROBE_HANDLERS.contains(&name.as_str()))
+    });
+    match known(probe, &PROBE_HANDLERS) {
+        0 if !unknown => errors.required(path, "must specify a handler type"),
+        0 | 1 => {}
+        _ => {
+            let named = PROBE_HANDLERS
+                .into_iter()
+                .filter(|name| member(probe, name).is_some())
+                .nth(1);
+            let path = format!("{path}.{}", named.unwrap_or_default());
+            errors.add(
+                path,
+                Kind::Forbidden,
+                Value::Null,
+                "may not specify more than 1 handler type",
+            );
+        }
+    }
+    let counts = [
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    ];
+    for name in counts {
+        if let Some(count) = integer(probe, name).filter(|count| *count < 0) {
+            errors.invalid(
+                format!("{path}.{name}"),
+                count,
+                "must be greater than or equal to 0",
+            );
+        }
+    }
+    if always_once && let Some(count) = integer(probe, "successThreshold").filter(|count| *count > 1) {
+        errors.invalid(format!("{path}.successThreshold"), count, "must be 1");
+    }
+}

@@ -1,0 +1,162 @@
+//! What is surely wrong with a pod template.
+//!
+//! A finite list of rules, each of which every supported API server applies as well: a template that is refused here
+//! could never have become a pod. The server knows many more; those surface when it refuses the pod. When in doubt, a
+//! template passes. Validate after defaulting or before, it makes no difference.
+//!
+//! | Fields | Rule |
+//! |---|---|
+//! | `labels`, `annotations` | keys and label values are well formed, annotations within 256 KiB |
+//! | `containers` | at least one |
+//! | container names | DNS labels, unique among containers and init containers |
+//! | `image`, `imagePullPolicy` | not empty; a known policy |
+//! | `ports` | names well formed and unique, numbers 1 to 65535, known protocols |
+//! | `env` | named, one source at most, references complete |
+//! | `volumeMounts` | name a volume or claim, at distinct paths |
+//! | `resources` | quantities, not negative, requests within limits |
+//! | probes | one handler, counts not negative, one success for liveness and startup |
+//! | `restartPolicy`, `terminationGracePeriodSeconds` | known; not negative |
+//! | `volumes` | DNS labels, unique |
+//! | `ephemeralContainers` | none |
+
+mod container;
+mod error;
+mod json;
+mod names;
+mod resources;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use self::error::Errors;
+pub use self::error::{FieldError, Kind, aggregate};
+use self::json::{integer, items, member, text};
+
+const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
+const ANNOTATIONS_BYTES: usize = 256 * 1024;
+
+/// Checks a pod template. `claims` are the workload's claim templates, whose names are volumes too; `path` is where
+/// the template stands, such as `spec.template`.
+pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    if let Some(metadata) = member(template, "metadata") {
+        labels(&mut errors, metadata, path);
+        annotations(&mut errors, metadata, path);
+    }
+    let path = format!("{path}.spec");
+    let spec = template.get("spec").unwrap_or(&Value::Null);
+    let mut volumes = volumes(&mut errors, spec, &path);
+    volumes.extend(claims.iter().map(claim_name));
+    if items(spec, "containers", &path).next().is_none() {
+        errors.required(format!("{path}.containers"), "");
+    }
+    let mut seen = BTreeSet::new();
+    for (one, path) in items(spec, "containers", &path).chain(items(spec, "initContainers", &path)) {
+        unique_label(&mut errors, text(one, "name"), &mut seen, format!("{path}.name"));
+        container::container(&mut errors, one, &volumes, &path);
+    }
+    if items(spec, "ephemeralContainers", &path).next().is_some() {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.add(
+            format!("{path}.ephemeralContainers"),
+            Kind::Forbidden,
+            Value::Null,
+            detail,
+        );
+    }
+    errors.one_of(
+        format!("{path}.restartPolicy"),
+        text(spec, "restartPolicy"),
+        RESTART_POLICIES,
+    );
+    if let Some(seconds) = integer(spec, "terminationGracePeriodSeconds").filter(|seconds| *seconds < 0) {
+        errors.invalid(
+            format!("{path}.terminationGracePeriodSeconds"),
+            seconds,
+            "must be greater than or equal to 0",
+        );
+    }
+    errors.0
+}
+
+/// Checks claim templates: names, which become volumes, and quantities.
+pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let mut seen = BTreeSet::new();
+    for (index, claim) in claims.iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        unique_label(
+            &mut errors,
+            claim_name(claim),
+            &mut seen,
+            format!("{path}.metadata.name"),
+        );
+        if let Some(found) = member(claim, "spec").and_then(|spec| member(spec, "resources")) {
+            resources::requirements(&mut errors, found, &format!("{path}.spec.resources"));
+        }
+    }
+    errors.0
+}
+
+fn claim_name(claim: &Value) -> &str {
+    member(claim, "metadata")
+        .map(|metadata| text(metadata, "name"))
+        .unwrap_or_default()
+}
+
+/// A DNS label that was not seen before.
+fn unique_label<'a>(errors: &mut Errors, name: &'a str, seen: &mut BTreeSet<&'a str>, path: String) {
+    if name.is_empty() {
+        errors.required(path, "");
+    } else if let Some(reason) = names::dns_label(name) {
+        errors.invalid(path, name, reason);
+    } else if !seen.insert(name) {
+        errors.add(path, Kind::Duplicate, name, "");
+    }
+}
+
+fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    for (volume, path) in items(spec, "volumes", path) {
+        unique_label(errors, text(volume, "name"), &mut seen, format!("{path}.name"));
+    }
+    seen
+}
+
+fn entries<'a>(metadata: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a str)> {
+    let map: Option<&Map<String, Value>> = metadata.get(name).and_then(Value::as_object);
+    map.into_iter()
+        .flatten()
+        .map(|(key, value)| (key, value.as_str().unwrap_or_default()))
+}
+
+fn labels(errors: &mut Errors, metadata: &Value, path: &str) {
+    let path = format!("{path}.labels");
+    for (key, value) in entries(metadata, "labels") {
+        if let Some(reason) = names::qualified_name(key) {
+            errors.invalid(&path, key.as_str(), reason);
+        }
+        if let Some(reason) = names::label_value(value) {
+            errors.invalid(&path, value, reason);
+        }
+    }
+}
+
+fn annotations(errors: &mut Errors, metadata: &Value, path: &str) {
+    let path = format!("{path}.annotations");
+    let mut size = 0;
+    for (key, value) in entries(metadata, "annotations") {
+        // the rule is for lower-case keys only, and so lenient about case
+        if let Some(reason) = names::qualified_name(&key.to_lowercase()) {
+            errors.invalid(&path, key.as_str(), reason);
+        }
+        size += key.len() + value.len();
+    }
+    if size > ANNOTATIONS_BYTES {
+        errors.invalid(path, "", "annotations size must be at most 262144 bytes");
+    }
+}
+
+#[cfg(test)]
+mod tests;
