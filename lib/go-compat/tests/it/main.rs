@@ -1,4 +1,4 @@
-//! Against what OpenKruise's own managers stored in a real cluster.
+//! Against what Go programs wrote: OpenKruise in a real cluster, and the encoder itself.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,3 +9,4 @@
 )]
 
 mod stored;
+mod written_by_go;
