@@ -33,7 +33,7 @@ pub struct NotInPlace {
 /// container always needs a new pod.
 pub fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
     let mut change = Change {
-        metadata: super::metadata::metadata_patch(old, new),
+        metadata: kube_schema::metadata_patch(old, new),
         ..Change::default()
     };
     let mut differences = Vec::new();

@@ -10,7 +10,6 @@
 
 mod completion;
 mod diff;
-mod metadata;
 mod patches;
 mod state;
 
