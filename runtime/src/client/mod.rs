@@ -1,0 +1,229 @@
+//! Requests to the API server, decoded straight into narrow types.
+//!
+//! Every request but a watch has a timeout. A request answered 429 is repeated, reads and writes alike, because the
+//! server then has done nothing; no other failure is: whether to repeat is a decision of who asked.
+
+mod config;
+mod limit;
+mod path;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, header};
+use http_body_util::BodyExt;
+use kube_client::client::Body;
+use serde::de::DeserializeOwned;
+
+pub use config::{ConnectError, Source, connect};
+pub use path::path_of;
+pub use watch::WatchLines;
+
+use crate::ApiError;
+use limit::RateLimit;
+
+/// Times a request is repeated after 429.
+const REPEATS: u32 = 5;
+/// Longest single wait a server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Told of every answer: the hook behind `rest_client_requests_total`.
+pub trait Observer: Send + Sync {
+    /// A request ended; `code` is the HTTP code, or `<error>` when there was no answer.
+    fn requested(&self, method: &str, host: &str, code: &str);
+}
+
+/// What a client does beyond sending.
+#[derive(Clone)]
+pub struct Settings {
+    /// `User-Agent` of every request.
+    pub user_agent: String,
+    /// Time a request other than a watch may take.
+    pub timeout: Duration,
+    /// Requests per second and burst; `None` for no limit.
+    pub rate: Option<(f64, u32)>,
+    /// Host label of metrics.
+    pub host: String,
+    /// Metrics, if any.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+/// A cheap handle to one API server.
+#[derive(Clone)]
+pub struct Client {
+    inner: kube_client::Client,
+    settings: Arc<Settings>,
+    rate: Option<Arc<RateLimit>>,
+}
+
+impl Client {
+    /// A client on top of any connection, such as one to an in-process server.
+    pub fn new(inner: kube_client::Client, settings: Settings) -> Self {
+        let rate = settings
+            .rate
+            .map(|(qps, burst)| Arc::new(RateLimit::new(qps, burst)));
+        Self {
+            inner,
+            settings: Arc::new(settings),
+            rate,
+        }
+    }
+
+    /// GET, decoded.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        decode(&self.send(Method::GET, path, None).await?)
+    }
+
+    /// GET, undecoded: for list pages.
+    pub async fn get_bytes(&self, path: &str) -> Result<Bytes, ApiError> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// POST.
+    pub async fn create<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, ApiError> {
+        self.write(Method::POST, path, "application/json", body).await
+    }
+
+    /// PUT: replaces the object if its `resourceVersion` still is the one in `body`.
+    pub async fn replace<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, ApiError> {
+        self.write(Method::PUT, path, "application/json", body).await
+    }
+
+    /// PATCH; the content type names the kind of patch.
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        content_type: &'static str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, ApiError> {
+        self.write(Method::PATCH, path, content_type, body).await
+    }
+
+    /// DELETE with `DeleteOptions`.
+    pub async fn delete<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        options: &impl serde::Serialize,
+    ) -> Result<T, ApiError> {
+        self.write(Method::DELETE, path, "application/json", options)
+            .await
+    }
+
+    async fn write<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, ApiError> {
+        let body = serde_json::to_vec(body).map_err(|error| ApiError::Invalid(error.to_string()))?;
+        decode(&self.send(method, path, Some((content_type, body.into()))).await?)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Bytes, ApiError> {
+        for _ in 0..REPEATS {
+            let result = self.send_once(&method, path, body.clone()).await;
+            let Some(wait) = result.as_ref().err().and_then(ApiError::too_many_requests) else {
+                return result;
+            };
+            tokio::time::sleep(wait.min(LONGEST_WAIT)).await;
+        }
+        self.send_once(&method, path, body).await
+    }
+
+    async fn send_once(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Bytes, ApiError> {
+        let limit = self.settings.timeout;
+        if let Some(rate) = &self.rate {
+            rate.acquire().await;
+        }
+        let exchange = async {
+            let response = self.exchange(method, path, body).await?;
+            let (head, body) = response.into_parts();
+            let collected = body
+                .collect()
+                .await
+                .map_err(|error| ApiError::Transport(error.to_string()))?;
+            let bytes = collected.to_bytes();
+            if head.status.is_success() {
+                return Ok(bytes);
+            }
+            Err(ApiError::refused(
+                head.status.as_u16(),
+                &bytes,
+                retry_after(&head.headers),
+            ))
+        };
+        tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
+            self.observe(method, "<error>");
+            Err(ApiError::Timeout(limit))
+        })
+    }
+
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<http::Response<Body>, ApiError> {
+        let builder = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::USER_AGENT, &self.settings.user_agent)
+            .header(header::ACCEPT, "application/json");
+        let request = match body {
+            Some((content_type, bytes)) => builder
+                .header(header::CONTENT_TYPE, content_type)
+                .body(Body::from(bytes)),
+            None => builder.body(Body::empty()),
+        };
+        let request = request.map_err(|error| ApiError::Invalid(error.to_string()))?;
+        let result = self.inner.send(request).await;
+        match &result {
+            Ok(response) => self.observe(method, response.status().as_str()),
+            Err(_) => self.observe(method, "<error>"),
+        }
+        result.map_err(|error| ApiError::Transport(error.to_string()))
+    }
+
+    fn observe(&self, method: &Method, code: &str) {
+        if let Some(observer) = &self.settings.observer {
+            observer.requested(method.as_str(), &self.settings.host, code);
+        }
+    }
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| ApiError::Malformed(error.to_string()))
+}
+
+/// `Retry-After` in seconds; API servers do not use its date form.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers
+        .get(header::RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds))
+}

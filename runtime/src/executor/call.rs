@@ -1,0 +1,128 @@
+//! Requests as data, and the little that is read from their replies.
+
+use kruise_plan_kit::{Part, Precondition, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Pairs a reply with its call; unique within a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallId(pub u64);
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Call {
+    /// POST.
+    Create {
+        /// Where.
+        target: Target,
+        /// The rendered object.
+        body: Value,
+    },
+    /// GET, to learn who owns an object that already exists.
+    Get {
+        /// Which object.
+        target: Target,
+    },
+    /// PATCH.
+    Patch {
+        /// Which object.
+        target: Target,
+        /// Which endpoint.
+        part: Part,
+        /// `Content-Type`.
+        content_type: &'static str,
+        /// The patch, preconditions included.
+        body: Value,
+    },
+    /// DELETE.
+    Delete {
+        /// Which object.
+        target: Target,
+        /// `DeleteOptions`, preconditions included.
+        body: Value,
+    },
+}
+
+impl Call {
+    /// The object called upon.
+    pub fn target(&self) -> &Target {
+        match self {
+            Self::Create { target, .. }
+            | Self::Get { target }
+            | Self::Patch { target, .. }
+            | Self::Delete { target, .. } => target,
+        }
+    }
+}
+
+/// `DeleteOptions` for a deletion with the object's own grace period.
+pub(crate) fn delete_options(precondition: &Precondition, previous_version: Option<&str>) -> Value {
+    let version = match precondition {
+        Precondition::UidAndVersion(_, version) => Some(version.as_str()),
+        Precondition::VersionFromPreviousStep(_) => previous_version,
+        Precondition::Uid(_) | Precondition::Test(..) => None,
+    };
+    let mut guards = serde_json::Map::new();
+    if let Some(uid) = precondition.uid() {
+        guards.insert("uid".into(), uid.into());
+    }
+    if let Some(version) = version {
+        guards.insert("resourceVersion".into(), version.into());
+    }
+    json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Background",
+        "preconditions": guards,
+    })
+}
+
+/// What the executor reads of an object in a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// `metadata.uid`; empty when the reply is a `Status`.
+    pub uid: String,
+    /// `metadata.resourceVersion`; empty when the reply is a `Status`.
+    pub version: String,
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub is_terminating: bool,
+    /// Uid of the controlling owner.
+    pub controller: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    uid: String,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+    owner_references: Vec<Owner>,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    uid: String,
+    #[serde(default)]
+    controller: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for Stored {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let metadata = Object::deserialize(deserializer)?.metadata;
+        let mut owners = metadata.owner_references.into_iter();
+        Ok(Self {
+            uid: metadata.uid,
+            version: metadata.resource_version,
+            is_terminating: metadata.deletion_timestamp.is_some(),
+            controller: owners
+                .find(|owner| owner.controller == Some(true))
+                .map(|owner| owner.uid),
+        })
+    }
+}

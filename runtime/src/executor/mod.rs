@@ -1,0 +1,22 @@
+//! Applies plans. [`Run`] decides which call comes next and what a reply means, without I/O; [`execute`] sends the
+//! calls.
+//!
+//! # Invariants
+//! * Never two calls of one chain at a time, and no step after one that failed.
+//! * A wave starts when all earlier waves have ended.
+//! * A write is sent once. Only the client repeats it, and only when the server answered 429, which proves that
+//!   nothing was written. A lost reply is [`Failure::Unknown`]: look at the server, then plan again.
+
+mod call;
+mod driver;
+mod machine;
+mod report;
+mod split;
+#[cfg(test)]
+mod tests;
+
+pub use call::{Call, CallId, Stored};
+pub use driver::execute;
+pub use machine::{Limits, Run};
+pub use report::{Failure, Report, StepResult};
+pub use split::StatusForm;

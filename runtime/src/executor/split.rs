@@ -1,0 +1,34 @@
+//! Status patches that also change labels or annotations, and servers that refuse them.
+
+use kruise_plan_kit::Patch;
+use serde_json::{Value, json};
+
+/// How a server takes a patch of `/status` that also changes metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusForm {
+    /// In one request.
+    #[default]
+    Merged,
+    /// It refuses; status and metadata go in requests of their own.
+    Split,
+}
+
+/// The status half and the metadata half of a patch; `None` unless it has both.
+pub(crate) fn halves(patch: &Patch) -> Option<(Patch, Patch)> {
+    let (value, rebuild): (_, fn(Value) -> Patch) = match patch {
+        Patch::Merge(value) => (value, Patch::Merge),
+        Patch::Strategic(value) => (value, Patch::Strategic),
+        Patch::Json(_) => return None,
+    };
+    let metadata = value.get("metadata")?;
+    let changes_metadata = ["labels", "annotations"]
+        .iter()
+        .any(|field| metadata.get(field).is_some());
+    let status = value.get("status")?;
+    changes_metadata.then(|| {
+        (
+            rebuild(json!({ "status": status })),
+            rebuild(json!({ "metadata": metadata })),
+        )
+    })
+}

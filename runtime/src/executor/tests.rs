@@ -1,0 +1,342 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kruise_plan_kit::{
+    Body, Chain, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+};
+use kube_cache::{Expectation, Version};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::ApiError;
+
+fn target(name: &str) -> Target {
+    Target {
+        resource: Resource::Pods,
+        namespace: "ns".into(),
+        name: name.into(),
+    }
+}
+
+fn step(write: Write) -> Step {
+    Step {
+        write,
+        reason: String::new(),
+        done: None,
+        failed: Some(FailureNote {
+            reason: "FailedCreate",
+            prefix: "failed: ".into(),
+            suffix: String::new(),
+        }),
+    }
+}
+
+fn create(name: &str) -> Write {
+    Write::Create {
+        intent: Intent::CreatePod,
+        target: target(name),
+        body: Body {
+            base: Arc::new(json!({"metadata": {}})),
+            set: vec![("/metadata/name".into(), name.into())],
+        },
+        owner_uid: "owner".into(),
+    }
+}
+
+fn patch(name: &str, part: Part, precondition: Precondition) -> Write {
+    Write::Patch {
+        intent: Intent::MarkReady,
+        target: target(name),
+        part,
+        patch: Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}, "status": {"x": 1}})),
+        precondition,
+    }
+}
+
+fn delete(name: &str) -> Write {
+    Write::Delete {
+        intent: Intent::DeletePod,
+        target: target(name),
+        precondition: Precondition::Uid("u1".into()),
+    }
+}
+
+fn chain(wave: Wave, pace: Pace, writes: Vec<Write>) -> Chain {
+    Chain {
+        wave,
+        pace,
+        steps: writes.into_iter().map(step).collect(),
+    }
+}
+
+fn single(writes: Vec<Write>) -> Run {
+    Run::new(vec![chain(Wave::Pods, Pace::Bounded, writes)], Limits::default())
+}
+
+fn stored(version: &str) -> Stored {
+    Stored {
+        uid: "u1".into(),
+        version: version.into(),
+        ..Stored::default()
+    }
+}
+
+fn refusal(code: u16, reason: &str) -> ApiError {
+    let body = format!(r#"{{"reason":"{reason}","message":"no"}}"#);
+    ApiError::refused(code, body.as_bytes(), None)
+}
+
+fn only(run: &mut Run) -> (CallId, Call) {
+    let mut calls = run.due();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    calls.remove(0)
+}
+
+/// The result of a one-step run whose only call ends in `error`.
+fn outcome_of(write: Write, error: ApiError) -> (StepResult, Report) {
+    let mut run = single(vec![write]);
+    let (id, _) = only(&mut run);
+    run.reply(id, Err(error));
+    assert!(run.due().is_empty() && run.is_over());
+    let report = run.finish();
+    (report.steps[0][0].clone(), report)
+}
+
+#[test]
+fn a_create_that_finds_its_own_object_is_adopted() {
+    let mut run = single(vec![create("a")]);
+    let (id, _) = only(&mut run);
+    run.reply(id, Err(refusal(409, "AlreadyExists")));
+    let (id, call) = only(&mut run);
+    assert_eq!(call, Call::Get { target: target("a") });
+    let found = Stored {
+        controller: Some("owner".into()),
+        ..stored("7")
+    };
+    run.reply(id, Ok(found));
+    let report = run.finish();
+    assert_eq!(report.steps, [[StepResult::Adopted]]);
+    let expected = Expectation::AtLeast {
+        resource: Resource::Pods,
+        version: Version::new(7),
+    };
+    assert_eq!(report.expectations, [expected]);
+}
+
+#[test]
+fn a_name_of_somebody_else_or_of_a_terminating_object_is_taken() {
+    let foreign = Stored {
+        controller: Some("other".into()),
+        ..stored("7")
+    };
+    let terminating = Stored {
+        controller: Some("owner".into()),
+        is_terminating: true,
+        ..stored("7")
+    };
+    for found in [foreign, terminating, stored("7")] {
+        let mut run = single(vec![create("a"), delete("a")]);
+        let (id, _) = only(&mut run);
+        run.reply(id, Err(refusal(409, "AlreadyExists")));
+        let (id, _) = only(&mut run);
+        run.reply(id, Ok(found));
+        assert!(run.due().is_empty());
+        let report = run.finish();
+        assert_eq!(report.taken, [target("a")]);
+        assert_eq!(report.steps[0][1], StepResult::Skipped);
+        assert!(report.expectations.is_empty());
+    }
+}
+
+#[test]
+fn every_class_of_error_has_its_result() {
+    let (result, report) = outcome_of(create("a"), refusal(403, "Forbidden"));
+    assert_eq!(result, StepResult::Failed(Failure::Refused("no".into())));
+    assert_eq!(report.events[0].message, "failed: no");
+    assert!(!report.needs_live_read());
+
+    let (result, report) = outcome_of(create("a"), ApiError::Timeout(Duration::from_secs(1)));
+    assert!(matches!(result, StepResult::Failed(Failure::Unknown(_))));
+    assert!(report.needs_live_read());
+
+    let guard = || Precondition::Uid("u1".into());
+    let (result, report) = outcome_of(patch("a", Part::Status, guard()), refusal(409, "Conflict"));
+    assert_eq!(result, StepResult::Failed(Failure::Conflict("no".into())));
+    assert!(report.events.is_empty(), "a conflict is no news");
+
+    let (result, report) = outcome_of(patch("a", Part::Main, guard()), refusal(404, "NotFound"));
+    assert_eq!(result, StepResult::Gone);
+    assert!(report.first_failure.is_none());
+
+    let (result, _) = outcome_of(delete("a"), refusal(404, "NotFound"));
+    assert_eq!(result, StepResult::Gone);
+
+    let (result, _) = outcome_of(patch("a", Part::Status, guard()), refusal(429, "TooManyRequests"));
+    assert!(
+        matches!(result, StepResult::Failed(Failure::Refused(_))),
+        "no split on 429"
+    );
+}
+
+#[test]
+fn a_version_guard_continues_from_the_previous_reply() {
+    let follow = Precondition::VersionFromPreviousStep("u1".into());
+    let first = patch("a", Part::Status, Precondition::Uid("u1".into()));
+    let mut run = single(vec![first, patch("a", Part::Main, follow)]);
+    let (id, _) = only(&mut run);
+    run.reply(id, Ok(stored("41")));
+    let (_, call) = only(&mut run);
+    let Call::Patch { body, .. } = call else {
+        panic!("{call:?}")
+    };
+    assert_eq!(body["metadata"]["resourceVersion"], "41");
+}
+
+#[test]
+fn a_refused_merged_status_patch_is_sent_as_two_and_remembered() {
+    let guard = Precondition::UidAndVersion("u1".into(), "5".into());
+    let mut run = single(vec![patch("a", Part::Status, guard.clone())]);
+    let (id, _) = only(&mut run);
+    run.reply(id, Err(refusal(422, "Invalid")));
+    let (id, call) = only(&mut run);
+    let Call::Patch { part, body, .. } = call else {
+        panic!()
+    };
+    assert_eq!(part, Part::Status);
+    assert!(body["metadata"].get("labels").is_none(), "{body}");
+    run.reply(id, Ok(stored("6")));
+    let (id, call) = only(&mut run);
+    let Call::Patch { part, body, .. } = call else {
+        panic!()
+    };
+    assert_eq!(
+        (part, &body["metadata"]["resourceVersion"]),
+        (Part::Main, &json!("6"))
+    );
+    assert!(body.get("status").is_none(), "{body}");
+    run.reply(id, Ok(stored("7")));
+    let report = run.finish();
+    assert_eq!(report.steps, [[StepResult::Done]]);
+    assert_eq!(report.status_form, StatusForm::Split);
+
+    let limits = Limits {
+        status_form: StatusForm::Split,
+        ..Limits::default()
+    };
+    let chains = vec![chain(
+        Wave::Pods,
+        Pace::Bounded,
+        vec![patch("a", Part::Status, guard)],
+    )];
+    let (_, call) = only(&mut Run::new(chains, limits));
+    let Call::Patch { body, .. } = call else { panic!() };
+    assert!(body["metadata"].get("labels").is_none(), "known beforehand");
+}
+
+#[test]
+fn slow_start_doubles_and_ends_with_the_batch_that_failed() {
+    let mut chains: Vec<_> = (0..20)
+        .map(|i| chain(Wave::Pods, Pace::SlowStart, vec![create(&format!("p{i}"))]))
+        .collect();
+    chains.push(chain(Wave::Cleanup, Pace::Bounded, vec![delete("old")]));
+    let mut run = Run::new(chains, Limits::default());
+    for (size, fails) in [(1, false), (2, false), (4, true)] {
+        let calls = run.due();
+        assert_eq!(calls.len(), size);
+        for (i, (id, _)) in calls.into_iter().enumerate() {
+            let failed = fails && i == 0;
+            run.reply(
+                id,
+                if failed {
+                    Err(refusal(403, "Forbidden"))
+                } else {
+                    Ok(stored("1"))
+                },
+            );
+        }
+    }
+    let (_, call) = only(&mut run);
+    assert_eq!(
+        call.target(),
+        &target("old"),
+        "clean-up does not wait for pods that were not created"
+    );
+    assert_eq!(run.finish().count(|result| *result == StepResult::Skipped), 14);
+}
+
+#[test]
+fn a_run_that_is_stopped_finishes_only_what_it_began() {
+    let chains = vec![
+        chain(Wave::Pods, Pace::Bounded, vec![delete("a"), create("a")]),
+        chain(Wave::Cleanup, Pace::Bounded, vec![delete("b")]),
+    ];
+    let mut run = Run::new(chains, Limits::default());
+    let (id, _) = only(&mut run);
+    run.stop();
+    run.reply(id, Ok(stored("1")));
+    let (id, call) = only(&mut run);
+    assert!(matches!(call, Call::Create { .. }));
+    run.reply(id, Ok(stored("2")));
+    assert!(run.due().is_empty() && run.is_over());
+    assert_eq!(run.finish().steps[1], [StepResult::Skipped]);
+}
+
+#[test]
+fn replies_are_read_narrowly_and_a_status_reply_is_an_object_without_metadata() {
+    let pod = r#"{"metadata":{"uid":"u","resourceVersion":"9","deletionTimestamp":"t","ownerReferences":[{"uid":"x"},{"uid":"c","controller":true}]},"spec":{}}"#;
+    let read: Stored = serde_json::from_str(pod).unwrap();
+    assert_eq!(
+        (read.is_terminating, read.controller.as_deref()),
+        (true, Some("c"))
+    );
+    let status: Stored = serde_json::from_str(r#"{"kind":"Status","metadata":{},"code":200}"#).unwrap();
+    assert_eq!(status, Stored::default());
+}
+
+const WAVES: [Wave; 4] = [Wave::Revisions, Wave::Claims, Wave::Pods, Wave::Cleanup];
+
+proptest! {
+    #[test]
+    fn order_barriers_and_bounds_hold_whatever_fails(
+        shapes in prop::collection::vec((0..4usize, any::<bool>(), 1..4usize), 0..25),
+        fates in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 100),
+        concurrency in 1..6usize,
+    ) {
+        let chains: Vec<_> = shapes.iter().enumerate().map(|(i, (wave, slow, steps))| {
+            let pace = if *slow { Pace::SlowStart } else { Pace::Bounded };
+            chain(WAVES[*wave], pace, (0..*steps).map(|_| delete(&i.to_string())).collect())
+        }).collect();
+        let limits = Limits { concurrency, ..Limits::default() };
+        let mut run = Run::new(chains, limits);
+        let mut flying: BTreeMap<CallId, usize> = BTreeMap::new();
+        let mut sent = vec![0; shapes.len()];
+        let mut dead = vec![false; shapes.len()];
+        for (pick, fate) in fates {
+            for (id, call) in run.due() {
+                let index: usize = call.target().name.parse().unwrap();
+                prop_assert!(!flying.values().any(|other| *other == index), "two calls of one chain");
+                prop_assert!(!dead[index], "a step after a failed one");
+                sent[index] += 1;
+                let wave = shapes[index].0;
+                prop_assert!(flying.values().all(|other| shapes[*other].0 == wave), "waves overlap");
+                let blocked = (0..shapes.len()).any(|i| dead[i] && shapes[i].0 < wave && shapes[i].0 <= 1);
+                prop_assert!(!blocked, "a failed barrier was passed");
+                flying.insert(id, index);
+            }
+            prop_assert!(flying.len() <= concurrency);
+            if flying.is_empty() {
+                break;
+            }
+            let id = *flying.keys().nth(pick.index(flying.len())).unwrap();
+            let index = flying.remove(&id).unwrap();
+            dead[index] = fate == 0;
+            run.reply(id, if fate == 0 { Err(refusal(403, "Forbidden")) } else { Ok(stored("1")) });
+        }
+        prop_assert!(flying.is_empty() && run.is_over());
+        if !dead.contains(&true) {
+            prop_assert!(shapes.iter().zip(&sent).all(|(shape, sent)| shape.2 == *sent), "everything was sent");
+        }
+    }
+}
