@@ -6,6 +6,7 @@
 pub mod client;
 mod error;
 pub mod executor;
+pub mod follow;
 
 pub use client::Client;
 pub use error::{ApiError, Status};

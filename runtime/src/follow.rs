@@ -1,0 +1,210 @@
+//! Keeps an informer up to date: performs the effects of a reflector.
+//!
+//! Promises: deltas reach the handler in the order of the informer; one list page is decoded at a time, straight into
+//! `T`; the future ends soon after `stop` turns true (or its sender goes), whatever it is waiting for.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, Version, wire};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::Client;
+use crate::client::WatchLines;
+
+/// What is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Path of the collection, such as `/api/v1/pods`.
+    pub path: String,
+    /// `labelSelector` or `fieldSelector`, already encoded, such as `labelSelector=a%3Db`.
+    pub selector: Option<String>,
+}
+
+/// Follows a resource until told to stop. `jitter` gives uniform random numbers.
+pub async fn follow<T: Cached + DeserializeOwned>(
+    client: &Client,
+    scope: &Scope,
+    informer: &SharedInformer<T>,
+    mut on_delta: impl FnMut(Delta<T>),
+    mut jitter: impl FnMut() -> u64,
+    mut stop: tokio::sync::watch::Receiver<bool>,
+) {
+    let mut follower = Follower {
+        client,
+        scope,
+        watch: None,
+    };
+    let endless = async {
+        let mut reflector = Reflector::new();
+        let mut input = Input::Start;
+        loop {
+            input = match perform_all(
+                reflector.step(input, jitter()),
+                &mut follower,
+                informer,
+                &mut on_delta,
+            )
+            .await
+            {
+                Some(input) => input,
+                None => follower.next_event().await,
+            };
+        }
+    };
+    tokio::select! {
+        () = endless => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// The open watch and when it was opened.
+struct Follower<'a> {
+    client: &'a Client,
+    scope: &'a Scope,
+    watch: Option<(WatchLines, Instant)>,
+}
+
+/// Performs effects in order; the last one that has an outcome at once gives the next input.
+async fn perform_all<T: Cached + DeserializeOwned>(
+    effects: Vec<Effect<T>>,
+    follower: &mut Follower<'_>,
+    informer: &SharedInformer<T>,
+    on_delta: &mut impl FnMut(Delta<T>),
+) -> Option<Input<T>> {
+    let mut effects = VecDeque::from(effects);
+    let mut input = None;
+    while let Some(effect) = effects.pop_front() {
+        match effect {
+            Effect::Inform(event) => {
+                let is_list = matches!(event, Event::ListDone { .. });
+                match informer.apply(event) {
+                    Ok(deltas) => {
+                        deltas.into_iter().for_each(&mut *on_delta);
+                        if is_list {
+                            input = Some(Input::ListAccepted);
+                        }
+                    }
+                    Err(refusal) => {
+                        tracing::warn!(path = follower.scope.path, %refusal, "informer refused an event");
+                        input = Some(Input::Refused);
+                    }
+                }
+            }
+            Effect::ForgetHistory => {
+                tracing::warn!(path = follower.scope.path, "the server's history was rewound");
+                informer.forget_history();
+            }
+            Effect::List {
+                continue_token,
+                limit,
+            } => {
+                follower.watch = None;
+                input = Some(follower.list(continue_token.as_deref(), limit).await);
+            }
+            Effect::Watch {
+                version,
+                bookmarks,
+                timeout_seconds,
+            } => {
+                input = follower
+                    .open(version, bookmarks, timeout_seconds)
+                    .await
+                    .map(Input::Failed);
+            }
+            Effect::Sleep(delay) => {
+                follower.watch = None;
+                tokio::time::sleep(delay).await;
+                input = Some(Input::Timer);
+            }
+        }
+    }
+    input
+}
+
+impl Follower<'_> {
+    async fn list<T: DeserializeOwned>(&self, continue_token: Option<&str>, limit: Option<u32>) -> Input<T> {
+        let mut query = self.scope.query();
+        if let Some(limit) = limit {
+            let _ = write!(query, "&limit={limit}");
+        }
+        if let Some(token) = continue_token {
+            let _ = write!(query, "&continue={}", escape(token));
+        }
+        match self.client.get_bytes(&query).await {
+            Ok(body) => wire::decode_page(&body).unwrap_or_else(|error| malformed(&self.scope.path, &error)),
+            Err(error) => {
+                tracing::warn!(path = self.scope.path, %error, "list failed");
+                Input::Failed(error.to_failure())
+            }
+        }
+    }
+
+    async fn open(&mut self, version: Version, bookmarks: bool, timeout_seconds: u64) -> Option<Failure> {
+        let mut query = self.scope.query();
+        let _ = write!(
+            query,
+            "&watch=true&resourceVersion={version}&allowWatchBookmarks={bookmarks}&timeoutSeconds={timeout_seconds}"
+        );
+        match self.client.watch(&query).await {
+            Ok(lines) => {
+                self.watch = Some((lines, Instant::now()));
+                None
+            }
+            Err(error) => Some(error.to_failure()),
+        }
+    }
+
+    async fn next_event<T: DeserializeOwned>(&mut self) -> Input<T> {
+        let Some((lines, opened)) = &mut self.watch else {
+            // Nothing is pending only if the reflector is at fault; a pause keeps that from spinning.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            return Input::Failed(Failure::Transport);
+        };
+        match lines.next().await {
+            Ok(Some(line)) => {
+                wire::decode_watch_line(&line).unwrap_or_else(|error| malformed(&self.scope.path, &error))
+            }
+            Ok(None) => Input::WatchClosed {
+                lasted: opened.elapsed(),
+            },
+            Err(error) => Input::Failed(error.to_failure()),
+        }
+    }
+}
+
+impl Scope {
+    fn query(&self) -> String {
+        format!("{}?{}", self.path, self.selector.as_deref().unwrap_or_default())
+    }
+}
+
+fn malformed<T>(path: &str, error: &wire::DecodeError) -> Input<T> {
+    tracing::error!(path, %error, "answer not understood");
+    Input::Failed(Failure::Malformed)
+}
+
+/// Percent-encoding for a query value.
+fn escape(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn continue_tokens_survive_the_query() {
+        assert_eq!(escape("aZ0-._~+/="), "aZ0-._~%2B%2F%3D");
+    }
+}
