@@ -105,9 +105,12 @@ fn failures(status: &mut CloneSetStatus, memory: &Memory, now: Timestamp) {
     }
 }
 
-/// A merge patch of the members that differ from what is stored.
+/// A merge patch of the members that differ from what is stored. The first report names every member: the server
+/// demands the counts, zero or not.
 fn patch(set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
-    let (before, after) = (object(&set.status), object(status));
+    let reported = set.status.observed_generation > 0;
+    let before = if reported { object(&set.status) } else { Map::new() };
+    let after = object(status);
     let changed: Map<String, Value> = after
         .iter()
         .filter(|(key, value)| before.get(*key) != Some(value))
