@@ -1,0 +1,17 @@
+//! What the CloneSet planner must do, written from the requirements and not from the planner.
+//!
+//! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
+//! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are
+//! random histories, and `scenario_tables` keeps the tables in `docs/scenarios` honest.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::too_many_lines
+)]
+
+mod oracle;
+mod properties;
+mod vectors;
+mod world;

@@ -1,0 +1,410 @@
+//! Watches every write that reaches the world. It shares no arithmetic with the planner.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, Resource, Step, Write};
+use serde_json::Value;
+
+use crate::world::{Refused, World, condition};
+
+const STATE: &str = "lifecycle.apps.kruise.io/state";
+const REVISION: &str = "controller-revision-hash";
+
+/// What the specification allows, worked out from its text.
+pub struct Allowed {
+    pub replicas: i64,
+    pub partition: i64,
+    pub surge: i64,
+    pub unavailable: i64,
+}
+
+/// A count or a percentage of `total`.
+fn scaled(value: &Value, total: i64, up: bool) -> i64 {
+    let Some(text) = value.as_str() else {
+        return value.as_i64().unwrap_or(0);
+    };
+    // Hundredths of a percent keep this in whole numbers.
+    let share: f64 = text.trim_end_matches('%').parse().unwrap();
+    let parts = (share * 100.0).round() as i64 * total;
+    if up {
+        (parts + 9_999).div_euclid(10_000)
+    } else {
+        parts.div_euclid(10_000)
+    }
+}
+
+impl Allowed {
+    pub fn by(spec: &Value) -> Self {
+        let replicas = spec["replicas"].as_i64().unwrap_or(1);
+        let rolling = &spec["updateStrategy"]["rollingUpdate"];
+        let surge = if rolling["paused"] == true {
+            0
+        } else {
+            scaled(&rolling["maxSurge"], replicas, true)
+        };
+        let unavailable = match &rolling["maxUnavailable"] {
+            Value::Null => scaled(&"20%".into(), replicas, surge == 0),
+            given => scaled(given, replicas, surge == 0),
+        };
+        let wanted = &rolling["partition"];
+        let mut partition = scaled(wanted, replicas, true);
+        if replicas > 1 && partition == replicas && wanted.is_string() && wanted != "100%" {
+            partition -= 1;
+        }
+        Self {
+            replicas,
+            partition: partition.clamp(0, replicas),
+            surge,
+            unavailable,
+        }
+    }
+}
+
+fn label<'a>(pod: &'a Value, key: &str) -> Option<&'a str> {
+    pod["metadata"]["labels"][key].as_str()
+}
+
+/// Neither ended nor being deleted, ours, and matched by the selector.
+pub fn is_member(world: &World, pod: &Value) -> bool {
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    !ended
+        && pod["metadata"]["deletionTimestamp"].is_null()
+        && is_ours(world, pod)
+        && label(pod, "app") == Some("web")
+}
+
+fn is_ours(world: &World, pod: &Value) -> bool {
+    let owners = pod["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| {
+        owners
+            .iter()
+            .any(|owner| owner["controller"] == true && owner["uid"] == world.set["metadata"]["uid"])
+    })
+}
+
+/// In service: running, Ready long enough, not marked for an update, and not at a turn of its life.
+pub fn is_available(world: &World, pod: &Value) -> bool {
+    let in_service = matches!(label(pod, STATE), None | Some("" | "Normal"));
+    let ready = pod["status"]["phase"] == "Running"
+        && condition(pod, "Ready") == Some("True")
+        && matches!(condition(pod, "InPlaceUpdateReady"), None | Some("True"));
+    is_member(world, pod) && in_service && ready && old_enough(world, pod)
+}
+
+fn old_enough(world: &World, pod: &Value) -> bool {
+    let seconds = world.set["spec"]["minReadySeconds"].as_i64().unwrap_or(0);
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    let since = &conditions.iter().find(|c| c["type"] == "Ready").unwrap()["lastTransitionTime"];
+    let since: Timestamp = since.as_str().unwrap().parse().unwrap();
+    seconds == 0 || world.now.as_second() - since.as_second() >= seconds
+}
+
+/// Pods in service.
+pub fn available(world: &World) -> i64 {
+    count(world, |pod| is_available(world, pod))
+}
+
+/// Members that pass a test.
+pub fn count(world: &World, test: impl Fn(&Value) -> bool) -> i64 {
+    let members = world.pods.values().filter(|pod| is_member(world, pod));
+    members.filter(|pod| test(pod)).count() as i64
+}
+
+/// The revision that stands for the live template.
+pub fn update_revision(world: &World) -> Option<String> {
+    let live = &world.set["spec"]["template"];
+    let same = world
+        .revisions
+        .values()
+        .filter(|revision| template_of(revision) == normal(live));
+    let newest = same.max_by_key(|revision| revision["revision"].as_i64());
+    newest.map(|revision| revision["metadata"]["name"].as_str().unwrap().to_owned())
+}
+
+/// The template in a stored revision, as far as these tests vary it: image, environment, labels, annotations.
+fn template_of(revision: &Value) -> Value {
+    normal(&revision["data"]["spec"]["template"])
+}
+
+fn normal(template: &Value) -> Value {
+    let containers = template["spec"]["containers"].as_array().unwrap();
+    let containers: Vec<Value> = containers
+        .iter()
+        .map(|c| serde_json::json!([c["name"], c["image"], c["env"]]))
+        .collect();
+    let metadata = &template["metadata"];
+    // An empty map is stored as none.
+    let map = |key: &str| metadata[key].as_object().filter(|map| !map.is_empty());
+    serde_json::json!([
+        map("labels"),
+        map("annotations"),
+        metadata["finalizers"],
+        containers
+    ])
+}
+
+/// Applies one step of a plan under supervision.
+pub fn apply(world: &mut World, step: &Step, previous: &mut Option<String>) -> Result<(), Refused> {
+    let write = &step.write;
+    assert_guarded(world, write);
+    let target = write.target();
+    if target.resource != Resource::Pods {
+        return world.apply(write, previous);
+    }
+    let before = world.clone();
+    world.apply(write, previous)?;
+    assert_service(&before, world, step);
+    assert_partition(&before, world, step);
+    if write.intent() == Intent::UpdateInPlace {
+        assert_in_place(&before, world, write);
+    }
+    Ok(())
+}
+
+/// Each write is about a pod of this set, and says which one it means.
+fn assert_guarded(world: &World, write: &Write) {
+    let target = write.target();
+    match write {
+        Write::Create { owner_uid, body, .. } => {
+            let reference = &body.render()["metadata"]["ownerReferences"][0];
+            assert_eq!(reference["uid"], *owner_uid);
+            assert_eq!(*owner_uid, world.set["metadata"]["uid"]);
+        }
+        Write::Patch {
+            precondition,
+            patch,
+            part,
+            ..
+        } => {
+            assert!(is_guarded(target.resource, precondition), "unguarded: {write}");
+            if let (Part::Status, Patch::Strategic(patch)) = (part, patch) {
+                assert!(
+                    patch.get("spec").is_none(),
+                    "{write} hides a spec change in a status patch"
+                );
+            }
+        }
+        Write::Delete { precondition, .. } => {
+            assert!(is_guarded(target.resource, precondition), "unguarded: {write}");
+        }
+    }
+    let created = matches!(write, Write::Create { .. });
+    if let (Resource::Pods, false, Some(pod)) = (target.resource, created, world.pods.get(&target.name)) {
+        let leaves = write.intent() == Intent::ReleasePod;
+        assert!(
+            if leaves {
+                is_ours(world, pod)
+            } else {
+                is_member(world, pod)
+            },
+            "{write}: not a pod of the set: {pod}"
+        );
+    }
+}
+
+fn is_guarded(resource: Resource, precondition: &Precondition) -> bool {
+    // The set itself is edited under a test of the very value that is edited.
+    precondition.uid().is_some()
+        || (resource == Resource::CloneSets && matches!(precondition, Precondition::Test(..)))
+}
+
+/// No pod leaves service, by whatever write, below the line that the specification draws.
+fn assert_service(before: &World, after: &World, step: &Step) {
+    let name = &step.write.target().name;
+    if step.write.intent() == Intent::ReleasePod {
+        return;
+    }
+    let was = before.pods.get(name).is_some_and(|pod| is_available(before, pod));
+    let is = after.pods.get(name).is_some_and(|pod| is_available(after, pod));
+    if was && !is {
+        let allowed = Allowed::by(&before.set["spec"]);
+        let line = allowed.replicas - allowed.unavailable;
+        let left = available(after);
+        assert!(
+            left >= line,
+            "{} ({}) leaves {left} in service, below {line}",
+            step.write,
+            step.reason
+        );
+    }
+}
+
+/// Updates stop at the partition, and so do creations on the update revision and the removal of old pods.
+fn assert_partition(before: &World, after: &World, step: &Step) {
+    let Some(update) = update_revision(before) else {
+        return;
+    };
+    let allowed = Allowed::by(&before.set["spec"]);
+    let counts = |pod: &Value| label(pod, STATE) != Some("PreparingDelete");
+    let old = |world: &World| count(world, |pod| counts(pod) && !is_on(pod, &update));
+    let new = |world: &World| count(world, |pod| counts(pod) && is_on(pod, &update));
+    let name = &step.write.target().name;
+    match step.write.intent() {
+        Intent::CreatePod => {
+            let current = before.set["status"]["currentRevision"]
+                .as_str()
+                .unwrap_or_default();
+            let is_update = is_on(&after.pods[name], &update);
+            let known = before.revisions.contains_key(current) && current != update;
+            let limit = allowed.replicas - allowed.partition + allowed.surge;
+            assert!(
+                !(known && is_update) || new(after) <= limit,
+                "{} overshoots the partition",
+                step.write
+            );
+        }
+        Intent::UpdateInPlace | Intent::RequestDelete | Intent::DeletePod | Intent::SetLifecycle => {
+            let pod = &before.pods[name];
+            let held = label(&after.pods[name], STATE) == Some("PreparingDelete");
+            if step.write.intent() == Intent::SetLifecycle && !held {
+                return;
+            }
+            let asked = label(pod, "apps.kruise.io/specified-delete").is_some()
+                || before.set["spec"]["scaleStrategy"]["podsToDelete"]
+                    .as_array()
+                    .is_some_and(|names| names.iter().any(|asked| asked == name.as_str()));
+            let leaves = counts(pod) && !is_on(pod, &update) && !asked;
+            assert!(
+                !leaves || old(before) > allowed.partition,
+                "{} ({}) overshoots the partition",
+                step.write,
+                step.reason
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Does the pod carry this revision's label, in full or by its last part?
+pub fn is_on(pod: &Value, revision: &str) -> bool {
+    label(pod, REVISION).is_some_and(|label| label == revision || revision.ends_with(&format!("-{label}")))
+}
+
+/// An in-place update touches images and the keys that separate the templates, and its own book-keeping.
+fn assert_in_place(before: &World, after: &World, write: &Write) {
+    let name = &write.target().name;
+    let (pod, changed) = (&before.pods[name], &after.pods[name]);
+    let from = before
+        .revisions
+        .values()
+        .find(|r| is_on(pod, r["metadata"]["name"].as_str().unwrap()));
+    let from = &from.unwrap()["data"]["spec"]["template"]["metadata"];
+    let to = &after.set["spec"]["template"]["metadata"];
+    let own = [
+        REVISION,
+        "pod-template-hash",
+        STATE,
+        "lifecycle.apps.kruise.io/timestamp",
+        "apps.kruise.io/inplace-update-state",
+        "apps.kruise.io/inplace-update-grace",
+        "inplace-update-state",
+        "inplace-update-grace",
+    ];
+    for map in ["labels", "annotations"] {
+        let allowed = changed_keys(&from[map], &to[map]);
+        for key in changed_keys(&pod["metadata"][map], &changed["metadata"][map]) {
+            assert!(
+                own.contains(&key.as_str()) || allowed.contains(&key),
+                "{write} touches {map} {key}"
+            );
+        }
+        for key in allowed {
+            assert_eq!(
+                changed["metadata"][map][&key], to[map][&key],
+                "{write} leaves {map} {key} behind"
+            );
+        }
+    }
+    let images = |pod: &Value| -> Vec<Value> {
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        containers
+            .iter()
+            .map(|container| container["image"].clone())
+            .collect()
+    };
+    let gated = pod["spec"]["readinessGates"].is_array();
+    if images(pod) != images(changed) && gated {
+        assert_eq!(
+            condition(pod, "InPlaceUpdateReady"),
+            Some("False"),
+            "{write} restarts a pod that is not marked"
+        );
+    }
+    assert_eq!(
+        images(changed),
+        images(&after.set["spec"]["template"].pod()),
+        "{write} leaves an image behind"
+    );
+}
+
+trait AsPod {
+    fn pod(&self) -> Value;
+}
+
+impl AsPod for Value {
+    /// A template seen as a pod.
+    fn pod(&self) -> Value {
+        serde_json::json!({"spec": self["spec"]})
+    }
+}
+
+fn changed_keys(before: &Value, after: &Value) -> BTreeSet<String> {
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .map(|map| map.keys().cloned().collect::<Vec<_>>())
+    };
+    let all = keys(before).into_iter().chain(keys(after)).flatten();
+    all.filter(|key| before[key.as_str()] != after[key.as_str()])
+        .collect()
+}
+
+/// Of the pods removed as surplus, none has a neighbour that should have gone first.
+pub fn assert_removal_order(world: &World, plan: &Plan) {
+    let Some(update) = update_revision(world) else {
+        return;
+    };
+    let surplus: BTreeSet<&str> = plan
+        .chains
+        .iter()
+        .flat_map(|chain| &chain.steps)
+        .filter(|step| step.reason.starts_with("there are more pods than replicas"))
+        .map(|step| step.write.target().name.as_str())
+        .collect();
+    for victim in &surplus {
+        let pod = &world.pods[*victim];
+        let side = is_on(pod, &update);
+        let better = world.pods.iter().find(|(name, other)| {
+            is_member(world, other)
+                && !surplus.contains(name.as_str())
+                && is_on(other, &update) == side
+                && removal_key(world, other) < removal_key(world, pod)
+        });
+        assert!(
+            better.is_none(),
+            "{victim} goes before {:?}",
+            better.map(|(name, _)| name)
+        );
+    }
+}
+
+/// The weightiest parts of the order: unscheduled, not running, out of service, not Ready, cheap.
+fn removal_key(world: &World, pod: &Value) -> (bool, u8, bool, bool, i64) {
+    let phase = match pod["status"]["phase"].as_str() {
+        Some("Running") => 2,
+        Some("Unknown") => 1,
+        _ => 0,
+    };
+    let cost = pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"]
+        .as_str()
+        .map_or(0, |cost| cost.parse().unwrap());
+    let ready = condition(pod, "Ready") == Some("True");
+    (
+        pod["spec"]["nodeName"].is_string(),
+        phase,
+        is_available(world, pod),
+        ready,
+        cost,
+    )
+}

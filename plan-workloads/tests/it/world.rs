@@ -1,0 +1,521 @@
+//! A model cluster: one CloneSet, its pods and revisions as a server stores them, and nodes that run the pods.
+//!
+//! Objects are JSON and go back to the planner through the same decoding as in production, so a patch that production
+//! would misread is misread here.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::cloneset::CloneSet;
+use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, Resource, Write};
+use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_views::{NodeView, PodView, RevisionView};
+use serde_json::{Map, Value, json};
+
+/// API version that owner references carry.
+pub const API_VERSION: &str = "apps.kruise.io/v1beta1";
+const SET_UID: &str = "set-uid";
+
+/// Three nodes in each of two zones; the letter is the zone.
+pub const NODE_NAMES: [&str; 6] = ["a1", "a2", "a3", "b1", "b2", "b3"];
+
+static NODES: LazyLock<BTreeMap<String, NodeView>> = LazyLock::new(|| {
+    let node = |name: &&str| {
+        let labels = json!({"zone": name[..1], "kubernetes.io/hostname": name});
+        let node = json!({"metadata": {"name": name, "labels": labels}});
+        ((*name).to_owned(), serde_json::from_value(node).unwrap())
+    };
+    NODE_NAMES.iter().map(node).collect()
+});
+
+/// Why the server refuses a write.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    AlreadyExists,
+    NotFound,
+    /// A uid or version that is no longer so, or a failed test.
+    Conflict,
+}
+
+/// Everything that exists.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub set: Value,
+    pub pods: BTreeMap<String, Value>,
+    pub revisions: BTreeMap<String, Value>,
+    pub now: Timestamp,
+    pub options: Options,
+    version: u64,
+    serial: u64,
+}
+
+impl World {
+    /// A world with a set of this specification and nothing else.
+    pub fn new(spec: Value, now: Timestamp) -> Self {
+        let set = json!({
+            "apiVersion": API_VERSION, "kind": "CloneSet",
+            "metadata": {"name": "web", "namespace": "shop", "uid": SET_UID, "resourceVersion": "1", "generation": 1,
+                         "creationTimestamp": text(now)},
+            "spec": spec,
+        });
+        Self {
+            set,
+            pods: BTreeMap::new(),
+            revisions: BTreeMap::new(),
+            now,
+            options: Options::DEFAULT,
+            version: 1,
+            serial: 0,
+        }
+    }
+
+    /// The set as the planner reads it.
+    pub fn decoded_set(&self) -> CloneSet {
+        serde_json::from_value(self.set.clone()).unwrap()
+    }
+
+    /// The pods that the set's uid controls, as the index by owner finds them.
+    pub fn pod_views(&self) -> Vec<Arc<PodView>> {
+        let views = self
+            .pods
+            .values()
+            .map(|pod| serde_json::from_value::<PodView>(pod.clone()).unwrap());
+        let ours = views.filter(|pod| {
+            pod.controller
+                .as_ref()
+                .is_some_and(|owner| &*owner.uid == SET_UID)
+        });
+        ours.map(Arc::new).collect()
+    }
+
+    /// The revisions as the planner reads them.
+    pub fn revision_views(&self) -> Vec<Arc<RevisionView>> {
+        let decode = |revision: &Value| serde_json::from_str::<RevisionView>(&revision.to_string()).unwrap();
+        self.revisions.values().map(decode).map(Arc::new).collect()
+    }
+
+    /// What the planner decides now.
+    pub fn plan(&self) -> Plan {
+        self.plan_of(&self.pod_views(), Explain::No)
+    }
+
+    /// As [`Self::plan`], over pods in a given order.
+    pub fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
+        let set = self.decoded_set();
+        plan(
+            &Observed {
+                set: &set,
+                api_version: API_VERSION,
+                pods,
+                revisions: &self.revision_views(),
+                node: &|name| NODES.get(name),
+                options: self.options,
+                memory: &Memory::default(),
+                explain,
+            },
+            self.now,
+        )
+    }
+
+    /// Lets the clock run.
+    pub fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    /// Edits the specification as a user would: a new generation.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let before = self.set["spec"].clone();
+        change(&mut self.set["spec"]);
+        if before != self.set["spec"] {
+            let generation = self.set["metadata"]["generation"].as_i64().unwrap();
+            self.set["metadata"]["generation"] = json!(generation + 1);
+            let version = self.next_version();
+            self.set["metadata"]["resourceVersion"] = version;
+        }
+    }
+
+    /// Applies one write as the server would. `previous` is the version that the chain's last step returned.
+    pub fn apply(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
+        match write {
+            Write::Create { target, body, .. } => self.create(target.resource, &target.name, body.render()),
+            Write::Delete {
+                target, precondition, ..
+            } => self.delete(target.resource, &target.name, precondition),
+            Write::Patch {
+                target,
+                part,
+                patch,
+                precondition,
+                ..
+            } => {
+                let body = patch.guarded(precondition, previous.as_deref());
+                let version = self.next_version();
+                let stored = match target.resource {
+                    Resource::Pods => self.pods.get_mut(&target.name),
+                    Resource::Revisions => self.revisions.get_mut(&target.name),
+                    Resource::CloneSets => Some(&mut self.set),
+                    Resource::Claims => None,
+                };
+                let stored = stored.ok_or(Refused::NotFound)?;
+                let changed = patched(stored, &body, patch, *part)?;
+                if changed != *stored {
+                    *stored = changed;
+                    stored["metadata"]["resourceVersion"] = version;
+                }
+                *previous = stored["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+                Ok(())
+            }
+        }
+    }
+
+    /// Applies the plan's status patch.
+    pub fn report(&mut self, plan: &Plan) {
+        if let Some(status) = &plan.status {
+            merge(&mut self.set, &status.patch);
+            let version = self.next_version();
+            self.set["metadata"]["resourceVersion"] = version;
+        }
+    }
+
+    fn create(&mut self, resource: Resource, name: &str, mut object: Value) -> Result<(), Refused> {
+        let version = self.next_version();
+        self.serial += 1;
+        let store = match resource {
+            Resource::Pods => &mut self.pods,
+            Resource::Revisions => &mut self.revisions,
+            other => panic!("nobody creates {}", other.plural()),
+        };
+        if store.contains_key(name) {
+            return Err(Refused::AlreadyExists);
+        }
+        assert_eq!(
+            object["metadata"]["name"], *name,
+            "the body carries the target's name"
+        );
+        object["metadata"]["uid"] = json!(format!("uid-{}", self.serial));
+        object["metadata"]["resourceVersion"] = version;
+        object["metadata"]["creationTimestamp"] = json!(text(self.now));
+        if resource == Resource::Pods {
+            object["status"] = json!({"phase": "Pending"});
+        }
+        store.insert(name.to_owned(), object);
+        Ok(())
+    }
+
+    fn delete(&mut self, resource: Resource, name: &str, guard: &Precondition) -> Result<(), Refused> {
+        let version = self.next_version();
+        let store = match resource {
+            Resource::Pods => &mut self.pods,
+            Resource::Revisions => &mut self.revisions,
+            other => panic!("nobody deletes {}", other.plural()),
+        };
+        let object = store.get_mut(name).ok_or(Refused::NotFound)?;
+        let metadata = &mut object["metadata"];
+        if guard.uid().is_some_and(|uid| metadata["uid"] != uid) {
+            return Err(Refused::Conflict);
+        }
+        if let Precondition::UidAndVersion(_, wanted) = guard
+            && metadata["resourceVersion"] != wanted.as_str()
+        {
+            return Err(Refused::Conflict);
+        }
+        if resource == Resource::Revisions {
+            store.remove(name);
+        } else if metadata["deletionTimestamp"].is_null() {
+            metadata["deletionTimestamp"] = json!(text(self.now));
+            metadata["resourceVersion"] = version;
+        }
+        Ok(())
+    }
+
+    fn next_version(&mut self) -> Value {
+        self.version += 1;
+        json!(self.version.to_string())
+    }
+
+    /// Changes a pod as somebody else would (a node, a user), if it exists.
+    pub fn touch(&mut self, name: &str, change: impl FnOnce(&mut Value, Timestamp, u64)) {
+        let version = self.next_version();
+        self.serial += 1;
+        let (now, serial) = (self.now, self.serial);
+        if let Some(pod) = self.pods.get_mut(name) {
+            let before = pod.clone();
+            change(pod, now, serial);
+            if *pod != before {
+                pod["metadata"]["resourceVersion"] = version;
+            }
+        }
+    }
+
+    /// The scheduler binds a pod.
+    pub fn bind(&mut self, name: &str, node: &str) {
+        self.touch(name, |pod, _, _| {
+            if pod["spec"]["nodeName"].is_null() {
+                pod["spec"]["nodeName"] = json!(node);
+            }
+        });
+    }
+
+    /// The node starts what is to be started, restarts what has a new image, and reports readiness. A crashed
+    /// container stays down until [`Self::recover`].
+    pub fn kubelet(&mut self, name: &str) {
+        self.touch(name, |pod, now, serial| {
+            let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+            if pod["spec"]["nodeName"].is_null() || ended {
+                return;
+            }
+            pod["status"]["phase"] = json!("Running");
+            let containers = pod["spec"]["containers"].as_array().unwrap().clone();
+            let statuses: Vec<Value> = containers
+                .iter()
+                .map(|container| run(pod, container, serial))
+                .collect();
+            pod["status"]["containerStatuses"] = json!(statuses);
+            report_readiness(pod, now);
+        });
+    }
+
+    /// A container stops passing its probe.
+    pub fn crash(&mut self, name: &str) {
+        self.touch(name, |pod, now, _| {
+            if pod["status"]["containerStatuses"].is_array() {
+                pod["status"]["containerStatuses"][0]["ready"] = json!(false);
+                report_readiness(pod, now);
+            }
+        });
+    }
+
+    /// It passes again, after a restart.
+    pub fn recover(&mut self, name: &str) {
+        self.touch(name, |pod, now, _| {
+            if let Some(status) = pod.pointer_mut("/status/containerStatuses/0")
+                && status["ready"] == false
+            {
+                let restarts = status["restartCount"].as_i64().unwrap_or(0);
+                status["ready"] = json!(true);
+                status["restartCount"] = json!(restarts + 1);
+                report_readiness(pod, now);
+            }
+        });
+    }
+
+    /// The node evicts a pod.
+    pub fn evict(&mut self, name: &str) {
+        self.touch(name, |pod, now, _| {
+            pod["status"]["phase"] = json!("Failed");
+            set_condition(pod, "Ready", false, now);
+        });
+    }
+
+    /// A pod that is being deleted is gone.
+    pub fn terminate(&mut self, name: &str) {
+        if self
+            .pods
+            .get(name)
+            .is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+        {
+            self.pods.remove(name);
+        }
+    }
+}
+
+/// RFC 3339 as servers write it.
+pub fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn run(pod: &Value, container: &Value, serial: u64) -> Value {
+    let (name, image) = (&container["name"], &container["image"]);
+    let statuses = pod["status"]["containerStatuses"].as_array();
+    let before = statuses.and_then(|list| list.iter().find(|status| status["name"] == *name));
+    match before {
+        Some(same) if same["image"] == *image => same.clone(),
+        before => json!({
+            "name": name, "image": image, "imageID": format!("sha256:{}", image.as_str().unwrap()),
+            "containerID": format!("cri://{serial}"), "ready": true,
+            "restartCount": before.map_or(0, |status| status["restartCount"].as_i64().unwrap_or(0) + 1),
+        }),
+    }
+}
+
+fn report_readiness(pod: &mut Value, now: Timestamp) {
+    let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
+    let containers = statuses.iter().all(|status| status["ready"] == true);
+    let gates = pod["spec"]["readinessGates"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let gates = gates
+        .iter()
+        .all(|gate| condition(pod, gate["conditionType"].as_str().unwrap()) == Some("True"));
+    set_condition(pod, "ContainersReady", containers, now);
+    set_condition(pod, "Ready", containers && gates, now);
+}
+
+/// Status of a pod's condition.
+pub fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a str> {
+    let list = pod["status"]["conditions"].as_array()?;
+    list.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
+}
+
+fn set_condition(pod: &mut Value, kind: &str, truth: bool, now: Timestamp) {
+    let wanted = if truth { "True" } else { "False" };
+    if condition(pod, kind) == Some(wanted) {
+        return;
+    }
+    let entry = json!({"type": kind, "status": wanted, "lastTransitionTime": text(now)});
+    let patch = json!({"status": {"conditions": [entry]}});
+    strategic(pod, &patch);
+}
+
+/// The object after a patch request, or why the server refuses it.
+fn patched(stored: &Value, body: &Value, patch: &Patch, part: Part) -> Result<Value, Refused> {
+    let mut changed = stored.clone();
+    match patch {
+        Patch::Json(_) => json_patch(&mut changed, body)?,
+        Patch::Merge(_) | Patch::Strategic(_) => {
+            for key in ["uid", "resourceVersion"] {
+                let wanted = &body["metadata"][key];
+                if !wanted.is_null() && *wanted != stored["metadata"][key] {
+                    return Err(Refused::Conflict);
+                }
+            }
+            if matches!(patch, Patch::Merge(_)) {
+                merge(&mut changed, body);
+            } else {
+                strategic(&mut changed, body);
+            }
+        }
+    }
+    match part {
+        // The main endpoint keeps the status, the status endpoint keeps the specification.
+        Part::Main => changed["status"] = stored["status"].clone(),
+        Part::Status => changed["spec"] = stored["spec"].clone(),
+    }
+    if stored["kind"] == "Pod" {
+        assert_pod_update(stored, &changed);
+    }
+    Ok(changed)
+}
+
+/// The server lets nothing of a pod's specification change but images.
+fn assert_pod_update(before: &Value, after: &Value) {
+    let masked = |pod: &Value| {
+        let mut spec = pod["spec"].clone();
+        for container in spec["containers"].as_array_mut().unwrap() {
+            container["image"] = Value::Null;
+        }
+        spec
+    };
+    assert_eq!(
+        masked(before),
+        masked(after),
+        "the server refuses to change a pod's specification"
+    );
+}
+
+/// RFC 7386.
+fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in members {
+        if value.is_null() {
+            into.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut into[key.as_str()], value);
+        }
+    }
+}
+
+/// Kubernetes strategic merge, for the lists that a pod has.
+pub fn strategic(into: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let object = into.as_object_mut().unwrap();
+    for (key, value) in members {
+        if let Some(list) = key.strip_prefix("$deleteFromPrimitiveList/") {
+            let dropped = value.as_array().unwrap();
+            if let Some(Value::Array(items)) = object.get_mut(list) {
+                items.retain(|item| !dropped.contains(item));
+            }
+        } else if value.is_null() {
+            object.remove(key);
+        } else if let Value::Array(items) = value {
+            strategic_list(key, object, items);
+        } else {
+            strategic(object.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
+
+fn strategic_list(key: &str, object: &mut Map<String, Value>, items: &[Value]) {
+    let slot = object.entry(key).or_insert_with(|| json!([]));
+    let list = slot.as_array_mut().unwrap();
+    let merge_key = match key {
+        "conditions" => "type",
+        "containers" => "name",
+        "ownerReferences" => "uid",
+        "finalizers" => {
+            let new: Vec<Value> = items
+                .iter()
+                .filter(|item| !list.contains(item))
+                .cloned()
+                .collect();
+            list.extend(new);
+            return;
+        }
+        _ => {
+            *list = items.to_vec();
+            return;
+        }
+    };
+    for item in items {
+        let found = list.iter().position(|have| have[merge_key] == item[merge_key]);
+        match found {
+            Some(index) if item["$patch"] == "delete" => {
+                list.remove(index);
+            }
+            Some(index) => strategic(&mut list[index], item),
+            None if item["$patch"] == "delete" => {}
+            None => {
+                let mut fresh = json!({});
+                strategic(&mut fresh, item);
+                list.push(fresh);
+            }
+        }
+    }
+}
+
+/// RFC 6902: the operations that plans use.
+fn json_patch(object: &mut Value, operations: &Value) -> Result<(), Refused> {
+    for operation in operations.as_array().unwrap() {
+        let path = operation["path"].as_str().unwrap();
+        let (parent, key) = path.rsplit_once('/').unwrap();
+        match operation["op"].as_str().unwrap() {
+            "test" if object.pointer(path) == Some(&operation["value"]) => {}
+            "test" => return Err(Refused::Conflict),
+            "remove" => {
+                let parent = object.pointer_mut(parent).ok_or(Refused::Conflict)?;
+                parent.as_object_mut().unwrap().remove(key);
+            }
+            "replace" => {
+                *object.pointer_mut(path).ok_or(Refused::Conflict)? = operation["value"].clone();
+            }
+            other => panic!("no plan uses {other}"),
+        }
+    }
+    Ok(())
+}
