@@ -6,6 +6,8 @@
 mod config;
 mod limit;
 mod path;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::sync::Arc;
