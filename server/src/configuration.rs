@@ -1,0 +1,200 @@
+//! What the webhook configurations and the CRDs must say about this server.
+//!
+//! Both functions compare the object as read with the object as it should be and return a JSON merge patch, or
+//! `None` when they agree: every replica runs the pass, so an unneeded write would be repeated by all of them. The
+//! patch carries the `resourceVersion` that was read, so that a write decided on old data fails with a conflict.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+/// The annotation that keeps the installer's `webhooks` array as JSON text.
+pub const TEMPLATE: &str = "template";
+
+/// Where the API server reaches this server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Through a Service of the cluster.
+    Service {
+        /// The Service's namespace.
+        namespace: String,
+        /// The Service's name.
+        name: String,
+    },
+    /// Directly by address (`WEBHOOK_HOST` is set).
+    Url {
+        /// Host name or IP address.
+        host: String,
+        /// TCP port.
+        port: u16,
+    },
+}
+
+/// Why an object cannot be brought into shape; an installer or an administrator has to repair it.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The annotation is not a JSON array of webhooks.
+    #[error("annotation `template` is not a JSON array of webhooks: {0}")]
+    Template(#[source] serde_json::Error),
+    /// A webhook has neither a service nor a URL.
+    #[error("webhook {0} has no client configuration")]
+    NoClientConfig(String),
+}
+
+/// The outcome for a webhook configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registration {
+    /// The merge patch to send, if anything differs.
+    pub patch: Option<Value>,
+    /// Names of the template's webhooks that have no handler here and are left out.
+    pub dropped: Vec<String>,
+}
+
+/// Compares a mutating or validating webhook configuration with its template.
+///
+/// `ca_pem` is the PEM bundle; `served` tells whether a path has a handler.
+pub fn webhooks(
+    current: &Value,
+    ca_pem: &[u8],
+    endpoint: &Endpoint,
+    served: impl Fn(&str) -> bool,
+) -> Result<Registration, ConfigurationError> {
+    let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
+    let stored = current
+        .pointer("/metadata/annotations/template")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let text = if stored.is_empty() {
+        existing.to_string()
+    } else {
+        stored.to_owned()
+    };
+    let template: Vec<Map<String, Value>> =
+        serde_json::from_str(&text).map_err(ConfigurationError::Template)?;
+
+    let mut wanted = Vec::with_capacity(template.len());
+    let mut dropped = Vec::new();
+    for mut webhook in template {
+        let name = webhook
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let Some(Value::Object(client)) = webhook.get_mut("clientConfig") else {
+            return Err(ConfigurationError::NoClientConfig(name));
+        };
+        let Some(path) = path_of(client) else {
+            return Err(ConfigurationError::NoClientConfig(name));
+        };
+        if !served(&path) {
+            dropped.push(name);
+            continue;
+        }
+        client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
+        point_to(client, endpoint, &path);
+        wanted.push(Value::Object(webhook));
+    }
+
+    let mut patch = Map::new();
+    if stored.is_empty() {
+        patch.insert("metadata".into(), json!({"annotations": {TEMPLATE: text}}));
+    }
+    if Value::Array(wanted.clone()) != existing {
+        patch.insert("webhooks".into(), Value::Array(wanted));
+    }
+    Ok(Registration {
+        patch: conditional(current, patch),
+        dropped,
+    })
+}
+
+/// Compares a CRD's conversion webhook with what this server offers.
+///
+/// A CRD whose strategy is not `Webhook` is left alone.
+pub fn conversion(crd: &Value, ca_pem: &[u8], endpoint: &Endpoint) -> Option<Value> {
+    let current = crd.pointer("/spec/conversion")?;
+    if current.get("strategy").and_then(Value::as_str) != Some("Webhook") {
+        return None;
+    }
+    let mut client = Map::new();
+    client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
+    let (chosen, other) = match endpoint {
+        Endpoint::Service { namespace, name } => {
+            let service = json!({"namespace": namespace, "name": name, "port": 443, "path": "/convert"});
+            client.insert("service".into(), service);
+            ("service", "url")
+        }
+        Endpoint::Url { .. } => {
+            point_to(&mut client, endpoint, "/convert");
+            ("url", "service")
+        }
+    };
+    let versions = json!(["v1", "v1beta1"]);
+    let now = current.pointer("/webhook/clientConfig");
+    let field = |name: &str| now.and_then(|now| now.get(name));
+    let same = field("caBundle") == client.get("caBundle")
+        && field(chosen) == client.get(chosen)
+        && field(other).is_none_or(Value::is_null)
+        && current.pointer("/webhook/conversionReviewVersions") == Some(&versions);
+    if same {
+        return None;
+    }
+    client.insert(other.into(), Value::Null);
+    let webhook = json!({"clientConfig": client, "conversionReviewVersions": versions});
+    let mut patch = Map::new();
+    patch.insert("spec".into(), json!({"conversion": {"webhook": webhook}}));
+    conditional(crd, patch)
+}
+
+/// The request path of a client configuration, without query.
+fn path_of(client: &Map<String, Value>) -> Option<String> {
+    if let Some(service) = client.get("service").filter(|service| !service.is_null()) {
+        return Some(
+            service
+                .get("path")
+                .and_then(Value::as_str)
+                .unwrap_or("/")
+                .to_owned(),
+        );
+    }
+    let url: http::Uri = client.get("url")?.as_str()?.parse().ok()?;
+    Some(url.path().to_owned())
+}
+
+/// Directs a webhook to `endpoint`. Without `WEBHOOK_HOST`, one registered by URL stays where its author put it.
+fn point_to(client: &mut Map<String, Value>, endpoint: &Endpoint, path: &str) {
+    match endpoint {
+        Endpoint::Service { namespace, name } => {
+            if let Some(Value::Object(service)) = client.get_mut("service") {
+                service.insert("namespace".into(), json!(namespace));
+                service.insert("name".into(), json!(name));
+            }
+        }
+        Endpoint::Url { host, port } => {
+            client.remove("service");
+            let host = if host.contains(':') {
+                format!("[{host}]")
+            } else {
+                host.clone()
+            };
+            client.insert("url".into(), json!(format!("https://{host}:{port}{path}")));
+        }
+    }
+}
+
+/// Ties a non-empty patch to the version of the object it was computed from.
+fn conditional(current: &Value, mut patch: Map<String, Value>) -> Option<Value> {
+    if patch.is_empty() {
+        return None;
+    }
+    if let Some(version) = current.pointer("/metadata/resourceVersion") {
+        let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+        if let Value::Object(metadata) = metadata {
+            metadata.insert("resourceVersion".into(), version.clone());
+        }
+    }
+    Some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests;

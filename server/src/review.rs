@@ -1,0 +1,152 @@
+//! The envelope of admission: from the body of a request to the body of its answer.
+//!
+//! A review that cannot be read is an error of the transport ([`ReviewError`], HTTP 400). A review that can be read
+//! always gets an answer with its own `apiVersion` and `uid`, because the API server rejects any other.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// Why a body is no AdmissionReview; the sender has to change the request.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// The body is not JSON.
+    #[error("body is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The body is JSON of another kind or version.
+    #[error("expected AdmissionReview of admission.k8s.io v1 or v1beta1")]
+    Kind,
+    /// The review has no request, or the request has no uid.
+    #[error("review has no request with a uid")]
+    Request,
+}
+
+/// An AdmissionReview that can be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Review {
+    api_version: String,
+    uid: String,
+    /// The `request` as sent.
+    pub request: Value,
+}
+
+/// What a handler decided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Let the object in, changed by these JSON Patch operations (none: as it is).
+    Allow {
+        /// Operations in order.
+        patch: Vec<Value>,
+        /// Texts shown to the client.
+        warnings: Vec<String>,
+    },
+    /// Turn the request down.
+    Deny {
+        /// HTTP status code for the client, such as 403 or 422.
+        code: u16,
+        /// Why.
+        message: String,
+    },
+}
+
+impl Review {
+    /// Reads the body of a request.
+    pub fn decode(body: &[u8]) -> Result<Self, ReviewError> {
+        let mut review: Value = serde_json::from_slice(body)?;
+        let text = |name: &str| review.get(name).and_then(Value::as_str);
+        let api_version = match (text("kind"), text("apiVersion")) {
+            (
+                Some("AdmissionReview"),
+                Some(version @ ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1")),
+            ) => version.to_owned(),
+            _ => return Err(ReviewError::Kind),
+        };
+        let request = review
+            .get_mut("request")
+            .map(Value::take)
+            .ok_or(ReviewError::Request)?;
+        let uid = request
+            .get("uid")
+            .and_then(Value::as_str)
+            .filter(|uid| !uid.is_empty());
+        let uid = uid.ok_or(ReviewError::Request)?.to_owned();
+        Ok(Self {
+            api_version,
+            uid,
+            request,
+        })
+    }
+
+    /// The review to send back.
+    pub fn answer(&self, verdict: &Verdict) -> Value {
+        let mut response = match verdict {
+            Verdict::Allow { .. } => json!({"uid": self.uid, "allowed": true}),
+            Verdict::Deny { code, message } => {
+                json!({"uid": self.uid, "allowed": false, "status": {"code": code, "message": message}})
+            }
+        };
+        if let (Verdict::Allow { patch, warnings }, Value::Object(response)) = (verdict, &mut response) {
+            if !patch.is_empty() {
+                let operations = Value::Array(patch.clone()).to_string();
+                response.insert("patchType".into(), json!("JSONPatch"));
+                response.insert("patch".into(), json!(STANDARD.encode(operations)));
+            }
+            if !warnings.is_empty() {
+                response.insert("warnings".into(), json!(warnings));
+            }
+        }
+        json!({"kind": "AdmissionReview", "apiVersion": self.api_version, "response": response})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn review(version: &str) -> Review {
+        let body = json!({"kind": "AdmissionReview", "apiVersion": version, "request": {"uid": "u"}});
+        Review::decode(body.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_answer_repeats_version_and_uid() {
+        for version in ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"] {
+            let answer = review(version).answer(&Verdict::Deny {
+                code: 422,
+                message: "no".into(),
+            });
+            assert_eq!(answer["apiVersion"], version);
+            assert_eq!(answer["response"]["uid"], "u");
+            assert_eq!(answer["response"]["allowed"], false);
+            assert_eq!(answer["response"]["status"]["code"], 422);
+        }
+    }
+
+    #[test]
+    fn a_patch_is_encoded_and_an_empty_one_is_left_out() {
+        let operation = json!({"op": "remove", "path": "/spec"});
+        let allow = |patch| Verdict::Allow {
+            patch,
+            warnings: Vec::new(),
+        };
+        let answer = review("admission.k8s.io/v1").answer(&allow(vec![operation.clone()]));
+        let bytes = STANDARD
+            .decode(answer["response"]["patch"].as_str().unwrap())
+            .unwrap();
+        assert_eq!(
+            serde_json::from_slice::<Value>(&bytes).unwrap(),
+            json!([operation])
+        );
+        assert_eq!(answer["response"]["patchType"], "JSONPatch");
+        let answer = review("admission.k8s.io/v1").answer(&allow(Vec::new()));
+        assert_eq!(answer["response"], json!({"uid": "u", "allowed": true}));
+    }
+
+    #[test]
+    fn bodies_that_are_no_review_are_told_apart() {
+        assert!(matches!(Review::decode(b"{"), Err(ReviewError::Json(_))));
+        assert!(matches!(Review::decode(b"[]"), Err(ReviewError::Kind)));
+        let body = br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}"#;
+        assert!(matches!(Review::decode(body), Err(ReviewError::Request)));
+    }
+}
