@@ -125,7 +125,11 @@ async fn perform_all<T: Cached + DeserializeOwned>(
 }
 
 impl Follower<'_> {
-    async fn list<T: DeserializeOwned>(&mut self, continue_token: Option<&str>, limit: Option<u32>) -> Input<T> {
+    async fn list<T: DeserializeOwned>(
+        &mut self,
+        continue_token: Option<&str>,
+        limit: Option<u32>,
+    ) -> Input<T> {
         let mut query = self.scope.query();
         if let Some(limit) = limit {
             let _ = write!(query, "&limit={limit}");
