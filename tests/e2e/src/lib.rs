@@ -1,1 +1,11 @@
-//! e2e
+//! What the real-cluster suite, the demo and the bench stand on: kubectl, the audit log, deadlines and control over a
+//! manager process.
+//!
+//! Nothing here knows how a manager is written: it is a program that is started, killed and observed from outside.
+//! Likewise the API server is seen only through kubectl and its own audit log, never through our client.
+
+pub mod audit;
+pub mod kubectl;
+pub mod manager;
+pub mod process;
+pub mod wait;

@@ -1,0 +1,130 @@
+//! A cluster as kubectl shows it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// kubectl bound to one kubeconfig and one namespace.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    namespace: String,
+}
+
+impl Kubectl {
+    /// kubectl at `program`, acting on namespace `default`.
+    pub fn new(program: impl Into<PathBuf>, kubeconfig: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            kubeconfig: kubeconfig.into(),
+            namespace: "default".into(),
+        }
+    }
+
+    /// The same cluster, another namespace.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            ..self.clone()
+        }
+    }
+
+    /// Namespace that commands act on.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Path of the kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Runs a command and returns what it printed; fails with the command's own error text.
+    pub fn run(&self, args: &[&str]) -> Result<String> {
+        self.run_with_input(args, "")
+    }
+
+    /// As [`Kubectl::run`], with `input` on standard input (for `-f -`).
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> Result<String> {
+        let output = self.output(args, input)?;
+        if !output.status.success() {
+            bail!(
+                "kubectl {}: {}",
+                args.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        String::from_utf8(output.stdout).context("kubectl printed bytes that are not UTF-8")
+    }
+
+    /// Runs a command that the server must refuse, and returns the error text; fails if it was accepted.
+    pub fn refused(&self, args: &[&str], input: &str) -> Result<String> {
+        let output = self.output(args, input)?;
+        if output.status.success() {
+            bail!("accepted, but must be refused: kubectl {}", args.join(" "));
+        }
+        Ok(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+
+    /// One object as JSON.
+    pub fn get(&self, resource: &str, name: &str) -> Result<Value> {
+        Ok(serde_json::from_str(
+            &self.run(&["get", resource, name, "-o", "json"])?,
+        )?)
+    }
+
+    /// Objects of a namespace that match a label selector (empty: all), as JSON, sorted by name.
+    pub fn list(&self, resource: &str, selector: &str) -> Result<Vec<Value>> {
+        let mut list: Value =
+            serde_json::from_str(&self.run(&["get", resource, "-l", selector, "-o", "json"])?)?;
+        match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => Ok(items),
+            _ => bail!("kubectl get {resource} did not return a list"),
+        }
+    }
+
+    /// Applies one object.
+    pub fn apply(&self, object: &Value) -> Result<String> {
+        self.run_with_input(&["apply", "-f", "-"], &object.to_string())
+    }
+
+    /// Creates one object and returns it as stored.
+    pub fn create(&self, object: &Value) -> Result<Value> {
+        let text = self.run_with_input(&["create", "-f", "-", "-o", "json"], &object.to_string())?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Sends a JSON merge patch.
+    pub fn patch(&self, resource: &str, name: &str, patch: &Value) -> Result<()> {
+        self.run(&["patch", resource, name, "--type=merge", "-p", &patch.to_string()])
+            .map(drop)
+    }
+
+    fn output(&self, args: &[&str], input: &str) -> Result<Output> {
+        let mut child = Command::new(&self.program)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(["--namespace", &self.namespace])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let mut pipe = child.stdin.take().context("no standard input")?;
+        let writer = {
+            let input = input.to_owned();
+            // kubectl may print before it has read everything: feed it from its own thread.
+            std::thread::spawn(move || pipe.write_all(input.as_bytes()))
+        };
+        let output = child.wait_with_output()?;
+        // A command that does not read its input closes the pipe early; its own exit code tells more than that.
+        let _closed_early = writer.join();
+        Ok(output)
+    }
+}

@@ -1,0 +1,242 @@
+//! The programs of a control plane: found, or built from Go modules.
+//!
+//! `kube` holds kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in one program, because one link
+//! of the shared packages takes a quarter of the time and space of four.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+const ETCD: &str = "v3.6.5";
+const KWOK: &str = "v0.7.0";
+const DEFAULT_KUBERNETES: &str = "1.34.2";
+const KUBE_MAIN: &str = include_str!("../../assets/kube-main.go.txt");
+const ETCD_MAIN: &str = include_str!("../../assets/etcd-main.go.txt");
+
+/// A folder with `etcd`, `kube`, `kubectl` and `kwok`.
+#[derive(Clone, Debug)]
+pub(crate) struct Binaries {
+    folder: PathBuf,
+}
+
+impl Binaries {
+    /// The programs in `KRUISE_LAB_BIN` (default: `.cache/kube-lab/bin` of the home folder); what is missing, or of
+    /// another version than `K8S_VERSION`, is built there.
+    pub(crate) fn find_or_build() -> Result<Self> {
+        let folder = match std::env::var_os("KRUISE_LAB_BIN") {
+            Some(folder) => PathBuf::from(folder),
+            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set; set KRUISE_LAB_BIN")?)
+                .join(".cache/kube-lab/bin"),
+        };
+        let binaries = Self { folder };
+        let wanted = std::env::var("K8S_VERSION").unwrap_or_else(|_| DEFAULT_KUBERNETES.into());
+        let missing = binaries.missing(&wanted);
+        if !missing.is_empty() {
+            binaries.build(&missing, &wanted)?;
+        }
+        Ok(binaries)
+    }
+
+    /// Where they are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Path of one program.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn missing(&self, wanted: &str) -> Vec<&'static str> {
+        let have = std::fs::read_to_string(self.folder.join(".kube-version")).unwrap_or_default();
+        let complete = |name: &str| match name {
+            "kube" => {
+                have.trim() == wanted && self.program("kube").exists() && self.program("kubectl").exists()
+            }
+            _ => self.program(name).exists(),
+        };
+        ["etcd", "kube", "kwok"]
+            .into_iter()
+            .filter(|name| !complete(name))
+            .collect()
+    }
+
+    fn build(&self, missing: &[&'static str], kubernetes: &str) -> Result<()> {
+        if Command::new("go").arg("version").output().is_err() {
+            bail!(
+                "{} missing in {}, and Go (1.24 or newer) is not installed to build them: install Go, or point \
+                 KRUISE_LAB_BIN to a folder with etcd, kube, kubectl and kwok",
+                missing.join(", "),
+                self.folder.display()
+            );
+        }
+        std::fs::create_dir_all(&self.folder)?;
+        for name in missing {
+            eprintln!("building {name} (the whole set takes about ten minutes on two cores, once)");
+            match *name {
+                "etcd" => self.build_etcd()?,
+                "kube" => self.build_kube(kubernetes)?,
+                _ => self.build_kwok()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn build_etcd(&self) -> Result<()> {
+        let source = self.source("etcd", "module etcd\n\ngo 1.24\n", ETCD_MAIN)?;
+        go(
+            &source,
+            &["get", &format!("go.etcd.io/etcd/server/v3@{ETCD}")],
+            &[],
+        )?;
+        go(&source, &["mod", "tidy"], &[])?;
+        go(
+            &source,
+            &[
+                "build",
+                "-ldflags",
+                "-s -w",
+                "-o",
+                &path_text(&self.program("etcd"))?,
+                ".",
+            ],
+            &[],
+        )
+    }
+
+    fn build_kube(&self, version: &str) -> Result<()> {
+        let module = format!("module kube\n\ngo 1.24\n\nrequire k8s.io/kubernetes v{version}\n");
+        let source = self.source("kube", &module, KUBE_MAIN)?;
+        let published = format!(
+            "v0.{}",
+            version
+                .strip_prefix("1.")
+                .context("K8S_VERSION must look like 1.34.2")?
+        );
+        let replaces = replaces(&kubernetes_go_mod(&source, version)?, &published);
+        std::fs::write(source.join("go.mod"), format!("{module}\n{replaces}"))?;
+        go(&source, &["mod", "tidy"], &[])?;
+        let package = "k8s.io/component-base/version";
+        let minor = version.split('.').nth(1).unwrap_or_default();
+        let flags = format!(
+            "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor=1 -X {package}.gitMinor={minor}"
+        );
+        go(
+            &source,
+            &[
+                "build",
+                "-ldflags",
+                &flags,
+                "-o",
+                &path_text(&self.program("kube"))?,
+                ".",
+            ],
+            &[],
+        )?;
+        let kubectl = self.program("kubectl");
+        if std::fs::symlink_metadata(&kubectl).is_err() {
+            std::os::unix::fs::symlink("kube", &kubectl)?;
+        }
+        std::fs::write(self.folder.join(".kube-version"), version).context("cannot note the version")
+    }
+
+    fn build_kwok(&self) -> Result<()> {
+        let target = path_text(&self.folder)?;
+        go(
+            &self.folder,
+            &["install", &format!("sigs.k8s.io/kwok/cmd/kwok@{KWOK}")],
+            &[("GOBIN", &target)],
+        )
+    }
+
+    fn source(&self, name: &str, module: &str, main: &str) -> Result<PathBuf> {
+        let dir = self.folder.join("../src").join(name);
+        std::fs::create_dir_all(&dir)?;
+        std::fs::write(dir.join("go.mod"), module)?;
+        std::fs::write(dir.join("main.go"), main)?;
+        Ok(dir)
+    }
+}
+
+/// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones.
+fn replaces(go_mod: &str, version: &str) -> String {
+    let staged = go_mod.lines().filter_map(|line| line.trim().split_once(" => "));
+    let names = staged
+        .filter(|(_, target)| target.starts_with("./staging/"))
+        .map(|(name, _)| name);
+    let lines: Vec<String> = names
+        .map(|name| name.strip_prefix("replace ").unwrap_or(name))
+        .map(|name| format!("\t{name} => {name} {version}\n"))
+        .collect();
+    format!("replace (\n{})\n", lines.concat())
+}
+
+fn kubernetes_go_mod(source: &Path, version: &str) -> Result<String> {
+    let output = Command::new("go")
+        .args([
+            "mod",
+            "download",
+            "-json",
+            &format!("k8s.io/kubernetes@v{version}"),
+        ])
+        .current_dir(source)
+        .env("GOFLAGS", "-mod=mod")
+        .output()?;
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let file = answer.get("GoMod").and_then(|file| file.as_str());
+    let file = file.with_context(|| format!("Go cannot find k8s.io/kubernetes v{version}: {answer}"))?;
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))
+}
+
+fn go(dir: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let status = Command::new("go")
+        .args(arguments)
+        .current_dir(dir)
+        .env("GOFLAGS", "-mod=mod")
+        .env("CGO_ENABLED", "0")
+        .envs(variables.iter().copied())
+        .status()
+        .context("cannot run go")?;
+    if !status.success() {
+        bail!("go {} failed with {status}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+fn path_text(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path)?;
+    Ok(path.to_str().context("the path is not UTF-8")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn staging_modules_are_pointed_to_published_ones_and_nothing_else_is() {
+        let go_mod = "module m\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.com/a => example.com/b v1\n)\n";
+        assert_eq!(
+            replaces(go_mod, "v0.34.2"),
+            "replace (\n\tk8s.io/api => k8s.io/api v0.34.2\n)\n"
+        );
+    }
+
+    #[test]
+    fn another_kubernetes_version_makes_only_kube_missing() {
+        let folder = std::env::temp_dir().join(format!("kruise-lab-bin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let binaries = Binaries {
+            folder: folder.clone(),
+        };
+        assert_eq!(binaries.missing("1.34.2"), ["etcd", "kube", "kwok"]);
+        for name in ["etcd", "kube", "kubectl", "kwok"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        std::fs::write(folder.join(".kube-version"), "1.34.2\n").unwrap();
+        assert_eq!(binaries.missing("1.34.2"), Vec::<&str>::new());
+        assert_eq!(binaries.missing("1.30.1"), ["kube"]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,235 @@
+//! One cluster: up, down.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::{manager, wait};
+use serde_json::{Value, json};
+
+use super::binaries::Binaries;
+use super::components::Components;
+use super::daemon::Daemon;
+use super::pki::Pki;
+use super::ports::Ports;
+
+const AUDIT_POLICY: &str = include_str!("../../assets/audit-policy.yaml");
+const STAGES: &str = include_str!("../../assets/kwok-stages.yaml");
+
+/// Pid files and logs, in the order in which a cluster is stopped.
+const DAEMONS: [&str; 5] = [
+    "kwok",
+    "kube-scheduler",
+    "kube-controller-manager",
+    "kube-apiserver",
+    "etcd",
+];
+
+/// Are requests logged?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audit {
+    On,
+    Off,
+}
+
+/// What an interrupt of the command means to the processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// They outlive the command.
+    Detached,
+    /// They end with it.
+    WithCommand,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) dir: PathBuf,
+    pub(crate) nodes: u32,
+    pub(crate) port: Option<u16>,
+    pub(crate) audit: Audit,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// A running cluster. It is stopped when dropped.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    dir: PathBuf,
+    kubectl: PathBuf,
+    leave: bool,
+}
+
+impl Cluster {
+    /// Starts a cluster and waits until its nodes are ready.
+    pub(crate) fn up(binaries: &Binaries, settings: &Settings) -> Result<Self> {
+        std::fs::create_dir_all(&settings.dir)?;
+        let dir = settings.dir.canonicalize()?;
+        if (Daemon {
+            name: "kube-apiserver",
+            dir: &dir,
+        })
+        .is_running()?
+        {
+            bail!(
+                "a cluster is running in {}; stop it with `cargo xtask lab down`",
+                dir.display()
+            );
+        }
+        down(&dir)?;
+        let cluster = Self {
+            dir,
+            kubectl: binaries.program("kubectl"),
+            leave: false,
+        };
+        cluster.start(binaries, settings)?;
+        Ok(cluster)
+    }
+
+    /// Kubeconfig of the administrator.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.dir.join("admin.kubeconfig")
+    }
+
+    /// Folder of the cluster.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The audit log.
+    pub(crate) fn audit_log(&self) -> PathBuf {
+        self.dir.join("audit.log")
+    }
+
+    /// kubectl for this cluster.
+    pub(crate) fn kubectl(&self) -> Kubectl {
+        Kubectl::new(&self.kubectl, self.kubeconfig())
+    }
+
+    /// Do not stop it when dropped.
+    pub(crate) fn leave_running(mut self) {
+        self.leave = true;
+    }
+
+    fn start(&self, binaries: &Binaries, settings: &Settings) -> Result<()> {
+        let dir = self.dir.as_path();
+        let ports = Ports::choose(settings.port)?;
+        let pki = Pki::ensure(&dir.join("pki"))?;
+        std::fs::write(dir.join("audit-policy.yaml"), AUDIT_POLICY)?;
+        std::fs::write(dir.join("kwok-stages.yaml"), STAGES)?;
+        let kubeconfig = self.kubeconfig();
+        pki.write_kubeconfig(&kubeconfig, ports.apiserver())?;
+
+        let components = Components {
+            dir,
+            ports,
+            pki: &pki,
+            audit: settings.audit,
+        };
+        let kube = binaries.program("kube");
+        let start = |name: &str, program: &Path, arguments: Vec<String>| {
+            Daemon { name, dir }.start(program, &arguments, settings.lifetime)
+        };
+        start("etcd", &binaries.program("etcd"), components.etcd())?;
+        start("kube-apiserver", &kube, components.apiserver())?;
+        self.wait_for("/readyz answers", "kube-apiserver", || {
+            Ok(self.kubectl().run(&["get", "--raw", "/readyz"])? == "ok")
+        })?;
+        start(
+            "kube-controller-manager",
+            &kube,
+            components.controller_manager(&kubeconfig),
+        )?;
+        start("kube-scheduler", &kube, components.scheduler(&kubeconfig))?;
+        start("kwok", &binaries.program("kwok"), components.kwok(&kubeconfig))?;
+        self.kubectl().apply(&nodes(settings.nodes))?;
+        self.wait_for("all nodes are ready", "kwok", || {
+            Ok(self.ready_nodes()? == settings.nodes as usize)
+        })
+    }
+
+    fn ready_nodes(&self) -> Result<usize> {
+        let is_ready = |node: &Value| {
+            let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+            conditions.is_some_and(|all| all.iter().any(|c| c["type"] == "Ready" && c["status"] == "True"))
+        };
+        Ok(self
+            .kubectl()
+            .list("nodes", "")?
+            .iter()
+            .filter(|node| is_ready(node))
+            .count())
+    }
+
+    fn wait_for(&self, what: &str, daemon: &str, condition: impl FnMut() -> Result<bool>) -> Result<()> {
+        let log = Daemon {
+            name: daemon,
+            dir: &self.dir,
+        }
+        .log();
+        wait::until_true(what, Duration::from_secs(120), condition)
+            .with_context(|| format!("{daemon} does not work; its log is {}", log.display()))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !self.leave
+            && let Err(error) = down(&self.dir)
+        {
+            eprintln!("the cluster in {} is not stopped: {error:#}", self.dir.display());
+        }
+    }
+}
+
+/// Stops what runs in `dir` and drops its data; logs and certificates stay.
+pub(crate) fn down(dir: &Path) -> Result<()> {
+    manager::kill_leftover(dir)?;
+    for name in DAEMONS {
+        Daemon { name, dir }.kill()?;
+    }
+    for data in ["etcd", "audit.log", "manager.log"] {
+        remove(&dir.join(data))?;
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Simulated nodes in three zones, with room for every pod a bench makes.
+fn nodes(count: u32) -> Value {
+    let room = json!({"cpu": "512", "memory": "2Ti", "pods": "5000"});
+    let items: Vec<Value> = (0..count)
+        .map(|index| {
+            json!({
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": format!("kwok-{index}"),
+                    "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+                    "labels": {
+                        "kubernetes.io/hostname": format!("kwok-{index}"),
+                        "kubernetes.io/os": "linux",
+                        "kubernetes.io/arch": "amd64",
+                        "type": "kwok",
+                        "topology.kubernetes.io/zone": format!("zone-{}", index % 3),
+                    },
+                },
+                "status": {"allocatable": room, "capacity": room},
+            })
+        })
+        .collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}

@@ -1,0 +1,122 @@
+//! Command lines of the control plane's processes.
+
+use std::path::Path;
+
+use super::cluster::Audit;
+use super::pki::Pki;
+use super::ports::Ports;
+
+/// What the command lines are made of.
+#[derive(Debug)]
+pub(crate) struct Components<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) ports: Ports,
+    pub(crate) pki: &'a Pki,
+    pub(crate) audit: Audit,
+}
+
+impl Components<'_> {
+    pub(crate) fn etcd(&self) -> Vec<String> {
+        let client = format!("http://127.0.0.1:{}", self.ports.etcd());
+        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer());
+        vec![
+            format!("--data-dir={}", self.dir.join("etcd").display()),
+            "--unsafe-no-fsync".into(),
+            "--log-level=error".into(),
+            "--quota-backend-bytes=8589934592".into(),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=default={peer}"),
+        ]
+    }
+
+    pub(crate) fn apiserver(&self) -> Vec<String> {
+        let pki = |file: &str| self.pki.path(file).display().to_string();
+        let mut arguments = vec![
+            "kube-apiserver".into(),
+            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
+            format!("--secure-port={}", self.ports.apiserver()),
+            "--bind-address=127.0.0.1".into(),
+            "--advertise-address=127.0.0.1".into(),
+            "--endpoint-reconciler-type=none".into(),
+            format!("--tls-cert-file={}", pki("apiserver.crt")),
+            format!("--tls-private-key-file={}", pki("apiserver.key")),
+            format!("--client-ca-file={}", pki("ca.crt")),
+            format!("--service-account-key-file={}", pki("sa.key")),
+            format!("--service-account-signing-key-file={}", pki("sa.key")),
+            "--service-account-issuer=https://kubernetes.default.svc".into(),
+            "--service-cluster-ip-range=10.0.0.0/16".into(),
+            "--authorization-mode=RBAC,Node".into(),
+            "--allow-privileged".into(),
+            // Simulated pods have no service account: the controller that makes tokens is not what is tested.
+            "--disable-admission-plugins=ServiceAccount".into(),
+            // The manager's own pace is measured, not the server's throttling.
+            "--max-requests-inflight=3000".into(),
+            "--max-mutating-requests-inflight=1000".into(),
+            "--enable-priority-and-fairness=false".into(),
+            "--watch-cache-sizes=pods#20000".into(),
+        ];
+        if self.audit == Audit::On {
+            arguments.push(format!(
+                "--audit-policy-file={}",
+                self.dir.join("audit-policy.yaml").display()
+            ));
+            arguments.push(format!(
+                "--audit-log-path={}",
+                self.dir.join("audit.log").display()
+            ));
+        }
+        arguments
+    }
+
+    pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Vec<String> {
+        vec![
+            "kube-controller-manager".into(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!(
+                "--service-account-private-key-file={}",
+                self.pki.path("sa.key").display()
+            ),
+            format!("--root-ca-file={}", self.pki.path("ca.crt").display()),
+            "--use-service-account-credentials=false".into(),
+            "--kube-api-qps=2000".into(),
+            "--kube-api-burst=4000".into(),
+            "--leader-elect=false".into(),
+            "--authorization-always-allow-paths=*".into(),
+            "--bind-address=127.0.0.1".into(),
+            format!("--secure-port={}", self.ports.controller_manager()),
+            "--node-monitor-grace-period=300s".into(),
+            // Binds claims of a class with provisioner kubernetes.io/host-path.
+            "--enable-hostpath-provisioner".into(),
+        ]
+    }
+
+    pub(crate) fn scheduler(&self, kubeconfig: &Path) -> Vec<String> {
+        vec![
+            "kube-scheduler".into(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--leader-elect=false".into(),
+            "--kube-api-qps=2000".into(),
+            "--kube-api-burst=4000".into(),
+            "--bind-address=127.0.0.1".into(),
+            format!("--secure-port={}", self.ports.scheduler()),
+        ]
+    }
+
+    pub(crate) fn kwok(&self, kubeconfig: &Path) -> Vec<String> {
+        let port = self.ports.kwok();
+        vec![
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--config={}", self.dir.join("kwok-stages.yaml").display()),
+            "--manage-all-nodes=false".into(),
+            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake".into(),
+            "--cidr=10.1.0.0/16".into(),
+            "--node-ip=127.0.0.1".into(),
+            format!("--server-address=127.0.0.1:{port}"),
+            format!("--node-port={port}"),
+            "--node-lease-duration-seconds=200".into(),
+        ]
+    }
+}

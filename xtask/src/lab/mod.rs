@@ -1,0 +1,95 @@
+//! A real Kubernetes on this machine, for the suite, the demo and the bench.
+//!
+//! etcd, kube-apiserver, kube-controller-manager and kube-scheduler run as ordinary processes on loopback; kwok plays
+//! the nodes. Everything a cluster owns lives in one folder: certificates, data, logs, one pid file per process.
+//! Several clusters run side by side in different folders on different ports.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`binaries`] | finds the programs or builds them from Go modules |
+//! | [`pki`] | certificates and kubeconfig |
+//! | [`ports`] | the loopback ports of one cluster |
+//! | [`daemon`] | a process with a pid file |
+//! | [`cluster`] | up and down |
+
+pub(crate) mod binaries;
+pub(crate) mod cluster;
+mod components;
+mod daemon;
+mod pki;
+mod ports;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use binaries::Binaries;
+use cluster::{Audit, Cluster, Lifetime, Settings};
+
+/// Commands of `cargo xtask lab`.
+#[derive(Subcommand, Debug)]
+pub(crate) enum LabCommand {
+    /// Find the control plane's programs, or build them.
+    Build,
+    /// Start a cluster and print how to reach it.
+    Up {
+        /// Simulated nodes.
+        #[arg(long, default_value_t = 10)]
+        nodes: u32,
+        /// Folder of the cluster.
+        #[arg(long)]
+        dir: Option<PathBuf>,
+        /// Port of the API server; the others follow it. Without it the first free range is taken.
+        #[arg(long)]
+        port: Option<u16>,
+        /// Log every request to `audit.log`.
+        #[arg(long)]
+        audit: bool,
+    },
+    /// Stop a cluster and drop its data; logs stay.
+    Down {
+        /// Folder of the cluster.
+        #[arg(long)]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Runs one command.
+pub(crate) fn run(command: LabCommand) -> Result<()> {
+    match command {
+        LabCommand::Build => {
+            let binaries = Binaries::find_or_build()?;
+            println!("{}", binaries.folder().display());
+        }
+        LabCommand::Up {
+            nodes,
+            dir,
+            port,
+            audit,
+        } => {
+            let binaries = Binaries::find_or_build()?;
+            let audit = if audit { Audit::On } else { Audit::Off };
+            let dir = folder(dir, "default");
+            let cluster = Cluster::up(
+                &binaries,
+                &Settings {
+                    dir,
+                    nodes,
+                    port,
+                    audit,
+                    lifetime: Lifetime::Detached,
+                },
+            )?;
+            println!("export KUBECONFIG={}", cluster.kubeconfig().display());
+            cluster.leave_running();
+        }
+        LabCommand::Down { dir } => cluster::down(&folder(dir, "default"))?,
+    }
+    Ok(())
+}
+
+/// The folder asked for, or the one of that name in the workspace.
+pub(crate) fn folder(asked: Option<PathBuf>, name: &str) -> PathBuf {
+    asked.unwrap_or_else(|| crate::workspace::root().join(".lab").join(name))
+}

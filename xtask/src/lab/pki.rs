@@ -1,0 +1,87 @@
+//! Certificates and the kubeconfig of one cluster, made with the openssl command.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Names and addresses under which the API server is reached.
+const EXTENSIONS: &str = "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,\
+DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n";
+
+/// The folder with keys and certificates.
+#[derive(Debug)]
+pub(crate) struct Pki {
+    dir: PathBuf,
+}
+
+impl Pki {
+    /// Makes what is missing in `dir`.
+    pub(crate) fn ensure(dir: &Path) -> Result<Self> {
+        std::fs::create_dir_all(dir)?;
+        let pki = Self {
+            dir: dir.to_path_buf(),
+        };
+        if pki.path("admin.crt").exists() {
+            return Ok(pki);
+        }
+        std::fs::write(pki.path("extensions"), EXTENSIONS)?;
+        pki.openssl("genrsa -out sa.key 2048")?;
+        pki.openssl("genrsa -out ca.key 2048")?;
+        pki.openssl("req -x509 -new -key ca.key -subj /CN=lab-ca -days 3650 -out ca.crt")?;
+        pki.certificate("apiserver", "/CN=kube-apiserver")?;
+        pki.certificate("admin", "/O=system:masters/CN=admin")?;
+        Ok(pki)
+    }
+
+    /// Path of one file.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    /// Writes a kubeconfig of the administrator. It refers to the certificate files.
+    pub(crate) fn write_kubeconfig(&self, path: &Path, port: u16) -> Result<()> {
+        let config = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "lab", "cluster": {
+                "server": format!("https://127.0.0.1:{port}"),
+                "certificate-authority": self.path("ca.crt"),
+            }}],
+            "users": [{"name": "admin", "user": {
+                "client-certificate": self.path("admin.crt"),
+                "client-key": self.path("admin.key"),
+            }}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
+            "current-context": "lab",
+        });
+        std::fs::write(path, format!("{config:#}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn certificate(&self, name: &str, subject: &str) -> Result<()> {
+        self.openssl(&format!("genrsa -out {name}.key 2048"))?;
+        self.openssl(&format!(
+            "req -new -key {name}.key -subj {subject} -out {name}.csr"
+        ))?;
+        self.openssl(&format!(
+            "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 -extfile extensions \
+             -out {name}.crt"
+        ))
+    }
+
+    fn openssl(&self, arguments: &str) -> Result<()> {
+        let output = Command::new("openssl")
+            .args(arguments.split_whitespace())
+            .current_dir(&self.dir)
+            .output()
+            .context("openssl is needed to make the lab's certificates; please install it")?;
+        if !output.status.success() {
+            bail!(
+                "openssl {arguments}: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! The loopback ports of one cluster: a block that starts at the API server's.
+
+use std::net::TcpListener;
+
+use anyhow::{Result, bail};
+
+/// First block that is tried.
+const FIRST: u16 = 26443;
+/// Ports per block.
+const BLOCK: u16 = 20;
+/// Blocks that are tried.
+const BLOCKS: u16 = 25;
+
+/// Ports of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ports {
+    base: u16,
+}
+
+impl Ports {
+    /// The block at `asked`, or the first block that is free.
+    pub(crate) fn choose(asked: Option<u16>) -> Result<Self> {
+        if let Some(base) = asked {
+            let ports = Self { base };
+            if let Some(taken) = ports.all().into_iter().find(|port| !is_free(*port)) {
+                bail!("port {taken} is taken; choose another --port or leave it out");
+            }
+            return Ok(ports);
+        }
+        let mut blocks = (0..BLOCKS).map(|block| Self {
+            base: FIRST + block * BLOCK,
+        });
+        match blocks.find(|ports| ports.all().into_iter().all(is_free)) {
+            Some(ports) => Ok(ports),
+            None => bail!("no free block of ports from {FIRST} on; choose one with --port"),
+        }
+    }
+
+    pub(crate) fn apiserver(self) -> u16 {
+        self.base
+    }
+
+    pub(crate) fn etcd(self) -> u16 {
+        self.base + 1
+    }
+
+    pub(crate) fn etcd_peer(self) -> u16 {
+        self.base + 2
+    }
+
+    pub(crate) fn controller_manager(self) -> u16 {
+        self.base + 3
+    }
+
+    pub(crate) fn scheduler(self) -> u16 {
+        self.base + 4
+    }
+
+    pub(crate) fn kwok(self) -> u16 {
+        self.base + 5
+    }
+
+    fn all(self) -> [u16; 6] {
+        [
+            self.apiserver(),
+            self.etcd(),
+            self.etcd_peer(),
+            self.controller_manager(),
+            self.scheduler(),
+            self.kwok(),
+        ]
+    }
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_is_named_when_asked_for_and_passed_over_otherwise() {
+        let first = Ports::choose(None).unwrap();
+        let _held = TcpListener::bind(("127.0.0.1", first.kwok())).unwrap();
+        let error = Ports::choose(Some(first.apiserver())).unwrap_err().to_string();
+        assert!(error.contains(&first.kwok().to_string()), "{error}");
+        assert_ne!(Ports::choose(None).unwrap(), first);
+    }
+}

@@ -1,0 +1,9 @@
+//! Where the workspace is.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace's root folder.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
