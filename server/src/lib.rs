@@ -4,5 +4,6 @@
 //! change can be recognised before anything is written.
 
 pub mod configuration;
+pub mod issue;
 pub mod renewal;
 pub mod review;
