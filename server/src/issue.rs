@@ -40,6 +40,21 @@ pub struct Issued {
     pub key: String,
 }
 
+impl Issued {
+    /// The `data` of the Secret both programs share: six keys, values in base64.
+    pub fn secret_data(&self) -> serde_json::Value {
+        let value = |pem: &str| STANDARD.encode(pem);
+        serde_json::json!({
+            "ca-key.pem": value(&self.ca_key),
+            "ca-cert.pem": value(&self.ca_cert),
+            "key.pem": value(&self.key),
+            "tls.key": value(&self.key),
+            "cert.pem": value(&self.cert),
+            "tls.crt": value(&self.cert),
+        })
+    }
+}
+
 /// Makes a CA and a serving certificate for `host` (DNS name or IP address) and `localhost`, valid from `now`.
 pub fn issue(host: &str, now: Timestamp) -> Result<Issued, IssueError> {
     let ca_key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
@@ -102,6 +117,22 @@ mod tests {
     use rustls_pki_types::pem::PemObject as _;
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
     use x509_parser::parse_x509_certificate;
+
+    #[test]
+    fn the_secret_holds_each_file_under_its_names() {
+        let text = |text: &str| text.to_owned();
+        let issued = Issued {
+            ca_cert: text("a"),
+            ca_key: text("b"),
+            cert: text("c"),
+            key: text("d"),
+        };
+        let expected = serde_json::json!({
+            "ca-cert.pem": "YQ==", "ca-key.pem": "Yg==", "cert.pem": "Yw==", "tls.crt": "Yw==",
+            "key.pem": "ZA==", "tls.key": "ZA==",
+        });
+        assert_eq!(issued.secret_data(), expected);
+    }
 
     #[test]
     fn the_serving_certificate_chains_to_the_ca_and_rustls_accepts_it_with_its_key() {
