@@ -6,6 +6,7 @@
 pub mod client;
 mod error;
 pub mod executor;
+pub mod worker;
 pub mod follow;
 
 pub use client::Client;
