@@ -1,9 +1,10 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! `lab` runs a real control plane, `e2e` the suite on it, `demo` a guided tour, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md. Nothing here is shipped.
+//! `lab` runs a real control plane, `e2e` the suite on it, `tidy` holds the rules of ARCHITECTURE.md. Nothing here is shipped.
 
 mod lab;
+mod suite;
+mod tidy;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -20,10 +21,19 @@ enum Task {
     /// A real control plane with simulated nodes.
     #[command(subcommand)]
     Lab(lab::LabCommand),
+    /// The suite of tests/e2e on a real control plane.
+    E2e {
+        /// Run only tests whose name contains this.
+        filter: Option<String>,
+    },
+    /// Check the rules of ARCHITECTURE.md.
+    Tidy,
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Task::Lab(command) => lab::run(command),
+        Task::E2e { filter } => suite::run(filter.as_deref()),
+        Task::Tidy => tidy::run(),
     }
 }

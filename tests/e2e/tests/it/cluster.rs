@@ -1,0 +1,127 @@
+//! The cluster under test and the manager that all scenarios share.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kruise_e2e::audit::AuditLog;
+use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+/// How long a scenario may take to get where it is going.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Started by the first scenario, killed by its pid file when the cluster goes down.
+static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
+
+/// One scenario's namespace on the cluster, with a manager running.
+pub(crate) struct Scenario {
+    pub(crate) kubectl: Kubectl,
+}
+
+/// The cluster with a fresh namespace; `None`, with a printed reason, without a cluster.
+pub(crate) fn scenario(namespace: &str) -> Option<Scenario> {
+    let Some(kubeconfig) = std::env::var_os("KRUISE_E2E_KUBECONFIG").map(PathBuf::from) else {
+        println!("skipped: KRUISE_E2E_KUBECONFIG is not set; run `cargo xtask e2e`");
+        return None;
+    };
+    start_manager(&kubeconfig);
+    let program = std::env::var_os("KRUISE_E2E_KUBECTL").unwrap_or_else(|| "kubectl".into());
+    let kubectl = Kubectl::new(program, kubeconfig).in_namespace(namespace);
+    kubectl.run(&["create", "namespace", namespace]).unwrap();
+    Some(Scenario { kubectl })
+}
+
+fn start_manager(kubeconfig: &std::path::Path) {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if shared.is_some() {
+        return;
+    }
+    let launch = Launch {
+        command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
+        kubeconfig: kubeconfig.into(),
+        dir: variable("KRUISE_E2E_DIR").into(),
+        flags: SHORT_LEASE.iter().map(ToString::to_string).collect(),
+    };
+    let mut manager = launch.start().unwrap();
+    manager.wait_ready(LIMIT).unwrap();
+    *shared = Some(manager);
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask e2e`"))
+}
+
+/// The audit log from now on.
+pub(crate) fn audit_log() -> AuditLog {
+    AuditLog::from_now(variable("KRUISE_E2E_AUDIT_LOG")).unwrap()
+}
+
+impl Scenario {
+    /// Pods of `app=web` that are not going away.
+    pub(crate) fn pods(&self) -> Vec<Value> {
+        let mut pods = self.kubectl.list("pods", "app=web").unwrap();
+        pods.retain(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());
+        pods
+    }
+
+    /// UIDs of [`Scenario::pods`], sorted.
+    pub(crate) fn uids(&self) -> Vec<String> {
+        let mut uids: Vec<String> = self.pods().iter().map(|pod| text(pod, "/metadata/uid")).collect();
+        uids.sort();
+        uids
+    }
+
+    /// Waits until the status of `web` is up to date and its `fields` have these values.
+    pub(crate) fn until_status(&self, fields: &Value) {
+        wait::until_true(&format!("status has {fields}"), LIMIT, || {
+            let set = self.kubectl.get("clonesets", "web")?;
+            let wanted = fields.as_object().unwrap();
+            let current = set.pointer("/status/observedGeneration") == set.pointer("/metadata/generation");
+            Ok(current && wanted.iter().all(|(key, value)| set["status"][key] == *value))
+        })
+        .unwrap();
+    }
+
+    /// Patches the CloneSet `web` in its older version.
+    pub(crate) fn patch(&self, patch: &Value) {
+        self.kubectl
+            .patch("clonesets.v1alpha1.apps.kruise.io", "web", patch)
+            .unwrap();
+    }
+}
+
+/// A `v1alpha1` CloneSet `web` that updates in place.
+pub(crate) fn web(replicas: u32) -> Value {
+    json!({
+        "apiVersion": "apps.kruise.io/v1alpha1",
+        "kind": "CloneSet",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "updateStrategy": {"type": "InPlaceIfPossible", "maxUnavailable": "20%"},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "main", "image": "nginx:1", "env": [{"name": "A", "value": "b"}]}]},
+            },
+        },
+    })
+}
+
+/// A patch of the container's image and variable.
+pub(crate) fn container(image: &str, variable: &str) -> Value {
+    let container = json!({"name": "main", "image": image, "env": [{"name": "A", "value": variable}]});
+    json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+}
+
+/// Text at a JSON pointer, empty if there is none.
+pub(crate) fn text(object: &Value, pointer: &str) -> String {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
