@@ -105,22 +105,24 @@ fn progress(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<Revision>)
 /// The lifecycle state a complete pod enters, if it leaves the one it is in.
 fn next_state(member: &Member<'_>, lifecycle: Option<&Lifecycle>) -> Option<State> {
     let pod = member.pod;
-    let hook = lifecycle.and_then(|lifecycle| lifecycle.in_place_update.as_ref());
-    let after_update = || {
-        if hook.is_some() && !lifecycle::fully_hooked(hook, pod) {
-            State::Updated
-        } else {
-            State::Normal
-        }
-    };
     match member.state {
         State::PreparingNormal => {
             let hook = lifecycle.and_then(|lifecycle| lifecycle.pre_normal.as_ref());
             (hook.is_none() || lifecycle::fully_hooked(hook, pod)).then_some(State::Normal)
         }
-        State::PreparingUpdate if member.side == Side::New => Some(after_update()),
-        State::Updating => Some(after_update()),
-        State::Updated if after_update() == State::Normal => Some(State::Normal),
+        State::PreparingUpdate if member.side == Side::New => Some(after_update(member, lifecycle)),
+        State::Updating => Some(after_update(member, lifecycle)),
+        State::Updated if after_update(member, lifecycle) == State::Normal => Some(State::Normal),
         _ => None,
+    }
+}
+
+/// Where a pod goes once nothing is left to update: back into service, or first to its hook.
+pub(super) fn after_update(member: &Member<'_>, lifecycle: Option<&Lifecycle>) -> State {
+    let hook = lifecycle.and_then(|lifecycle| lifecycle.in_place_update.as_ref());
+    if hook.is_some() && !lifecycle::fully_hooked(hook, member.pod) {
+        State::Updated
+    } else {
+        State::Normal
     }
 }

@@ -23,7 +23,7 @@ use super::{
     members::{Member, Side},
     numbers::Numbers,
     observe::{Explain, Observed},
-    priority, remove, writes,
+    priority, ready, remove, writes,
 };
 
 /// What updating does.
@@ -46,9 +46,17 @@ pub(super) fn update(
     let waiting = members.iter().filter(|member| member.side == Side::Old);
     if let Some(held) = strategy_holds(observed) {
         explain(observed, waiting, held, &mut updated);
+        if observed.set.spec.update_strategy.kind == "OnDelete" {
+            let spared = members.iter().filter(|member| member.side == Side::Old);
+            call_off(observed, spared, now, &mut updated);
+        }
         return updated;
     }
     let candidates = candidates(observed, members);
+    let spared = candidates
+        .iter()
+        .skip(usize::try_from(numbers.update).unwrap_or(0));
+    call_off(observed, spared.copied(), now, &mut updated);
     let (chosen, limit) = choose(&candidates, members, numbers);
     if observed.explain == Explain::Yes {
         let rest = waiting.filter(|member| !chosen.iter().any(|chosen| chosen.pod.name == member.pod.name));
@@ -63,6 +71,23 @@ pub(super) fn update(
     };
     mover.run(chosen, &mut updated);
     updated
+}
+
+/// A pod held before an update that is no longer wanted (the partition grew, a neighbour took its place) would stay out
+/// of service for good: it goes back the way an updated pod does.
+fn call_off<'m, 'a: 'm>(
+    observed: &Observed<'_>,
+    spared: impl Iterator<Item = &'m Member<'a>>,
+    now: Timestamp,
+    updated: &mut Updated,
+) {
+    for member in spared.filter(|member| member.state == State::PreparingUpdate) {
+        let next = ready::after_update(member, observed.set.spec.lifecycle.as_ref());
+        let patch = json!({"metadata": next.metadata(now)});
+        let reason = "its update is no longer wanted".to_owned();
+        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason);
+        updated.chains.push(writes::chain(vec![step]));
+    }
 }
 
 fn strategy_holds(observed: &Observed<'_>) -> Option<&'static str> {
