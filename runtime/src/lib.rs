@@ -4,10 +4,13 @@
 //! performs their effects.
 
 pub mod client;
+pub mod discovery;
 mod error;
 pub mod executor;
-pub mod worker;
 pub mod follow;
+pub mod metrics;
+pub mod shutdown;
+pub mod worker;
 
 pub use client::Client;
 pub use error::{ApiError, Status};

@@ -144,7 +144,9 @@ impl<P: Planner> Controller<P> {
     /// Something about this owner changed.
     pub fn push(&self, key: P::Key) {
         let now = self.started.elapsed();
-        self.lock().queue.push_coalesced(key, Priority::Live, COALESCE, now);
+        self.lock()
+            .queue
+            .push_coalesced(key, Priority::Live, COALESCE, now);
         self.wake.notify_one();
     }
 
@@ -187,7 +189,9 @@ impl<P: Planner> Controller<P> {
                 (next, inner.queue.next_wake(now))
             };
             let Some(next) = next else {
-                let pause = wake.unwrap_or(Duration::from_secs(3600)).max(Duration::from_millis(1));
+                let pause = wake
+                    .unwrap_or(Duration::from_secs(3600))
+                    .max(Duration::from_millis(1));
                 let _ = tokio::time::timeout(pause, notified).await;
                 continue;
             };
@@ -209,7 +213,9 @@ impl<P: Planner> Controller<P> {
         match verdict {
             Verdict::Closed { wait, .. } => {
                 // Whatever opens the gate also pushes the key; the wait is for what never comes.
-                self.lock().queue.push_after(key.clone(), Priority::Live, wait, now);
+                self.lock()
+                    .queue
+                    .push_after(key.clone(), Priority::Live, wait, now);
                 return "requeue_after";
             }
             Verdict::TimedOut(missing) => {
@@ -218,7 +224,12 @@ impl<P: Planner> Controller<P> {
             }
             Verdict::Open => {}
         }
-        let memory = self.lock().owners.get(key).map(|owner| owner.memory.clone()).unwrap_or_default();
+        let memory = self
+            .lock()
+            .owners
+            .get(key)
+            .map(|owner| owner.memory.clone())
+            .unwrap_or_default();
         match self.planner.plan(key, &memory, Timestamp::now()) {
             Outcome::Gone => {
                 let mut inner = self.lock();
@@ -234,7 +245,9 @@ impl<P: Planner> Controller<P> {
 
     fn print(&self, key: &P::Key, plan: &Plan) -> &'static str {
         let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
-        let lines: BTreeSet<_> = steps.map(|step| ("plan", format!("{}: {}", step.write, step.reason))).collect();
+        let lines: BTreeSet<_> = steps
+            .map(|step| ("plan", format!("{}: {}", step.write, step.reason)))
+            .collect();
         let mut inner = self.lock();
         let owner = inner.owners.entry(key.clone()).or_default();
         for (_, line) in lines.difference(&owner.announced) {
@@ -249,7 +262,10 @@ impl<P: Planner> Controller<P> {
         if let Some(status) = plan.status {
             self.status.submit(status);
         }
-        let limits = Limits { status_form: self.lock().status_form, ..Limits::default() };
+        let limits = Limits {
+            status_form: self.lock().status_form,
+            ..Limits::default()
+        };
         let intents = memory::intents(&plan.chains);
         let stopping = || self.lock().stopping;
         let run = Run::new(plan.chains, limits);
@@ -262,7 +278,10 @@ impl<P: Planner> Controller<P> {
 
     /// Emits what the last plan did not already say.
     fn announce(&self, key: &P::Key, events: &[EventNote]) {
-        let said: BTreeSet<_> = events.iter().map(|note| (note.reason, note.message.clone())).collect();
+        let said: BTreeSet<_> = events
+            .iter()
+            .map(|note| (note.reason, note.message.clone()))
+            .collect();
         let fresh: Vec<EventNote> = {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();

@@ -35,17 +35,26 @@ impl Coalescer {
     /// Takes a patch. The same patch as last written is dropped: its effect is on the way back to the cache.
     fn submit(&mut self, patch: StatusPatch) {
         let pending = self.objects.entry(patch.target.clone()).or_default();
-        let repeated = pending.written.as_ref().is_some_and(|(_, last)| *last == patch.patch);
+        let repeated = pending
+            .written
+            .as_ref()
+            .is_some_and(|(_, last)| *last == patch.patch);
         pending.patch = (!repeated).then_some(patch);
     }
 
     /// The patches due now.
     fn due(&mut self, now: Duration) -> Vec<StatusPatch> {
         self.objects.retain(|_, pending| {
-            let idle = pending.written.as_ref().is_none_or(|(at, _)| now.saturating_sub(*at) > 20 * INTERVAL);
+            let idle = pending
+                .written
+                .as_ref()
+                .is_none_or(|(at, _)| now.saturating_sub(*at) > 20 * INTERVAL);
             pending.patch.is_some() || !idle
         });
-        let ready = self.objects.values_mut().filter(|pending| pending.due_at().is_some_and(|at| at <= now));
+        let ready = self
+            .objects
+            .values_mut()
+            .filter(|pending| pending.due_at().is_some_and(|at| at <= now));
         ready
             .filter_map(|pending| {
                 let patch = pending.patch.take()?;
@@ -74,7 +83,11 @@ impl Pending {
     fn due_at(&self) -> Option<Duration> {
         let patch = self.patch.as_ref()?;
         let interval = if patch.urgent { URGENT_INTERVAL } else { INTERVAL };
-        Some(self.written.as_ref().map_or(Duration::ZERO, |(at, _)| *at + interval))
+        Some(
+            self.written
+                .as_ref()
+                .map_or(Duration::ZERO, |(at, _)| *at + interval),
+        )
     }
 }
 
@@ -89,7 +102,12 @@ pub(super) struct StatusWriter {
 
 impl StatusWriter {
     pub(super) fn new(client: Client, clonesets: String) -> Self {
-        Self { client, clonesets, started: Instant::now(), state: Arc::default() }
+        Self {
+            client,
+            clonesets,
+            started: Instant::now(),
+            state: Arc::default(),
+        }
     }
 
     pub(super) fn submit(&self, patch: StatusPatch) {
@@ -118,14 +136,19 @@ impl StatusWriter {
             if !due.is_empty() {
                 continue;
             }
-            let pause = next.map_or(Duration::from_secs(3600), |at| at.saturating_sub(self.started.elapsed()));
+            let pause = next.map_or(Duration::from_secs(3600), |at| {
+                at.saturating_sub(self.started.elapsed())
+            });
             let _ = tokio::time::timeout(pause.max(Duration::from_millis(1)), self.state.1.notified()).await;
         }
     }
 
     async fn write(&self, patch: &StatusPatch) {
         let path = path_of(&patch.target, Part::Status, &self.clonesets);
-        let result = self.client.patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch.patch).await;
+        let result = self
+            .client
+            .patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch.patch)
+            .await;
         if let Err(error) = result
             && !error.is_not_found()
         {
@@ -149,8 +172,16 @@ mod tests {
     use super::Coalescer;
 
     fn patch(ready: i32, urgent: bool) -> StatusPatch {
-        let target = Target { resource: Resource::CloneSets, namespace: "n".into(), name: "web".into() };
-        StatusPatch { target, patch: json!({"status": {"readyReplicas": ready}}), urgent }
+        let target = Target {
+            resource: Resource::CloneSets,
+            namespace: "n".into(),
+            name: "web".into(),
+        };
+        StatusPatch {
+            target,
+            patch: json!({"status": {"readyReplicas": ready}}),
+            urgent,
+        }
     }
 
     fn ms(time: u64) -> Duration {

@@ -1,0 +1,314 @@
+//! Metrics under the names that dashboards of Go controllers use.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+use crate::{client, worker};
+
+/// Buckets of controller-runtime's reconcile histogram, shortened to those that tell something here, in seconds.
+const SECONDS: [f64; 14] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+];
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Request {
+    code: String,
+    method: String,
+    host: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Named {
+    name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Object {
+    namespace: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Controller {
+    controller: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Outcome {
+    controller: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Queue {
+    name: &'static str,
+    controller: &'static str,
+}
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// All metrics of the manager's runtime.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    requests: Family<Request, Counter>,
+    master: Family<Named, Gauge>,
+    is_leader: Gauge,
+    leakage: Family<Object, Counter>,
+    reconciles: Family<Outcome, Counter>,
+    errors: Family<Controller, Counter>,
+    took: Family<Controller, Histogram>,
+    active: Family<Controller, Gauge>,
+    concurrency: Family<Controller, Gauge>,
+    depth: Family<Queue, Gauge>,
+    adds: Family<Queue, Counter>,
+    retries: Family<Queue, Counter>,
+    waited: Family<Queue, Histogram>,
+    worked: Family<Queue, Histogram>,
+    unfinished: Family<Queue, Seconds>,
+    longest: Family<Queue, Seconds>,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+impl Metrics {
+    /// Registers everything. Counters get their `_total` from the text encoder.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            master: Family::default(),
+            is_leader: Gauge::default(),
+            leakage: Family::default(),
+            reconciles: Family::default(),
+            errors: Family::default(),
+            took: Family::new_with_constructor(seconds),
+            active: Family::default(),
+            concurrency: Family::default(),
+            depth: Family::default(),
+            adds: Family::default(),
+            retries: Family::default(),
+            waited: Family::new_with_constructor(seconds),
+            worked: Family::new_with_constructor(seconds),
+            unfinished: Family::default(),
+            longest: Family::default(),
+        };
+        let m = metrics.clone();
+        registry.register(
+            "rest_client_requests",
+            "API requests by code, method and host",
+            m.requests,
+        );
+        registry.register("leader_election_master_status", "1 while leading", m.master);
+        registry.register("kruise_manager_is_leader", "1 while leading", m.is_leader);
+        registry.register(
+            "cloneset_scale_expectation_leakage",
+            "Writes not seen in time",
+            m.leakage,
+        );
+        registry.register(
+            "controller_runtime_reconcile",
+            "Finished looks by result",
+            m.reconciles,
+        );
+        registry.register(
+            "controller_runtime_reconcile_errors",
+            "Looks that ended in an error",
+            m.errors,
+        );
+        registry.register(
+            "controller_runtime_reconcile_time_seconds",
+            "Time of one look",
+            m.took,
+        );
+        registry.register("controller_runtime_active_workers", "Looks under way", m.active);
+        registry.register(
+            "controller_runtime_max_concurrent_reconciles",
+            "Workers",
+            m.concurrency,
+        );
+        registry.register("workqueue_depth", "Keys ready", m.depth);
+        registry.register("workqueue_adds", "Keys made ready", m.adds);
+        registry.register("workqueue_retries", "Delayed pushes", m.retries);
+        registry.register("workqueue_queue_duration_seconds", "Time a key waited", m.waited);
+        registry.register(
+            "workqueue_work_duration_seconds",
+            "Time a key was worked on",
+            m.worked,
+        );
+        registry.register(
+            "workqueue_unfinished_work_seconds",
+            "Sum of times of work under way",
+            m.unfinished,
+        );
+        registry.register(
+            "workqueue_longest_running_processor_seconds",
+            "Longest work under way",
+            m.longest,
+        );
+        metrics
+    }
+
+    /// This process leads, or no longer does.
+    pub fn leading(&self, lease: &str, leads: bool) {
+        self.is_leader.set(i64::from(leads));
+        self.master
+            .get_or_create(&Named {
+                name: lease.to_owned(),
+            })
+            .set(i64::from(leads));
+    }
+
+    /// Writes for this object were not seen in time.
+    pub fn leaked(&self, namespace: &str, name: &str) {
+        let object = Object {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        self.leakage.get_or_create(&object).inc();
+    }
+
+    /// The hooks of one controller with this many workers.
+    pub fn controller(&self, controller: &'static str, workers: usize) -> Arc<dyn worker::Observer> {
+        self.concurrency
+            .get_or_create(&Controller { controller })
+            .set(workers as i64);
+        Arc::new(ControllerMetrics {
+            metrics: self.clone(),
+            controller,
+            seen: Mutex::new(kube_queue::Counters::default()),
+        })
+    }
+}
+
+impl client::Observer for Metrics {
+    fn requested(&self, method: &str, host: &str, code: &str) {
+        let request = Request {
+            code: code.to_owned(),
+            method: method.to_owned(),
+            host: host.to_owned(),
+        };
+        self.requests.get_or_create(&request).inc();
+    }
+}
+
+struct ControllerMetrics {
+    metrics: Metrics,
+    controller: &'static str,
+    /// Totals already counted: the queue reports totals, a counter takes increments.
+    seen: Mutex<kube_queue::Counters>,
+}
+
+impl ControllerMetrics {
+    fn queue(&self) -> Queue {
+        Queue {
+            name: self.controller,
+            controller: self.controller,
+        }
+    }
+}
+
+impl worker::Observer for ControllerMetrics {
+    fn reconciled(&self, result: &'static str, took: Duration) {
+        let controller = self.controller;
+        let label = Controller { controller };
+        self.metrics
+            .reconciles
+            .get_or_create(&Outcome { controller, result })
+            .inc();
+        if result == "error" {
+            self.metrics.errors.get_or_create(&label).inc();
+        }
+        self.metrics
+            .took
+            .get_or_create(&label)
+            .observe(took.as_secs_f64());
+        self.metrics
+            .worked
+            .get_or_create(&self.queue())
+            .observe(took.as_secs_f64());
+    }
+
+    fn queued(&self, depth: usize, counters: kube_queue::Counters, unfinished: kube_queue::Unfinished) {
+        let queue = self.queue();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        self.metrics.depth.get_or_create(&queue).set(depth as i64);
+        self.metrics
+            .adds
+            .get_or_create(&queue)
+            .inc_by(counters.adds.saturating_sub(seen.adds));
+        self.metrics
+            .retries
+            .get_or_create(&queue)
+            .inc_by(counters.retries.saturating_sub(seen.retries));
+        *seen = counters;
+        self.metrics
+            .unfinished
+            .get_or_create(&queue)
+            .set(unfinished.total.as_secs_f64());
+        self.metrics
+            .longest
+            .get_or_create(&queue)
+            .set(unfinished.longest.as_secs_f64());
+        let label = Controller {
+            controller: self.controller,
+        };
+        self.metrics
+            .active
+            .get_or_create(&label)
+            .set(unfinished.count as i64);
+    }
+
+    fn popped(&self, waited: Duration) {
+        self.metrics
+            .waited
+            .get_or_create(&self.queue())
+            .observe(waited.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use prometheus_client::{encoding::text::encode, registry::Registry};
+
+    use super::Metrics;
+    use crate::client::Observer as _;
+
+    #[test]
+    fn names_and_labels_are_those_of_go_controllers() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.requested("GET", "h", "200");
+        metrics.leading("kruise-manager", true);
+        metrics.leaked("n", "web");
+        let controller = metrics.controller("cloneset-controller", 3);
+        controller.reconciled("success", Duration::from_millis(2));
+        let counters = kube_queue::Counters { adds: 2, retries: 1 };
+        controller.queued(1, counters, kube_queue::Unfinished::default());
+        controller.queued(1, counters, kube_queue::Unfinished::default());
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "rest_client_requests_total{code=\"200\",method=\"GET\",host=\"h\"} 1",
+            "leader_election_master_status{name=\"kruise-manager\"} 1",
+            "kruise_manager_is_leader 1",
+            "cloneset_scale_expectation_leakage_total{namespace=\"n\",name=\"web\"} 1",
+            "controller_runtime_reconcile_total{controller=\"cloneset-controller\",result=\"success\"} 1",
+            "controller_runtime_max_concurrent_reconciles{controller=\"cloneset-controller\"} 3",
+            "workqueue_adds_total{name=\"cloneset-controller\",controller=\"cloneset-controller\"} 2",
+            "controller_runtime_reconcile_time_seconds_count{controller=\"cloneset-controller\"} 1",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}
