@@ -40,7 +40,8 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn build_kruise() -> Result<PathBuf> {
+/// Builds the release binary and returns its path.
+pub(crate) fn build_kruise() -> Result<PathBuf> {
     let root = workspace::root();
     let build = ["build", "--release", "--package", "kruise"];
     let status = Command::new(env!("CARGO"))
@@ -55,7 +56,7 @@ fn build_kruise() -> Result<PathBuf> {
 }
 
 /// Applies what `kruise manifests` prints; the manager itself runs outside the cluster.
-fn install(cluster: &Cluster, kruise: &std::path::Path) -> Result<()> {
+pub(crate) fn install(cluster: &Cluster, kruise: &std::path::Path) -> Result<()> {
     let output = Command::new(kruise)
         .args(["manifests", "--without-manager"])
         .output()?;

@@ -167,7 +167,7 @@ impl Cluster {
             dir: &self.dir,
         }
         .log();
-        wait::until_true(what, Duration::from_secs(120), condition)
+        wait::until_true(what, Duration::from_mins(2), condition)
             .with_context(|| format!("{daemon} does not work; its log is {}", log.display()))
     }
 }

@@ -11,7 +11,7 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 /// How long a scenario may take to get where it is going.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// Started by the first scenario, killed by its pid file when the cluster goes down.
 static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
