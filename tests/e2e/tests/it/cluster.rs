@@ -16,6 +16,9 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// Started by the first scenario, killed by its pid file when the cluster goes down.
 static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
 
+/// Held by scenarios that count requests or crash the manager: one would falsify the other.
+pub(crate) static ALONE: Mutex<()> = Mutex::new(());
+
 /// One scenario's namespace on the cluster, with a manager running.
 pub(crate) struct Scenario {
     pub(crate) kubectl: Kubectl,
@@ -36,9 +39,19 @@ pub(crate) fn scenario(namespace: &str) -> Option<Scenario> {
 
 fn start_manager(kubeconfig: &std::path::Path) {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if shared.is_some() {
-        return;
+    if shared.is_none() {
+        *shared = Some(started(kubeconfig));
     }
+}
+
+/// Kills the manager without a chance to react and starts another.
+pub(crate) fn crash_manager(kubeconfig: &std::path::Path) {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.take().unwrap().kill().unwrap();
+    *shared = Some(started(kubeconfig));
+}
+
+fn started(kubeconfig: &std::path::Path) -> Manager {
     let launch = Launch {
         command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
         kubeconfig: kubeconfig.into(),
@@ -47,7 +60,7 @@ fn start_manager(kubeconfig: &std::path::Path) {
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();
-    *shared = Some(manager);
+    manager
 }
 
 fn variable(name: &str) -> String {

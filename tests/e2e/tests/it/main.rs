@@ -9,4 +9,5 @@
 
 mod cloneset;
 mod cluster;
+mod crash;
 mod webhooks;
