@@ -88,7 +88,7 @@ fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Pro
 }
 
 /// Do two references name the same image once defaults are written out (`nginx` = `docker.io/library/nginx:latest`)?
-fn same_image(wanted: &str, reported: &str) -> bool {
+pub(super) fn same_image(wanted: &str, reported: &str) -> bool {
     normalised(wanted) == normalised(reported)
 }
 

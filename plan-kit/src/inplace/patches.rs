@@ -11,8 +11,9 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Map, Value, json};
 
 use super::{
+    completion::same_image,
     diff::Change,
-    state::{Batch, ImageStatus, UpdateState},
+    state::{Batch, ImageStatus, UpdateState, read_state},
 };
 use crate::lifecycle::{State, go_time};
 
@@ -70,26 +71,22 @@ pub fn start(pod: &PodView, change: &Change, revision: RevisionLabels<'_>, now: 
 }
 
 fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Timestamp) -> String {
-    let statuses: BTreeMap<String, ImageStatus> = change
-        .images
-        .keys()
-        .filter_map(|name| {
-            let status = pod.status_of(name)?;
-            Some((
-                name.clone(),
-                ImageStatus {
-                    image_id: status.image_id.to_string(),
-                },
-            ))
-        })
-        .collect();
+    let earlier = unfinished(pod);
+    let mut statuses: BTreeMap<String, ImageStatus> = earlier.last_container_statuses.unwrap_or_default();
+    for name in change.images.keys() {
+        statuses.remove(name);
+        if let Some(status) = pod.status_of(name) {
+            let image_id = status.image_id.to_string();
+            statuses.insert(name.clone(), ImageStatus { image_id });
+        }
+    }
     let containers: Vec<String> = change.images.keys().cloned().collect();
     let state = UpdateState {
         revision: revision.to_owned(),
         update_timestamp: Some(go_time(now)),
         last_container_statuses: (!statuses.is_empty()).then_some(statuses),
-        update_env_from_metadata: change.environment,
-        update_images: !change.images.is_empty(),
+        update_env_from_metadata: change.environment || earlier.update_env_from_metadata,
+        update_images: !change.images.is_empty() || earlier.update_images,
         container_batches_record: if containers.is_empty() {
             Vec::new()
         } else {
@@ -102,6 +99,27 @@ fn progress_annotation(pod: &PodView, change: &Change, revision: &str, now: Time
     };
     // A struct of strings and booleans always serializes.
     serde_json::to_string(&state).unwrap_or_default()
+}
+
+/// What an earlier update still waits for. A new update takes it over: forgetting it would end the earlier one before
+/// its containers run what was asked for.
+fn unfinished(pod: &PodView) -> UpdateState {
+    let Ok(Some(mut state)) = read_state(pod) else {
+        return UpdateState::default();
+    };
+    if State::of(pod) != State::Updating {
+        return UpdateState::default();
+    }
+    let mut statuses = state.last_container_statuses.take().unwrap_or_default();
+    statuses.retain(|name, before| {
+        pod.status_of(name).is_none_or(|status| {
+            let wanted = pod.image_of(name).unwrap_or_default();
+            *status.image_id == *before.image_id && !same_image(wanted, &status.image)
+        })
+    });
+    state.update_images = !statuses.is_empty();
+    state.last_container_statuses = Some(statuses);
+    state
 }
 
 fn unready(pod: &PodView, change: &Change, now: Timestamp) -> Option<Value> {
