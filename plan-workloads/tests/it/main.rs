@@ -13,5 +13,6 @@
 
 mod oracle;
 mod properties;
+mod takeover;
 mod vectors;
 mod world;

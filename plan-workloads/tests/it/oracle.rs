@@ -12,11 +12,11 @@ const STATE: &str = "lifecycle.apps.kruise.io/state";
 const REVISION: &str = "controller-revision-hash";
 
 /// What the specification allows, worked out from its text.
-pub struct Allowed {
-    pub replicas: i64,
-    pub partition: i64,
-    pub surge: i64,
-    pub unavailable: i64,
+pub(crate) struct Allowed {
+    pub(crate) replicas: i64,
+    pub(crate) partition: i64,
+    pub(crate) surge: i64,
+    pub(crate) unavailable: i64,
 }
 
 /// A count or a percentage of `total`.
@@ -35,7 +35,7 @@ fn scaled(value: &Value, total: i64, up: bool) -> i64 {
 }
 
 impl Allowed {
-    pub fn by(spec: &Value) -> Self {
+    pub(crate) fn by(spec: &Value) -> Self {
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let surge = if rolling["paused"] == true {
@@ -66,7 +66,7 @@ fn label<'a>(pod: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Neither ended nor being deleted, ours, and matched by the selector.
-pub fn is_member(world: &World, pod: &Value) -> bool {
+pub(crate) fn is_member(world: &World, pod: &Value) -> bool {
     let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
     !ended
         && pod["metadata"]["deletionTimestamp"].is_null()
@@ -84,7 +84,7 @@ fn is_ours(world: &World, pod: &Value) -> bool {
 }
 
 /// In service: running, Ready long enough, not marked for an update, and not at a turn of its life.
-pub fn is_available(world: &World, pod: &Value) -> bool {
+pub(crate) fn is_available(world: &World, pod: &Value) -> bool {
     let in_service = matches!(label(pod, STATE), None | Some("" | "Normal"));
     let ready = pod["status"]["phase"] == "Running"
         && condition(pod, "Ready") == Some("True")
@@ -101,18 +101,18 @@ fn old_enough(world: &World, pod: &Value) -> bool {
 }
 
 /// Pods in service.
-pub fn available(world: &World) -> i64 {
+pub(crate) fn available(world: &World) -> i64 {
     count(world, |pod| is_available(world, pod))
 }
 
 /// Members that pass a test.
-pub fn count(world: &World, test: impl Fn(&Value) -> bool) -> i64 {
+pub(crate) fn count(world: &World, test: impl Fn(&Value) -> bool) -> i64 {
     let members = world.pods.values().filter(|pod| is_member(world, pod));
     members.filter(|pod| test(pod)).count() as i64
 }
 
 /// The revision that stands for the live template.
-pub fn update_revision(world: &World) -> Option<String> {
+pub(crate) fn update_revision(world: &World) -> Option<String> {
     let live = &world.set["spec"]["template"];
     let same = world
         .revisions
@@ -145,7 +145,7 @@ fn normal(template: &Value) -> Value {
 }
 
 /// Applies one step of a plan under supervision.
-pub fn apply(world: &mut World, step: &Step, previous: &mut Option<String>) -> Result<(), Refused> {
+pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String>) -> Result<(), Refused> {
     let write = &step.write;
     assert_guarded(world, write);
     let target = write.target();
@@ -156,10 +156,32 @@ pub fn apply(world: &mut World, step: &Step, previous: &mut Option<String>) -> R
     world.apply(write, previous)?;
     assert_service(&before, world, step);
     assert_partition(&before, world, step);
-    if write.intent() == Intent::UpdateInPlace {
-        assert_in_place(&before, world, write);
+    match write.intent() {
+        Intent::UpdateInPlace => assert_in_place(&before, world, write),
+        Intent::MarkReady => assert_runs_what_it_should(world, write),
+        _ => {}
     }
     Ok(())
+}
+
+/// A pod is not declared ready while a container still runs an image that is to be replaced.
+fn assert_runs_what_it_should(world: &World, write: &Write) {
+    let pod = &world.pods[&write.target().name];
+    for status in pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        let wanted = containers
+            .iter()
+            .find(|container| container["name"] == status["name"])
+            .unwrap();
+        assert_eq!(
+            status["image"], wanted["image"],
+            "{write} comes before the new image runs"
+        );
+    }
 }
 
 /// Each write is about a pod of this set, and says which one it means.
@@ -277,7 +299,7 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
 }
 
 /// Does the pod carry this revision's label, in full or by its last part?
-pub fn is_on(pod: &Value, revision: &str) -> bool {
+pub(crate) fn is_on(pod: &Value, revision: &str) -> bool {
     label(pod, REVISION).is_some_and(|label| label == revision || revision.ends_with(&format!("-{label}")))
 }
 
@@ -361,7 +383,7 @@ fn changed_keys(before: &Value, after: &Value) -> BTreeSet<String> {
 }
 
 /// Of the pods removed as surplus, none has a neighbour that should have gone first.
-pub fn assert_removal_order(world: &World, plan: &Plan) {
+pub(crate) fn assert_removal_order(world: &World, plan: &Plan) {
     let Some(update) = update_revision(world) else {
         return;
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     oracle,
-    world::{NODE_NAMES, World, condition},
+    world::{NODE_NAMES, Refused, World, condition},
 };
 
 /// Longest way to rest: twelve pods one by one, each through hooks, restarts and `minReadySeconds`.
@@ -314,13 +314,26 @@ impl History {
             }
             let mut previous = None;
             for step in chain.steps.iter().take(steps) {
-                oracle::apply(&mut self.world, step, &mut previous)
-                    .unwrap_or_else(|refused| panic!("{} is refused: {refused:?}", step.write));
+                match oracle::apply(&mut self.world, step, &mut previous) {
+                    Ok(()) => {}
+                    Err(Refused::AlreadyExists) => self.learn(&step.write.target().name),
+                    Err(refused) => panic!("{} is refused: {refused:?}", step.write),
+                }
             }
         }
         if bits & 1 == 1 {
             self.world.report(plan);
         }
+    }
+
+    /// A name that the snapshot did not show belongs to somebody else's pod.
+    fn learn(&mut self, name: &str) {
+        let views = self.world.pod_views();
+        assert!(
+            views.iter().all(|pod| *pod.name != *name),
+            "{name} is ours and was seen"
+        );
+        self.world.memory.taken_names.insert(name.to_owned());
     }
 
     /// Every node does its work.
@@ -456,6 +469,51 @@ fn run(spec: Value, events: &[Event]) {
         history.happen(event);
     }
     history.settle();
+}
+
+/// A set of three at rest, all on the first revision.
+fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
+    let mut spec = json!({
+        "replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template(hooks),
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+            "podUpdatePolicy": policy, "partition": 0, "maxUnavailable": 1, "maxSurge": 0}},
+    });
+    if let Some(lifecycle) = lifecycle(hooks) {
+        spec["lifecycle"] = lifecycle;
+    }
+    let all = Event::Plan(u32::MAX);
+    (
+        spec,
+        vec![all.clone(), Event::Nodes, all.clone(), Event::Nodes, all],
+    )
+}
+
+#[test]
+fn a_second_change_does_not_end_the_first_one_early() {
+    let all = Event::Plan(u32::MAX);
+    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false));
+    // The label changes while the new image is still being pulled; the pod is not ready before it runs.
+    events.extend([
+        Event::Image(1),
+        all.clone(),
+        Event::Annotation(1),
+        all.clone(),
+        all,
+    ]);
+    run(spec, &events);
+}
+
+#[test]
+fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service() {
+    let all = Event::Plan(u32::MAX);
+    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, true, false));
+    events.extend([
+        Event::Image(1),
+        all.clone(),
+        Event::Strategy("partition", json!(3)),
+        all,
+    ]);
+    run(spec, &events);
 }
 
 fn cases() -> u32 {

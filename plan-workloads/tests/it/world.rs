@@ -16,11 +16,11 @@ use kruise_views::{NodeView, PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
 /// API version that owner references carry.
-pub const API_VERSION: &str = "apps.kruise.io/v1beta1";
+pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
 const SET_UID: &str = "set-uid";
 
 /// Three nodes in each of two zones; the letter is the zone.
-pub const NODE_NAMES: [&str; 6] = ["a1", "a2", "a3", "b1", "b2", "b3"];
+pub(crate) const NODE_NAMES: [&str; 6] = ["a1", "a2", "a3", "b1", "b2", "b3"];
 
 static NODES: LazyLock<BTreeMap<String, NodeView>> = LazyLock::new(|| {
     let node = |name: &&str| {
@@ -33,7 +33,7 @@ static NODES: LazyLock<BTreeMap<String, NodeView>> = LazyLock::new(|| {
 
 /// Why the server refuses a write.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(crate) enum Refused {
     AlreadyExists,
     NotFound,
     /// A uid or version that is no longer so, or a failed test.
@@ -42,19 +42,21 @@ pub enum Refused {
 
 /// Everything that exists.
 #[derive(Clone, Debug)]
-pub struct World {
-    pub set: Value,
-    pub pods: BTreeMap<String, Value>,
-    pub revisions: BTreeMap<String, Value>,
-    pub now: Timestamp,
-    pub options: Options,
+pub(crate) struct World {
+    pub(crate) set: Value,
+    pub(crate) pods: BTreeMap<String, Value>,
+    pub(crate) revisions: BTreeMap<String, Value>,
+    pub(crate) now: Timestamp,
+    pub(crate) options: Options,
+    /// What executing plans taught.
+    pub(crate) memory: Memory,
     version: u64,
     serial: u64,
 }
 
 impl World {
     /// A world with a set of this specification and nothing else.
-    pub fn new(spec: Value, now: Timestamp) -> Self {
+    pub(crate) fn new(spec: Value, now: Timestamp) -> Self {
         let set = json!({
             "apiVersion": API_VERSION, "kind": "CloneSet",
             "metadata": {"name": "web", "namespace": "shop", "uid": SET_UID, "resourceVersion": "1", "generation": 1,
@@ -67,18 +69,19 @@ impl World {
             revisions: BTreeMap::new(),
             now,
             options: Options::DEFAULT,
+            memory: Memory::default(),
             version: 1,
             serial: 0,
         }
     }
 
     /// The set as the planner reads it.
-    pub fn decoded_set(&self) -> CloneSet {
+    pub(crate) fn decoded_set(&self) -> CloneSet {
         serde_json::from_value(self.set.clone()).unwrap()
     }
 
     /// The pods that the set's uid controls, as the index by owner finds them.
-    pub fn pod_views(&self) -> Vec<Arc<PodView>> {
+    pub(crate) fn pod_views(&self) -> Vec<Arc<PodView>> {
         let views = self
             .pods
             .values()
@@ -92,18 +95,18 @@ impl World {
     }
 
     /// The revisions as the planner reads them.
-    pub fn revision_views(&self) -> Vec<Arc<RevisionView>> {
+    pub(crate) fn revision_views(&self) -> Vec<Arc<RevisionView>> {
         let decode = |revision: &Value| serde_json::from_str::<RevisionView>(&revision.to_string()).unwrap();
         self.revisions.values().map(decode).map(Arc::new).collect()
     }
 
     /// What the planner decides now.
-    pub fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         self.plan_of(&self.pod_views(), Explain::No)
     }
 
     /// As [`Self::plan`], over pods in a given order.
-    pub fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
+    pub(crate) fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
         let set = self.decoded_set();
         plan(
             &Observed {
@@ -113,7 +116,7 @@ impl World {
                 revisions: &self.revision_views(),
                 node: &|name| NODES.get(name),
                 options: self.options,
-                memory: &Memory::default(),
+                memory: &self.memory,
                 explain,
             },
             self.now,
@@ -121,12 +124,12 @@ impl World {
     }
 
     /// Lets the clock run.
-    pub fn pass(&mut self, seconds: i64) {
+    pub(crate) fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
     }
 
     /// Edits the specification as a user would: a new generation.
-    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn edit(&mut self, change: impl FnOnce(&mut Value)) {
         let before = self.set["spec"].clone();
         change(&mut self.set["spec"]);
         if before != self.set["spec"] {
@@ -138,7 +141,7 @@ impl World {
     }
 
     /// Applies one write as the server would. `previous` is the version that the chain's last step returned.
-    pub fn apply(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
+    pub(crate) fn apply(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
         match write {
             Write::Create { target, body, .. } => self.create(target.resource, &target.name, body.render()),
             Write::Delete {
@@ -172,7 +175,7 @@ impl World {
     }
 
     /// Applies the plan's status patch.
-    pub fn report(&mut self, plan: &Plan) {
+    pub(crate) fn report(&mut self, plan: &Plan) {
         if let Some(status) = &plan.status {
             merge(&mut self.set, &status.patch);
             let version = self.next_version();
@@ -237,7 +240,7 @@ impl World {
     }
 
     /// Changes a pod as somebody else would (a node, a user), if it exists.
-    pub fn touch(&mut self, name: &str, change: impl FnOnce(&mut Value, Timestamp, u64)) {
+    pub(crate) fn touch(&mut self, name: &str, change: impl FnOnce(&mut Value, Timestamp, u64)) {
         let version = self.next_version();
         self.serial += 1;
         let (now, serial) = (self.now, self.serial);
@@ -251,7 +254,7 @@ impl World {
     }
 
     /// The scheduler binds a pod.
-    pub fn bind(&mut self, name: &str, node: &str) {
+    pub(crate) fn bind(&mut self, name: &str, node: &str) {
         self.touch(name, |pod, _, _| {
             if pod["spec"]["nodeName"].is_null() {
                 pod["spec"]["nodeName"] = json!(node);
@@ -261,7 +264,7 @@ impl World {
 
     /// The node starts what is to be started, restarts what has a new image, and reports readiness. A crashed
     /// container stays down until [`Self::recover`].
-    pub fn kubelet(&mut self, name: &str) {
+    pub(crate) fn kubelet(&mut self, name: &str) {
         self.touch(name, |pod, now, serial| {
             let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
             if pod["spec"]["nodeName"].is_null() || ended {
@@ -279,7 +282,7 @@ impl World {
     }
 
     /// A container stops passing its probe.
-    pub fn crash(&mut self, name: &str) {
+    pub(crate) fn crash(&mut self, name: &str) {
         self.touch(name, |pod, now, _| {
             if pod["status"]["containerStatuses"].is_array() {
                 pod["status"]["containerStatuses"][0]["ready"] = json!(false);
@@ -289,7 +292,7 @@ impl World {
     }
 
     /// It passes again, after a restart.
-    pub fn recover(&mut self, name: &str) {
+    pub(crate) fn recover(&mut self, name: &str) {
         self.touch(name, |pod, now, _| {
             if let Some(status) = pod.pointer_mut("/status/containerStatuses/0")
                 && status["ready"] == false
@@ -303,7 +306,7 @@ impl World {
     }
 
     /// The node evicts a pod.
-    pub fn evict(&mut self, name: &str) {
+    pub(crate) fn evict(&mut self, name: &str) {
         self.touch(name, |pod, now, _| {
             pod["status"]["phase"] = json!("Failed");
             set_condition(pod, "Ready", false, now);
@@ -311,7 +314,7 @@ impl World {
     }
 
     /// A pod that is being deleted is gone.
-    pub fn terminate(&mut self, name: &str) {
+    pub(crate) fn terminate(&mut self, name: &str) {
         if self
             .pods
             .get(name)
@@ -323,7 +326,7 @@ impl World {
 }
 
 /// RFC 3339 as servers write it.
-pub fn text(time: Timestamp) -> String {
+pub(crate) fn text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -356,7 +359,7 @@ fn report_readiness(pod: &mut Value, now: Timestamp) {
 }
 
 /// Status of a pod's condition.
-pub fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a str> {
+pub(crate) fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a str> {
     let list = pod["status"]["conditions"].as_array()?;
     list.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
 }
@@ -436,7 +439,7 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 /// Kubernetes strategic merge, for the lists that a pod has.
-pub fn strategic(into: &mut Value, patch: &Value) {
+pub(crate) fn strategic(into: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         *into = patch.clone();
         return;

@@ -1,0 +1,224 @@
+//! Sets that OpenKruise runs are taken over without a pod being touched.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::cloneset::CloneSet;
+use kruise_plan_kit::{Intent, Memory, Plan, Resource};
+use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_views::{PodView, RevisionView};
+use serde_json::{Value, json};
+
+const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
+
+/// A list as the server sent it, or as a plain array.
+fn items(version: &str, file: &str) -> Option<Vec<Value>> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+    let text = fs::read_to_string(root.join(version).join(file)).ok()?;
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let items = if list.is_array() {
+        list
+    } else {
+        list["items"].clone()
+    };
+    Some(items.as_array().unwrap().clone())
+}
+
+fn owned_by(object: &Value, set: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == set["metadata"]["uid"]))
+}
+
+/// One stored set and what it owns.
+struct Stored {
+    about: String,
+    set: CloneSet,
+    pods: Vec<Arc<PodView>>,
+    revisions: Vec<Arc<RevisionView>>,
+    now: Timestamp,
+}
+
+fn stored(phase: &str) -> Vec<Stored> {
+    let mut all = Vec::new();
+    // Sets at rest have been so for a while; half-way ones are seen at the moment of the last change.
+    let after = SignedDuration::from_hours(i64::from(phase == "rest"));
+    for version in VERSIONS {
+        let pods = items(version, &format!("{phase}-pods.json")).unwrap();
+        let revisions = items(version, &format!("{phase}-controllerrevisions.json")).unwrap();
+        for form in ["clonesets.json", "clonesets.v1alpha1.apps.kruise.io.json"] {
+            for raw in items(version, &format!("{phase}-{form}")).unwrap_or_default() {
+                let mine = |object: &&Value| owned_by(object, &raw);
+                let my_pods: Vec<&Value> = pods.iter().filter(mine).collect();
+                all.push(Stored {
+                    about: format!("{version} {phase} {form} {}", raw["metadata"]["name"]),
+                    now: my_pods.iter().filter_map(|pod| latest(pod)).max().unwrap() + after,
+                    set: decode(&raw),
+                    pods: my_pods.iter().map(|pod| Arc::new(decode_text(pod))).collect(),
+                    revisions: revisions
+                        .iter()
+                        .filter(mine)
+                        .map(|r| Arc::new(decode_text(r)))
+                        .collect(),
+                });
+            }
+        }
+    }
+    assert!(all.len() >= 16, "the fixtures are there: {}", all.len());
+    all
+}
+
+fn decode_text<T: serde::de::DeserializeOwned>(object: &Value) -> T {
+    serde_json::from_str(&object.to_string()).unwrap()
+}
+
+/// The last moment of which a pod's status tells: when the snapshot was taken.
+fn latest(pod: &Value) -> Option<Timestamp> {
+    let conditions = pod["status"]["conditions"].as_array()?;
+    let times = conditions
+        .iter()
+        .filter_map(|c| c["lastTransitionTime"].as_str()?.parse().ok());
+    times.max()
+}
+
+/// Reads either version; the older one has the strategy's fields one level higher and reuse of claims inverted.
+fn decode(raw: &Value) -> CloneSet {
+    let mut hub = raw.clone();
+    if raw["apiVersion"] == "apps.kruise.io/v1alpha1" {
+        let mut rolling = raw["spec"]["updateStrategy"].clone();
+        let policy = rolling.as_object_mut().unwrap().remove("type").unwrap();
+        rolling["podUpdatePolicy"] = policy;
+        hub["spec"]["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
+        let disabled = raw["spec"]["scaleStrategy"]["disablePVCReuse"] == true;
+        hub["spec"]["scaleStrategy"]["enablePVCReuse"] = json!(!disabled);
+    }
+    serde_json::from_value(hub).unwrap()
+}
+
+fn take_over(stored: &Stored) -> Plan {
+    plan(
+        &Observed {
+            set: &stored.set,
+            api_version: &stored.set.api_version,
+            pods: &stored.pods,
+            revisions: &stored.revisions,
+            node: &|_| None,
+            options: Options::DEFAULT,
+            memory: &Memory::default(),
+            explain: Explain::No,
+        },
+        stored.now,
+    )
+}
+
+#[test]
+fn no_pod_and_no_revision_of_a_stored_set_is_written() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            let plan = take_over(&stored);
+            for step in plan.chains.iter().flat_map(|chain| &chain.steps) {
+                let (write, resource) = (&step.write, step.write.target().resource);
+                assert!(
+                    resource != Resource::Pods,
+                    "{}: {write}: {}",
+                    stored.about,
+                    step.reason
+                );
+                assert!(
+                    write.intent() != Intent::CreateRevision,
+                    "{}: {write}",
+                    stored.about
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_update_revision_is_the_one_that_status_names() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            let plan = take_over(&stored);
+            let patch = plan.status.map_or(Value::Null, |status| status.patch);
+            for key in [
+                "updateRevision",
+                "currentRevision",
+                "collisionCount",
+                "labelSelector",
+            ] {
+                assert_eq!(patch["status"].get(key), None, "{}: {patch}", stored.about);
+            }
+        }
+    }
+}
+
+/// What a first report may change: a failure that OpenKruise reported once and never took back.
+fn is_healed_failure(set: &CloneSet, condition: &Value) -> bool {
+    let same = |have: &&kruise_api::cloneset::Condition| serde_json::to_value(have).unwrap() == *condition;
+    let failure = condition["type"] == "FailedScale" || condition["type"] == "FailedUpdate";
+    set.status.conditions.iter().any(|have| same(&have)) || (failure && condition["status"] == "False")
+}
+
+#[test]
+fn the_status_of_a_stored_set_stays_as_it_is_but_for_failures_long_over() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            let Some(status) = take_over(&stored).status else {
+                continue;
+            };
+            let mut patch = status.patch["status"].clone();
+            let conditions = patch
+                .as_object_mut()
+                .unwrap()
+                .remove("conditions")
+                .unwrap_or(json!([]));
+            assert_eq!(patch, json!({}), "{}", stored.about);
+            let conditions = conditions.as_array().unwrap();
+            assert!(
+                conditions
+                    .iter()
+                    .all(|condition| is_healed_failure(&stored.set, condition)),
+                "{}: {conditions:?}",
+                stored.about
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rollout_found_half_way_goes_on_once_a_pod_reports() {
+    // The counts say what is left: the partition holds three, two are updated and settle.
+    for stored in stored("mid")
+        .iter()
+        .filter(|stored| stored.about.contains("canary"))
+    {
+        let mut later = Stored {
+            now: stored.now,
+            about: String::new(),
+            set: stored.set.clone(),
+            pods: stored.pods.clone(),
+            revisions: stored.revisions.clone(),
+        };
+        later
+            .set
+            .spec
+            .update_strategy
+            .rolling_update
+            .as_mut()
+            .unwrap()
+            .partition = None;
+        later.now += SignedDuration::from_hours(1);
+        let plan = take_over(&later);
+        let touched: Vec<String> = plan
+            .chains
+            .iter()
+            .flat_map(|c| &c.steps)
+            .map(|s| s.write.to_string())
+            .collect();
+        assert!(
+            touched.iter().any(|write| write.contains("pods/canary-")),
+            "{}: {touched:?}",
+            stored.about
+        );
+        assert_ne!(json!(touched), json!([]));
+    }
+}
