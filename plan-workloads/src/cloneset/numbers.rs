@@ -164,10 +164,12 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     } else {
         0
     };
-    // Pods on their way out never come into service, so they do not use up the room for new ones.
+    // Pods on their way out never come into service, so they do not use up the room for new ones. Nor do broken pods
+    // that the rollout replaces: waiting for them to heal would keep out the very pods that mend the set.
+    let waited_for = new.unavailable + (old.unavailable - old_diff).max(0);
     let room = limits
         .scale_max_unavailable
-        .map(|limit| (limit - old.unavailable - new.unavailable).max(0));
+        .map(|limit| (limit - waited_for).max(0));
     let up_limit = room.map_or(up, |room| up.min(room));
     let down = (counted - specified - replicas - surge).max(0);
     let down_old = if down > 0 {

@@ -52,23 +52,27 @@ pub(super) fn update(
         }
         return updated;
     }
-    let candidates = candidates(observed, members);
-    let spared = candidates
-        .iter()
-        .skip(usize::try_from(numbers.update).unwrap_or(0));
-    call_off(observed, spared.copied(), now, &mut updated);
-    let (chosen, limit) = choose(&candidates, members, numbers);
-    if observed.explain == Explain::Yes {
-        let rest = waiting.filter(|member| !chosen.iter().any(|chosen| chosen.pod.name == member.pod.name));
-        explain(observed, rest, &limit, &mut updated);
-    }
-    let mover = Mover {
+    let mut mover = Mover {
         observed,
         revisions,
         history,
         diffs: BTreeMap::new(),
         now,
     };
+    let candidates = candidates(observed, members);
+    let spared = candidates
+        .iter()
+        .skip(usize::try_from(numbers.update).unwrap_or(0));
+    call_off(observed, spared.copied(), now, &mut updated);
+    let able = mover.able(candidates, numbers, &mut updated);
+    let (chosen, limit) = choose(&able, members, numbers);
+    if observed.explain == Explain::Yes {
+        let rest = able
+            .iter()
+            .copied()
+            .filter(|member| !chosen.iter().any(|chosen| chosen.pod.name == member.pod.name));
+        explain(observed, rest, &limit, &mut updated);
+    }
     mover.run(chosen, &mut updated);
     updated
 }
@@ -192,32 +196,57 @@ struct Mover<'o, 'a> {
 }
 
 impl Mover<'_, '_> {
-    fn run(mut self, chosen: Vec<&Member<'_>>, updated: &mut Updated) {
+    fn policy(&self) -> &str {
         let rolling = self.observed.set.spec.update_strategy.rolling_update.as_ref();
-        let policy = rolling.map_or("", |rolling| rolling.pod_update_policy.as_str());
-        for member in chosen {
-            match policy {
-                "InPlaceIfPossible" | "InPlaceOnly" => {
-                    self.in_place(member, policy == "InPlaceOnly", updated)
-                }
-                _ => self.recreate(member, "the template changed and the policy is ReCreate", updated),
+        rolling.map_or("", |rolling| rolling.pod_update_policy.as_str())
+    }
+
+    /// Leaves out the candidates that cannot move, so that they take nobody's turn. The first is reported.
+    fn able<'m, 'a>(
+        &mut self,
+        candidates: Vec<&'m Member<'a>>,
+        numbers: Numbers,
+        updated: &mut Updated,
+    ) -> Vec<&'m Member<'a>> {
+        if numbers.update <= 0 || !matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly") {
+            return candidates;
+        }
+        let mut able = Vec::with_capacity(candidates.len());
+        for member in candidates {
+            match self.obstacle(member) {
+                None => able.push(member),
+                Some(text) => self.warn(member, text, updated),
             }
+        }
+        able
+    }
+
+    fn obstacle(&mut self, member: &Member<'_>) -> Option<String> {
+        match self.change(member) {
+            Ok(_) if member.state == State::Foreign => {
+                Some("its lifecycle state is unknown to this build".into())
+            }
+            Err(blocked) if self.policy() == "InPlaceOnly" => Some(format!(
+                "cannot be updated in place, and the policy is InPlaceOnly: {}",
+                blocked.path
+            )),
+            _ => None,
         }
     }
 
-    fn in_place(&mut self, member: &Member<'_>, only: bool, updated: &mut Updated) {
-        match self.change(member) {
-            Ok(change) => self.change_in_place(member, &change, updated),
-            Err(blocked) if only => {
-                let text = format!(
-                    "cannot be updated in place, and the policy is InPlaceOnly: {}",
-                    blocked.path
-                );
-                self.warn(member, text, updated);
+    fn run(mut self, chosen: Vec<&Member<'_>>, updated: &mut Updated) {
+        let in_place = matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly");
+        for member in chosen {
+            if !in_place {
+                self.recreate(member, "the template changed and the policy is ReCreate", updated);
+                continue;
             }
-            Err(blocked) => {
-                let reason = format!("{} cannot change in place", blocked.path);
-                self.recreate(member, &reason, updated);
+            match self.change(member) {
+                Ok(change) => self.change_in_place(member, &change, updated),
+                Err(blocked) => {
+                    let reason = format!("{} cannot change in place", blocked.path);
+                    self.recreate(member, &reason, updated);
+                }
             }
         }
     }
@@ -282,12 +311,7 @@ impl Mover<'_, '_> {
             | State::Updating => {
                 updated.chains.push(self.start(member, change, hook.is_some()));
             }
-            State::PreparingDelete => {}
-            State::Foreign => self.warn(
-                member,
-                "its lifecycle state is unknown to this build".into(),
-                updated,
-            ),
+            State::PreparingDelete | State::Foreign => {}
         }
     }
 
@@ -367,19 +391,21 @@ impl Mover<'_, '_> {
 
     fn warn(&self, member: &Member<'_>, text: String, updated: &mut Updated) {
         let name = &member.pod.name;
-        let message = format!(
-            "failed to update pod {name} in-place(revision {}): {text}",
-            self.revisions.update.name
-        );
-        updated.events.push(EventNote {
-            kind: EventKind::Warning,
-            reason: "FailedUpdatePodInPlace",
-            message,
-        });
-        updated.why.push(Why {
-            about: name.to_string(),
-            text,
-        });
+        let reason = "FailedUpdatePodInPlace";
+        if !updated.events.iter().any(|event| event.reason == reason) {
+            let revision = &self.revisions.update.name;
+            let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
+            let kind = EventKind::Warning;
+            updated.events.push(EventNote {
+                kind,
+                reason,
+                message,
+            });
+        }
+        if self.observed.explain == Explain::Yes {
+            let about = name.to_string();
+            updated.why.push(Why { about, text });
+        }
     }
 }
 
