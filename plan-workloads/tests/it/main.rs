@@ -11,6 +11,7 @@
     clippy::too_many_lines
 )]
 
+mod cases;
 mod oracle;
 mod properties;
 mod takeover;

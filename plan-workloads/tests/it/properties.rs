@@ -111,9 +111,10 @@ fn start() -> impl Strategy<Value = Value> {
     ]
     .boxed();
     let numbers = (0..12u8, partition(), count_or_share(), count_or_share());
+    let creation = prop::sample::select(vec![Value::Null, Value::Null, json!(1), json!("50%")]);
     let deadline = prop::sample::select(vec![Value::Null, json!(30), json!(i32::MAX)]);
-    (prop::sample::select(kinds), hooks, numbers, deadline, 0..3u8, any::<bool>()).prop_map(
-        |(kind, hooks, (replicas, partition, unavailable, surge), deadline, ready, exclude)| {
+    (prop::sample::select(kinds), hooks, numbers, (deadline, creation), 0..3u8, any::<bool>()).prop_map(
+        |(kind, hooks, (replicas, partition, unavailable, surge), (deadline, creation), ready, exclude)| {
             let mut spec = json!({
                 "replicas": replicas,
                 "selector": {"matchLabels": {"app": "web"}},
@@ -123,6 +124,9 @@ fn start() -> impl Strategy<Value = Value> {
                     "podUpdatePolicy": kind, "partition": partition, "maxUnavailable": unavailable, "maxSurge": surge}},
                 "template": template(hooks),
             });
+            if !creation.is_null() {
+                spec["scaleStrategy"]["maxUnavailable"] = creation;
+            }
             if !deadline.is_null() {
                 spec["progressDeadlineSeconds"] = deadline;
             }
@@ -186,6 +190,13 @@ struct History {
 }
 
 impl History {
+    fn new(spec: Value) -> Self {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        Self {
+            world: World::new(spec, start),
+        }
+    }
+
     fn pick(&self, index: u8) -> Option<String> {
         let names: Vec<&String> = self.world.pods.keys().collect();
         let place = usize::from(index).checked_rem(names.len())?;
@@ -461,10 +472,7 @@ fn rehook(world: &mut World, name: &str) {
 }
 
 fn run(spec: Value, events: &[Event]) {
-    let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut history = History {
-        world: World::new(spec, start),
-    };
+    let mut history = History::new(spec);
     for event in events {
         history.happen(event);
     }
@@ -514,6 +522,21 @@ fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service()
         all,
     ]);
     run(spec, &events);
+}
+
+#[test]
+fn a_rollout_mends_a_set_whose_old_pods_all_crash_though_creation_is_limited() {
+    for policy in ["ReCreate", "InPlaceIfPossible"] {
+        let (mut spec, events) = at_rest(policy, (false, false, false));
+        spec["scaleStrategy"] = json!({"maxUnavailable": 1});
+        let mut history = History::new(spec);
+        history.world.broken_image = Some("web:0".into());
+        for event in &events {
+            history.happen(event);
+        }
+        history.happen(&Event::Image(1));
+        history.settle();
+    }
 }
 
 fn cases() -> u32 {

@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) revisions: BTreeMap<String, Value>,
     pub(crate) now: Timestamp,
     pub(crate) options: Options,
+    /// An image whose containers never become ready.
+    pub(crate) broken_image: Option<String>,
     /// What executing plans taught.
     pub(crate) memory: Memory,
     version: u64,
@@ -69,6 +71,7 @@ impl World {
             revisions: BTreeMap::new(),
             now,
             options: Options::DEFAULT,
+            broken_image: None,
             memory: Memory::default(),
             version: 1,
             serial: 0,
@@ -265,6 +268,7 @@ impl World {
     /// The node starts what is to be started, restarts what has a new image, and reports readiness. A crashed
     /// container stays down until [`Self::recover`].
     pub(crate) fn kubelet(&mut self, name: &str) {
+        let broken = self.broken_image.clone();
         self.touch(name, |pod, now, serial| {
             let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
             if pod["spec"]["nodeName"].is_null() || ended {
@@ -274,7 +278,7 @@ impl World {
             let containers = pod["spec"]["containers"].as_array().unwrap().clone();
             let statuses: Vec<Value> = containers
                 .iter()
-                .map(|container| run(pod, container, serial))
+                .map(|container| run(pod, container, serial, broken.as_deref()))
                 .collect();
             pod["status"]["containerStatuses"] = json!(statuses);
             report_readiness(pod, now);
@@ -293,9 +297,11 @@ impl World {
 
     /// It passes again, after a restart.
     pub(crate) fn recover(&mut self, name: &str) {
+        let broken = self.broken_image.clone();
         self.touch(name, |pod, now, _| {
             if let Some(status) = pod.pointer_mut("/status/containerStatuses/0")
                 && status["ready"] == false
+                && status["image"].as_str() != broken.as_deref()
             {
                 let restarts = status["restartCount"].as_i64().unwrap_or(0);
                 status["ready"] = json!(true);
@@ -330,7 +336,7 @@ pub(crate) fn text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn run(pod: &Value, container: &Value, serial: u64) -> Value {
+fn run(pod: &Value, container: &Value, serial: u64, broken: Option<&str>) -> Value {
     let (name, image) = (&container["name"], &container["image"]);
     let statuses = pod["status"]["containerStatuses"].as_array();
     let before = statuses.and_then(|list| list.iter().find(|status| status["name"] == *name));
@@ -338,7 +344,7 @@ fn run(pod: &Value, container: &Value, serial: u64) -> Value {
         Some(same) if same["image"] == *image => same.clone(),
         before => json!({
             "name": name, "image": image, "imageID": format!("sha256:{}", image.as_str().unwrap()),
-            "containerID": format!("cri://{serial}"), "ready": true,
+            "containerID": format!("cri://{serial}"), "ready": image.as_str() != broken,
             "restartCount": before.map_or(0, |status| status["restartCount"].as_i64().unwrap_or(0) + 1),
         }),
     }

@@ -1,0 +1,354 @@
+//! Plans as text. Each file in `tests/cases` describes a set, its revisions and pods; the plan for it stands beside it.
+//! Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference.
+//!
+//! A pod is one line: name, revision letter, and words for what is special about it; without any it is available.
+
+use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_plan_kit::{Part, Patch, Plan, Write, revision};
+use kruise_plan_workloads::cloneset::Explain;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::world::{World, strategic, text};
+
+const NOW: &str = "2026-01-01T01:00:00Z";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Case {
+    /// What the case shows, in a sentence.
+    about: String,
+    /// Merged over a plain specification: three replicas, recreation, one unavailable.
+    #[serde(default)]
+    spec: Value,
+    /// Merged over the status that fits `update` and `current`.
+    #[serde(default)]
+    status: Value,
+    /// Templates by letter, merged over a plain one; stored in this order.
+    #[serde(default)]
+    templates: BTreeMap<String, Value>,
+    /// Letters of the stored revisions, oldest first; all templates if left out.
+    revisions: Option<Vec<String>>,
+    /// Template of the set.
+    #[serde(default = "first")]
+    update: String,
+    /// Last revision rolled out in full.
+    #[serde(default = "first")]
+    current: String,
+    #[serde(default)]
+    pods: Vec<String>,
+    /// Gate `CloneSetShortHash`.
+    #[serde(default)]
+    short_hash: bool,
+    /// Revisions whose names the last execution found taken.
+    #[serde(default)]
+    taken: Vec<String>,
+}
+
+fn first() -> String {
+    "a".into()
+}
+
+fn base_template() -> Value {
+    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}})
+}
+
+struct Names {
+    /// Letter, template, revision name.
+    all: Vec<(String, Value, String)>,
+}
+
+impl Names {
+    fn of(case: &Case) -> Self {
+        let mut templates = case.templates.clone();
+        templates.entry("a".into()).or_insert(Value::Null);
+        let all = templates.into_iter().map(|(letter, change)| {
+            let mut template = base_template();
+            if !change.is_null() {
+                strategic(&mut template, &change);
+            }
+            let name = revision::identity("web", &template, None).0;
+            (letter, template, name)
+        });
+        Self { all: all.collect() }
+    }
+
+    fn get(&self, letter: &str) -> (&Value, &str) {
+        let found = self.all.iter().find(|(have, ..)| have == letter);
+        let (_, template, name) = found.unwrap_or_else(|| panic!("no template {letter}"));
+        (template, name)
+    }
+
+    /// Letters read better than hashes.
+    fn spoken(&self, mut text: String) -> String {
+        for (letter, _, name) in &self.all {
+            text = text.replace(name, &format!("<{letter}>"));
+            text = text.replace(revision::short_hash(name), &format!("<{letter} hash>"));
+        }
+        text
+    }
+}
+
+fn world(case: &Case, names: &Names) -> World {
+    let mut spec = json!({
+        "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+            "podUpdatePolicy": "ReCreate", "partition": 0, "maxUnavailable": 1, "maxSurge": 0}},
+    });
+    if !case.spec.is_null() {
+        strategic(&mut spec, &case.spec);
+    }
+    spec["template"] = names.get(&case.update).0.clone();
+    let mut world = World::new(spec, NOW.parse().unwrap());
+    world.options.short_hash = case.short_hash;
+    world.memory.taken_names = case
+        .taken
+        .iter()
+        .map(|letter| names.get(letter).1.to_owned())
+        .collect();
+    let stored = case
+        .revisions
+        .clone()
+        .unwrap_or_else(|| names.all.iter().map(|(letter, ..)| letter.clone()).collect());
+    for (index, letter) in stored.iter().enumerate() {
+        let (template, name) = names.get(letter);
+        let data = go_compat::pod_template::revision_data(template);
+        let revision = json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": format!("revision-{letter}"), "resourceVersion": "5",
+                         "ownerReferences": [owner()]},
+            "data": serde_json::from_str::<Value>(&data).unwrap(), "revision": index + 1,
+        });
+        world.revisions.insert(name.to_owned(), revision);
+    }
+    if !case.pods.is_empty() || !stored.is_empty() {
+        world.set["status"] = json!({
+            "observedGeneration": 1, "replicas": case.pods.len(), "readyReplicas": 0, "availableReplicas": 0,
+            "updatedReplicas": 0, "updatedReadyReplicas": 0, "updatedAvailableReplicas": 0,
+            "expectedUpdatedReplicas": 0, "updateRevision": names.get(&case.update).1,
+            "currentRevision": names.get(&case.current).1, "labelSelector": "app=web"});
+    }
+    if !case.status.is_null() {
+        strategic(&mut world.set["status"], &case.status);
+    }
+    for line in &case.pods {
+        let pod = pod(line, names, world.now);
+        world
+            .pods
+            .insert(pod["metadata"]["name"].as_str().unwrap().to_owned(), pod);
+    }
+    world
+}
+
+fn owner() -> Value {
+    json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": "set-uid",
+           "controller": true, "blockOwnerDeletion": true})
+}
+
+/// Reads one line: `NAME REVISION WORD…`.
+fn pod(line: &str, names: &Names, now: Timestamp) -> Value {
+    let mut words = line.split_whitespace();
+    let (name, letter) = (words.next().unwrap(), words.next().unwrap());
+    let (template, revision_name) = names.get(letter);
+    let ago = |seconds: i64| text(now - SignedDuration::from_secs(seconds));
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"), "resourceVersion": "9",
+                     "creationTimestamp": ago(3600), "ownerReferences": [owner()]},
+        "spec": {"nodeName": "a1", "readinessGates": [{"conditionType": "InPlaceUpdateReady"}, {"conditionType": "KruisePodReady"}]},
+        "status": {"phase": "Running", "conditions": []},
+    });
+    strategic(&mut pod, template);
+    let hash = revision::short_hash(revision_name);
+    pod["metadata"]["labels"]["controller-revision-hash"] = json!(revision_name);
+    pod["metadata"]["labels"]["pod-template-hash"] = json!(hash);
+    pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"] = json!("Normal");
+    let containers = pod["spec"]["containers"].as_array().unwrap();
+    let statuses: Vec<Value> = containers
+        .iter()
+        .map(|c| json!({"name": c["name"], "image": c["image"], "imageID": format!("id-of-{}", c["image"].as_str().unwrap()),
+                        "containerID": "cri://1", "ready": true, "restartCount": 0}))
+        .collect();
+    pod["status"]["containerStatuses"] = json!(statuses);
+    for kind in ["Ready", "ContainersReady", "InPlaceUpdateReady", "KruisePodReady"] {
+        set(&mut pod, kind, "True", &ago(3000));
+    }
+    for word in words {
+        describe(&mut pod, word, hash, &ago);
+    }
+    pod
+}
+
+fn set(pod: &mut Value, kind: &str, status: &str, since: &str) {
+    let entry = json!({"type": kind, "status": status, "lastTransitionTime": since});
+    strategic(pod, &json!({"status": {"conditions": [entry]}}));
+}
+
+fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String) {
+    let (key, value) = word.split_once('=').unwrap_or((word, ""));
+    let state = "lifecycle.apps.kruise.io/state";
+    match key {
+        "unready" => set(pod, "Ready", "False", &ago(60)),
+        "new" | "scheduled" => {
+            pod["status"] = json!({"phase": "Pending"});
+            pod["metadata"]["labels"][state] = json!("PreparingNormal");
+            if key == "new" {
+                pod["spec"]["nodeName"] = Value::Null;
+            }
+        }
+        "terminating" => pod["metadata"]["deletionTimestamp"] = json!(ago(1)),
+        "failed" => pod["status"]["phase"] = json!("Failed"),
+        "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),
+        "short" => pod["metadata"]["labels"]["controller-revision-hash"] = json!(hash),
+        "marked" => set(pod, "InPlaceUpdateReady", "False", &ago(10)),
+        "state" => pod["metadata"]["labels"][state] = json!(value),
+        "node" => pod["spec"]["nodeName"] = json!(value),
+        "readySeconds" => set_again(pod, "Ready", &ago(value.parse().unwrap())),
+        "restarts" => {
+            pod["status"]["containerStatuses"][0]["restartCount"] = json!(value.parse::<i32>().unwrap())
+        }
+        "cost" => pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] = json!(value),
+        "finalizer" => strategic(pod, &json!({"metadata": {"finalizers": [value]}})),
+        "runs" => {
+            pod["status"]["containerStatuses"][0]["image"] = json!(value);
+            pod["status"]["containerStatuses"][0]["imageID"] = json!(format!("id-of-{value}"));
+        }
+        // An update under way: the image id that the container had when it was changed.
+        "from" => {
+            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
+                               "lastContainerStatuses": {"main": {"imageID": format!("id-of-{value}")}}});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
+        "environment" => {
+            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateEnvFromMetadata": true, "lastContainerStatuses": null});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
+        "garbage" => pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!("{"),
+        "label" => {
+            let (key, value) = value.split_once(':').unwrap();
+            pod["metadata"]["labels"][key] = json!(value);
+        }
+        other => panic!("a pod that is {other}?"),
+    }
+}
+
+fn set_again(pod: &mut Value, kind: &str, since: &str) {
+    set(pod, kind, "True", since);
+}
+
+/// The plan, one decision a line.
+fn spoken(plan: &Plan) -> String {
+    let mut out = String::new();
+    for chain in &plan.chains {
+        for (index, step) in chain.steps.iter().enumerate() {
+            let then = if index > 0 { "  then " } else { "" };
+            writeln!(out, "{then}{}: {}", step.write, step.reason).unwrap();
+            writeln!(out, "    {}", details(&step.write)).unwrap();
+        }
+    }
+    for event in &plan.events {
+        writeln!(
+            out,
+            "event {} {}: {}",
+            event.kind.as_str(),
+            event.reason,
+            event.message
+        )
+        .unwrap();
+    }
+    if let Some(status) = &plan.status {
+        let pace = if status.urgent { "now" } else { "soon" };
+        writeln!(out, "status {pace} {}", status.patch["status"]).unwrap();
+    }
+    if let Some(requeue) = plan.requeue {
+        writeln!(out, "again in {requeue:?}").unwrap();
+    }
+    for why in &plan.why {
+        let about = if why.about.is_empty() {
+            "the set"
+        } else {
+            &why.about
+        };
+        writeln!(out, "why {about}: {}", why.text).unwrap();
+    }
+    out
+}
+
+fn details(write: &Write) -> String {
+    match write {
+        Write::Create { body, .. } => {
+            let object = body.render();
+            let of_pod = json!([
+                object["metadata"]["labels"],
+                object["spec"]["containers"],
+                object["spec"]["readinessGates"]
+            ]);
+            let of_revision = json!([
+                object["revision"],
+                object["metadata"]["labels"],
+                object["metadata"]["annotations"]
+            ]);
+            if object["kind"] == "Pod" {
+                of_pod.to_string()
+            } else {
+                of_revision.to_string()
+            }
+        }
+        Write::Delete { precondition, .. } => format!("if {precondition:?}"),
+        Write::Patch {
+            part,
+            patch,
+            precondition,
+            ..
+        } => {
+            let part = if *part == Part::Status { "status" } else { "main" };
+            let (Patch::Merge(body) | Patch::Strategic(body) | Patch::Json(body)) = patch;
+            format!("{part} {body} if {precondition:?}")
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+#[test]
+fn every_case_gives_the_plan_that_stands_beside_it() {
+    let bless = env::var_os("UPDATE_EXPECT").is_some();
+    let mut different = Vec::new();
+    let mut files: Vec<PathBuf> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| file.extension().is_some_and(|kind| kind == "yaml"));
+    files.sort();
+    assert!(files.len() > 40, "the cases are there");
+    for file in files {
+        let case: Case = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let names = Names::of(&case);
+        let world = world(&case, &names);
+        let plan = world.plan_of(
+            &world
+                .pod_views()
+                .into_iter()
+                .map(|pod| Arc::new((*pod).clone()))
+                .collect::<Vec<_>>(),
+            Explain::Yes,
+        );
+        let actual = format!("{}\n\n{}", case.about, names.spoken(spoken(&plan)));
+        let beside = file.with_extension("plan");
+        if bless {
+            fs::write(&beside, &actual).unwrap();
+        }
+        let expected = fs::read_to_string(&beside).unwrap_or_default();
+        if actual != expected {
+            different.push(format!(
+                "{}\n--- expected\n{expected}\n--- planned\n{actual}",
+                file.display()
+            ));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+}
