@@ -12,6 +12,7 @@
 )]
 
 mod cases;
+mod lossless;
 mod oracle;
 mod properties;
 mod takeover;
