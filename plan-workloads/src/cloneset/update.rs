@@ -215,7 +215,10 @@ impl Mover<'_, '_> {
         for member in candidates {
             match self.obstacle(member) {
                 None => able.push(member),
-                Some(text) => self.warn(member, text, updated),
+                Some(text) => {
+                    self.warn(member, text, updated);
+                    call_off(self.observed, std::iter::once(member), self.now, updated);
+                }
             }
         }
         able

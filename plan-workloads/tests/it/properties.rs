@@ -525,6 +525,14 @@ fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service()
 }
 
 #[test]
+fn a_pod_held_before_an_update_that_became_impossible_returns_to_service() {
+    let all = Event::Plan(u32::MAX);
+    let (spec, mut events) = at_rest("InPlaceOnly", (false, true, false));
+    events.extend([Event::Image(1), all.clone(), Event::Environment(1), all]);
+    run(spec, &events);
+}
+
+#[test]
 fn a_rollout_mends_a_set_whose_old_pods_all_crash_though_creation_is_limited() {
     for policy in ["ReCreate", "InPlaceIfPossible"] {
         let (mut spec, events) = at_rest(policy, (false, false, false));
