@@ -1,1 +1,3 @@
-//! TODO
+//! Admission: what we change, and what we refuse, before an API server stores it.
+
+pub mod manifests;

@@ -1,0 +1,187 @@
+//! What an API server has to know to call our webhooks.
+//!
+//! An installer applies [`configurations`]; a running manager adds the CA and drops the entries it does not serve.
+//! [`paths`] is the other side: what a manager serves, including the paths that older installations registered.
+//!
+//! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
+//! made that still lack the readiness gate, and our own controllers set the gate themselves. So creation of other
+//! pods survives an outage of every manager.
+
+use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
+use serde_json::{Value, json};
+
+/// Name of the `MutatingWebhookConfiguration`.
+pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
+/// Name of the `ValidatingWebhookConfiguration`.
+pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
+/// Name of the service in front of the managers.
+pub const SERVICE: &str = "kruise-webhook-service";
+
+const MUTATE_CLONE_SET: &str = "/mutate-apps-kruise-io-cloneset";
+const VALIDATE_CLONE_SET: &str = "/validate-apps-kruise-io-cloneset";
+const MUTATE_POD: &str = "/mutate-pod";
+/// Seconds the API server waits for the answer about a workload.
+const WORKLOAD_TIMEOUT: u8 = 30;
+/// Seconds the API server waits for the answer about a pod.
+const POD_TIMEOUT: u8 = 10;
+
+/// Who answers a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handler {
+    /// Defaults of a CloneSet: [`crate::cloneset::mutate`].
+    MutateCloneSet,
+    /// Rules of a CloneSet: [`crate::cloneset::validate`].
+    ValidateCloneSet,
+    /// Readiness gate of a pod: [`crate::pod::mutate`].
+    MutatePod,
+}
+
+/// Every path to serve with its handler. The ones with a version are what older charts registered.
+pub const fn paths() -> &'static [(&'static str, Handler)] {
+    &[
+        (MUTATE_CLONE_SET, Handler::MutateCloneSet),
+        (
+            "/mutate-apps-kruise-io-v1alpha1-cloneset",
+            Handler::MutateCloneSet,
+        ),
+        (VALIDATE_CLONE_SET, Handler::ValidateCloneSet),
+        (
+            "/validate-apps-kruise-io-v1alpha1-cloneset",
+            Handler::ValidateCloneSet,
+        ),
+        (MUTATE_POD, Handler::MutatePod),
+    ]
+}
+
+/// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
+/// takes the `webhooks` written here as the new template. `readiness_gate_for_all` is the gate
+/// `KruisePodReadinessGate`: with it every pod outside the excluded namespaces passes through us.
+pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Value> {
+    let client =
+        |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
+    let mut mutate = webhook("mcloneset.kb.io", client(MUTATE_CLONE_SET), WORKLOAD_TIMEOUT);
+    mutate["rules"] = clone_sets(&["CREATE", "UPDATE"]);
+    let mut pod = webhook("mpod.kb.io", client(MUTATE_POD), POD_TIMEOUT);
+    pod["rules"] = json!([{
+        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": "Namespaced",
+    }]);
+    pod["namespaceSelector"] = json!({"matchExpressions": [
+        {"key": "control-plane", "operator": "NotIn", "values": ["openkruise"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]},
+    ]});
+    if !readiness_gate_for_all {
+        pod["matchConditions"] = pod_conditions();
+    }
+    for webhook in [&mut mutate, &mut pod] {
+        webhook["reinvocationPolicy"] = json!("Never");
+    }
+    let mut validate = webhook("vcloneset.kb.io", client(VALIDATE_CLONE_SET), WORKLOAD_TIMEOUT);
+    validate["rules"] = clone_sets(&["CREATE", "UPDATE", "DELETE"]);
+    vec![
+        configuration("MutatingWebhookConfiguration", MUTATING, json!([mutate, pod])),
+        configuration("ValidatingWebhookConfiguration", VALIDATING, json!([validate])),
+    ]
+}
+
+fn configuration(kind: &str, name: &str, webhooks: Value) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name, "annotations": {"template": ""}},
+        "webhooks": webhooks,
+    })
+}
+
+fn webhook(name: &str, client: Value, timeout: u8) -> Value {
+    json!({
+        "name": name,
+        "clientConfig": client,
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1", "v1beta1"],
+        "timeoutSeconds": timeout,
+    })
+}
+
+fn clone_sets(operations: &[&str]) -> Value {
+    json!([{
+        "apiGroups": [APPS_GROUP],
+        "apiVersions": ["v1alpha1", "v1beta1"],
+        "resources": ["clonesets"],
+        "operations": operations,
+        "scope": "Namespaced",
+    }])
+}
+
+/// CEL that holds only for pods the pod webhook would change.
+fn pod_conditions() -> Value {
+    json!([
+        {
+            "name": "controlled-by-kruise",
+            "expression": format!(
+                "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, \
+                 has(owner.controller) && owner.controller && owner.apiVersion.startsWith('{APPS_GROUP}/'))"
+            ),
+        },
+        {
+            "name": "without-readiness-gate",
+            "expression": format!(
+                "!has(object.spec.readinessGates) || \
+                 !object.spec.readinessGates.exists(gate, gate.conditionType == '{KRUISE_POD_READY}')"
+            ),
+        },
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn webhooks(for_all: bool) -> Vec<Value> {
+        let lists = configurations("kruise-system", for_all)
+            .into_iter()
+            .map(|one| one["webhooks"].as_array().unwrap().clone());
+        lists.flatten().collect()
+    }
+
+    #[test]
+    fn every_registered_path_is_served() {
+        for webhook in webhooks(false) {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
+            assert!(paths().iter().any(|(served, _)| *served == path), "{path}");
+        }
+    }
+
+    #[test]
+    fn names_and_template_let_a_manager_find_and_refresh_them() {
+        let found = configurations("ns", false);
+        let names: Vec<&Value> = found.iter().map(|one| &one["metadata"]["name"]).collect();
+        assert_eq!(names, [MUTATING, VALIDATING]);
+        for one in &found {
+            assert_eq!(one["metadata"]["annotations"]["template"], "");
+        }
+        for webhook in webhooks(false) {
+            assert_eq!(webhook["failurePolicy"], "Fail");
+            assert_eq!(webhook["sideEffects"], "None");
+            assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
+        }
+    }
+
+    #[test]
+    fn pods_of_strangers_reach_us_only_when_all_pods_shall_have_the_gate() {
+        let pod = |for_all| {
+            let found = webhooks(for_all)
+                .into_iter()
+                .find(|webhook| webhook["name"] == "mpod.kb.io");
+            found.unwrap()
+        };
+        assert_eq!(pod(false)["matchConditions"].as_array().unwrap().len(), 2);
+        assert_eq!(pod(true).get("matchConditions"), None);
+        for pod in [pod(false), pod(true)] {
+            let excluded = &pod["namespaceSelector"]["matchExpressions"];
+            assert_eq!(excluded[0]["values"], json!(["openkruise"]));
+            assert_eq!(excluded[1]["values"], json!(["kube-system"]));
+        }
+    }
+}
