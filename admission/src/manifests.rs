@@ -59,24 +59,17 @@ pub const fn paths() -> &'static [(&'static str, Handler)] {
 pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Value> {
     let client =
         |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
-    let mut mutate = webhook("mcloneset.kb.io", client(MUTATE_CLONE_SET), WORKLOAD_TIMEOUT);
-    mutate["rules"] = clone_sets(&["CREATE", "UPDATE"]);
-    let mut pod = webhook("mpod.kb.io", client(MUTATE_POD), POD_TIMEOUT);
-    pod["rules"] = json!([{
-        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": "Namespaced",
-    }]);
-    pod["namespaceSelector"] = json!({"matchExpressions": [
-        {"key": "control-plane", "operator": "NotIn", "values": ["openkruise"]},
-        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]},
-    ]});
-    if !readiness_gate_for_all {
-        pod["matchConditions"] = pod_conditions();
-    }
-    for webhook in [&mut mutate, &mut pod] {
-        webhook["reinvocationPolicy"] = json!("Never");
-    }
-    let mut validate = webhook("vcloneset.kb.io", client(VALIDATE_CLONE_SET), WORKLOAD_TIMEOUT);
-    validate["rules"] = clone_sets(&["CREATE", "UPDATE", "DELETE"]);
+    let workload = |name, path, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
+    let mutate = json!({"rules": clone_sets(&["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
+    let mutate = workload("mcloneset.kb.io", MUTATE_CLONE_SET, mutate);
+    let validate = json!({"rules": clone_sets(&["CREATE", "UPDATE", "DELETE"])});
+    let validate = workload("vcloneset.kb.io", VALIDATE_CLONE_SET, validate);
+    let pod = webhook(
+        "mpod.kb.io",
+        client(MUTATE_POD),
+        POD_TIMEOUT,
+        pods(readiness_gate_for_all),
+    );
     vec![
         configuration("MutatingWebhookConfiguration", MUTATING, json!([mutate, pod])),
         configuration("ValidatingWebhookConfiguration", VALIDATING, json!([validate])),
@@ -92,8 +85,9 @@ fn configuration(kind: &str, name: &str, webhooks: Value) -> Value {
     })
 }
 
-fn webhook(name: &str, client: Value, timeout: u8) -> Value {
-    json!({
+/// A webhook with what all of ours share, and `own` members.
+fn webhook(name: &str, client: Value, timeout: u8, own: Value) -> Value {
+    let mut webhook = json!({
         "name": name,
         "clientConfig": client,
         "failurePolicy": "Fail",
@@ -101,7 +95,29 @@ fn webhook(name: &str, client: Value, timeout: u8) -> Value {
         "sideEffects": "None",
         "admissionReviewVersions": ["v1", "v1beta1"],
         "timeoutSeconds": timeout,
-    })
+    });
+    if let (Some(webhook), Value::Object(own)) = (webhook.as_object_mut(), own) {
+        webhook.extend(own);
+    }
+    webhook
+}
+
+fn pods(readiness_gate_for_all: bool) -> Value {
+    let mut pods = json!({
+        "rules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"],
+            "scope": "Namespaced",
+        }],
+        "namespaceSelector": {"matchExpressions": [
+            {"key": "control-plane", "operator": "NotIn", "values": ["openkruise"]},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]},
+        ]},
+        "reinvocationPolicy": "Never",
+    });
+    if let (false, Some(pods)) = (readiness_gate_for_all, pods.as_object_mut()) {
+        pods.insert("matchConditions".into(), pod_conditions());
+    }
+    pods
 }
 
 fn clone_sets(operations: &[&str]) -> Value {
