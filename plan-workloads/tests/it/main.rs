@@ -15,6 +15,7 @@ mod cases;
 mod lossless;
 mod oracle;
 mod properties;
+mod scenario_tables;
 mod takeover;
 mod vectors;
 mod world;

@@ -1,0 +1,121 @@
+//! The tables in `docs/scenarios` name only tests that exist, and leave out no scenario.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Function names in the sources of the workspace, and names of the plan cases.
+fn known() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for folder in [
+        "admission",
+        "api",
+        "kruise",
+        "lib",
+        "plan-kit",
+        "plan-workloads",
+        "runtime",
+        "server",
+        "tests",
+        "views",
+    ] {
+        collect(&root().join(folder), &mut names);
+    }
+    names
+}
+
+fn collect(folder: &Path, names: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = path.extension().and_then(|kind| kind.to_str());
+        if path.is_dir() {
+            collect(&path, names);
+        } else if kind == Some("yaml") && path.with_extension("plan").exists() {
+            names.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        } else if kind == Some("rs") {
+            tests_in(&fs::read_to_string(&path).unwrap(), names);
+        }
+    }
+}
+
+/// Functions that follow a `test` attribute.
+fn tests_in(source: &str, names: &mut BTreeSet<String>) {
+    let mut attribute = false;
+    for line in source.lines().map(str::trim) {
+        let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
+        match function {
+            Some(rest) if attribute => {
+                let name = rest.split(['(', '<']).next().unwrap_or_default();
+                names.insert(name.to_owned());
+                attribute = false;
+            }
+            Some(_) => {}
+            None if line.starts_with("#[") && line.contains("test]") => attribute = true,
+            None => {}
+        }
+    }
+}
+
+/// Cells of the rows whose number starts with the letter.
+fn rows(document: &str, letter: char) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap();
+    let lines = text
+        .lines()
+        .filter(|line| line.starts_with(&format!("| {letter}")));
+    lines
+        .map(|line| {
+            line.trim_matches('|')
+                .split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect()
+        })
+        .collect()
+}
+
+/// Names between backticks that look like tests.
+fn names_in(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
+    let known = known();
+    for (document, letter, count) in [("cloneset.md", 'C', 42), ("in-place-update.md", 'U', 26)] {
+        let rows = rows(document, letter);
+        let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
+        let wanted: Vec<String> = (1..=count).map(|number| format!("{letter}{number}")).collect();
+        assert_eq!(numbers, wanted, "{document}");
+        for row in rows {
+            assert_eq!(row.len(), 6, "{document} {}", row[0]);
+            let tests: Vec<&str> = row[2..5].iter().flat_map(|cell| names_in(cell)).collect();
+            for test in &tests {
+                assert!(known.contains(*test), "{document} {}: no test {test}", row[0]);
+            }
+            assert!(
+                !tests.is_empty() || !row[5].is_empty(),
+                "{document} {}: neither test nor reason",
+                row[0]
+            );
+        }
+    }
+}
+
+#[test]
+fn every_case_stands_in_a_table() {
+    let text: String = ["cloneset.md", "in-place-update.md"]
+        .iter()
+        .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
+        .collect();
+    let mentioned: BTreeSet<&str> = names_in(&text).into_iter().collect();
+    for entry in fs::read_dir(root().join("plan-workloads/tests/cases")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(mentioned.contains(name), "{name} is in no table");
+    }
+}
