@@ -11,9 +11,11 @@ pub mod lifecycle;
 mod memory;
 pub mod order;
 mod plan;
+mod put;
 pub mod revision;
 mod write;
 
 pub use memory::Memory;
 pub use plan::{Chain, EventKind, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
+pub use put::put;
 pub use write::{Body, Intent, Part, Patch, Precondition, Resource, Target, Write};

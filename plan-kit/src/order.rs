@@ -109,15 +109,16 @@ fn removal_order(a: &Candidate<'_>, rank_a: f64, b: &Candidate<'_>, rank_b: f64)
         .then_with(|| tail(a).cmp(&tail(b)))
 }
 
-/// What decides when everything weightier is equal.
-fn tail<'a>(
-    candidate: &Candidate<'a>,
-) -> (
+/// Shortest Ready, most restarts, newest, name.
+type Tail<'a> = (
     Option<Reverse<Timestamp>>,
     Reverse<i32>,
     Reverse<Option<Timestamp>>,
     &'a str,
-) {
+);
+
+/// What decides when everything weightier is equal.
+fn tail<'a>(candidate: &Candidate<'a>) -> Tail<'a> {
     let pod = candidate.pod;
     (
         candidate.ready_since().map(Reverse),

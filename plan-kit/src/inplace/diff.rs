@@ -182,7 +182,7 @@ mod tests {
             new["spec"]["containers"]
                 .as_array_mut()
                 .unwrap()
-                .push(json!({"name": "x"}))
+                .push(json!({"name": "x"}));
         });
         assert_eq!(added, Err("/spec/containers/2".into()));
         let field = changed(|new| new["spec"]["nodeName"] = json!("n"));

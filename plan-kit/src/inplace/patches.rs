@@ -8,14 +8,17 @@ use kruise_api::names::{
     KRUISE_POD_READY, POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_views::{PodView, Truth};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     completion::same_image,
     diff::Change,
     state::{Batch, ImageStatus, UpdateState, read_state},
 };
-use crate::lifecycle::{State, go_time};
+use crate::{
+    lifecycle::{State, go_time},
+    put,
+};
 
 /// How a pod is labelled with its revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +44,22 @@ pub struct Departure {
 /// Builds the patches that take `pod` to a revision.
 pub fn start(pod: &PodView, change: &Change, revision: RevisionLabels<'_>, now: Timestamp) -> Departure {
     let mut metadata = change.metadata.clone();
-    set(&mut metadata, "labels", REVISION_HASH, revision.label.into());
-    set(&mut metadata, "labels", POD_TEMPLATE_HASH, revision.hash.into());
+    put(&mut metadata, &["labels", REVISION_HASH], revision.label.into());
+    put(
+        &mut metadata,
+        &["labels", POD_TEMPLATE_HASH],
+        revision.hash.into(),
+    );
     for (map, values) in State::Updating.metadata(now).as_object().into_iter().flatten() {
         for (key, value) in values.as_object().into_iter().flatten() {
-            set(&mut metadata, map, key, value.clone());
+            put(&mut metadata, &[map, key], value.clone());
         }
     }
     let state = progress_annotation(pod, change, revision.name, now);
-    set(&mut metadata, "annotations", INPLACE_STATE, state.into());
+    put(&mut metadata, &["annotations", INPLACE_STATE], state.into());
     for stale in [INPLACE_STATE_LEGACY, INPLACE_GRACE, INPLACE_GRACE_LEGACY] {
         if pod.annotations.get(stale).is_some() {
-            set(&mut metadata, "annotations", stale, Value::Null);
+            put(&mut metadata, &["annotations", stale], Value::Null);
         }
     }
     let mut update = json!({"metadata": metadata});
@@ -62,7 +69,7 @@ pub fn start(pod: &PodView, change: &Change, revision: RevisionLabels<'_>, now: 
             .iter()
             .map(|(name, image)| json!({"name": name, "image": image}))
             .collect();
-        update["spec"] = json!({"containers": containers});
+        put(&mut update, &["spec", "containers"], containers.into());
     }
     Departure {
         unready: unready(pod, change, now),
@@ -197,11 +204,11 @@ pub fn finish(pod: &PodView, next: Option<State>, now: Timestamp) -> Option<Fini
     }
     let mut patch = json!({});
     if let Some(next) = next {
-        patch["metadata"] = next.metadata(now);
+        put(&mut patch, &["metadata"], next.metadata(now));
     }
     let changed = !conditions.is_empty();
     if changed {
-        patch["status"] = json!({"conditions": conditions});
+        put(&mut patch, &["status", "conditions"], conditions.into());
     }
     Some(Finish {
         patch,
@@ -213,18 +220,6 @@ fn settled(pod: &PodView) -> bool {
     pod.condition(IN_PLACE_UPDATE_READY).is_some_and(|condition| {
         condition.status == Truth::True && condition.reason.is_empty() && condition.message.is_empty()
     })
-}
-
-fn set(metadata: &mut Value, map: &str, key: &str, value: Value) {
-    if !metadata.is_object() {
-        *metadata = Value::Object(Map::new());
-    }
-    if let Some(metadata) = metadata.as_object_mut() {
-        let inner = metadata.entry(map).or_insert_with(|| json!({}));
-        if let Some(inner) = inner.as_object_mut() {
-            inner.insert(key.to_owned(), value);
-        }
-    }
 }
 
 #[cfg(test)]

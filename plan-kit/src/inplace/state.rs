@@ -71,6 +71,8 @@ impl UpdateState {
     }
 }
 
+// Serde passes references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !*value
 }

@@ -10,6 +10,7 @@ use kruise_api::names::{
 use kruise_plan_kit::{
     Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Write, instance,
     lifecycle::{State, go_time},
+    put,
     revision::Revision,
 };
 use kruise_views::PodView;
@@ -115,7 +116,7 @@ fn pod(observed: &Observed<'_>, revision: &Revision, now: Timestamp) -> Value {
         "ownerReferences": [writes::owner_reference(observed)],
     });
     if let Some(finalizers) = of_template("finalizers").filter(|finalizers| !finalizers.is_null()) {
-        metadata["finalizers"] = finalizers;
+        put(&mut metadata, &["finalizers"], finalizers);
     }
     let mut spec = object(revision.template.get("spec").cloned());
     add_gates(&mut spec, observed.options.pod_ready_gate);

@@ -35,7 +35,9 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
         Some(before) if !moved => before.last_update_time.unwrap_or(now),
         _ => now,
     };
-    let due = started + SignedDuration::from_secs(i64::from(deadline.max(0)));
+    let due = started
+        .saturating_add(SignedDuration::from_secs(i64::from(deadline.max(0))))
+        .unwrap_or(Timestamp::MAX);
     let (verdict, reason, message) = verdict(set, status, before.as_ref().filter(|_| !moved), now > due);
     let same = before
         .as_ref()

@@ -10,6 +10,7 @@ use kruise_plan_kit::{
     Chain, Intent, Part,
     inplace::{self, Progress},
     lifecycle::{self, State},
+    put,
     revision::Revision,
 };
 use serde_json::json;
@@ -57,7 +58,8 @@ pub(super) fn refresh(
             patch: json!({}),
             conditions: false,
         });
-        finish.patch["metadata"]["labels"][POD_TEMPLATE_HASH] = writes::hash_of(label).into();
+        let path = ["metadata", "labels", POD_TEMPLATE_HASH];
+        put(&mut finish.patch, &path, writes::hash_of(label).into());
     }
     let chain = patch.map(|finish| {
         let (intent, part) = if finish.conditions {

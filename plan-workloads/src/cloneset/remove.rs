@@ -5,6 +5,7 @@ use kruise_api::names::SPECIFIED_DELETE;
 use kruise_plan_kit::{
     Chain, Intent, Part,
     lifecycle::{self, State},
+    put,
 };
 use serde_json::json;
 
@@ -64,7 +65,7 @@ pub(super) fn recreate(
     );
     let mut step = if is_held(observed, member) {
         let mut metadata = State::PreparingDelete.metadata(now);
-        metadata["labels"][SPECIFIED_DELETE] = "true".into();
+        put(&mut metadata, &["labels", SPECIFIED_DELETE], "true".into());
         let reason = format!("{reason}; its preDelete hook is asked first");
         writes::patch(
             pod,

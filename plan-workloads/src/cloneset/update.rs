@@ -12,6 +12,7 @@ use kruise_plan_kit::{
     inplace::{self, Change, NotInPlace, RevisionLabels},
     lifecycle::{self, State},
     order::{Candidate, sort_for_update},
+    put,
     revision::Revision,
 };
 use kruise_views::{PodView, RevisionView};
@@ -323,10 +324,10 @@ impl Mover<'_, '_> {
         let mut metadata = State::PreparingUpdate.metadata(self.now);
         if let Some(hook) = rehook {
             for (key, value) in &hook.labels_handler {
-                metadata["labels"][key.as_str()] = value.as_str().into();
+                put(&mut metadata, &["labels", key], value.as_str().into());
             }
             if !hook.finalizers_handler.is_empty() {
-                metadata["finalizers"] = json!(hook.finalizers_handler);
+                put(&mut metadata, &["finalizers"], json!(hook.finalizers_handler));
             }
         }
         let patch = json!({"metadata": metadata});

@@ -206,7 +206,7 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         "node" => pod["spec"]["nodeName"] = json!(value),
         "readySeconds" => set_again(pod, "Ready", &ago(value.parse().unwrap())),
         "restarts" => {
-            pod["status"]["containerStatuses"][0]["restartCount"] = json!(value.parse::<i32>().unwrap())
+            pod["status"]["containerStatuses"][0]["restartCount"] = json!(value.parse::<i32>().unwrap());
         }
         "cost" => pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] = json!(value),
         "finalizer" => strategic(pod, &json!({"metadata": {"finalizers": [value]}})),

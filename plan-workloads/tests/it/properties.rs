@@ -248,7 +248,7 @@ impl History {
             Event::Cost(pod, cost) => self.pod(*pod, |world, name| {
                 let key = "controller.kubernetes.io/pod-deletion-cost";
                 world.touch(name, |pod, _, _| {
-                    pod["metadata"]["annotations"][key] = json!(cost.to_string())
+                    pod["metadata"]["annotations"][key] = json!(cost.to_string());
                 });
             }),
             Event::UserDeletes(pod) => self.pod(*pod, |world, name| {

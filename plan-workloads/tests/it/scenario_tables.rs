@@ -55,9 +55,8 @@ fn tests_in(source: &str, names: &mut BTreeSet<String>) {
                 names.insert(name.to_owned());
                 attribute = false;
             }
-            Some(_) => {}
             None if line.starts_with("#[") && line.contains("test]") => attribute = true,
-            None => {}
+            _ => {}
         }
     }
 }
