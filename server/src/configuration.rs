@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use crate::Error;
+
 /// The annotation that keeps the installer's `webhooks` array as JSON text.
 pub const TEMPLATE: &str = "template";
 
@@ -30,17 +32,6 @@ pub enum Endpoint {
     },
 }
 
-/// Why an object cannot be brought into shape; an installer or an administrator has to repair it.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigurationError {
-    /// The annotation is not a JSON array of webhooks.
-    #[error("annotation `template` is not a JSON array of webhooks: {0}")]
-    Template(#[source] serde_json::Error),
-    /// A webhook has neither a service nor a URL.
-    #[error("webhook {0} has no client configuration")]
-    NoClientConfig(String),
-}
-
 /// The outcome for a webhook configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registration {
@@ -58,7 +49,7 @@ pub fn webhooks(
     ca_pem: &[u8],
     endpoint: &Endpoint,
     served: impl Fn(&str) -> bool,
-) -> Result<Registration, ConfigurationError> {
+) -> Result<Registration, Error> {
     let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let stored = current
         .pointer("/metadata/annotations/template")
@@ -69,8 +60,7 @@ pub fn webhooks(
     } else {
         stored.to_owned()
     };
-    let template: Vec<Map<String, Value>> =
-        serde_json::from_str(&text).map_err(ConfigurationError::Template)?;
+    let template: Vec<Map<String, Value>> = serde_json::from_str(&text).map_err(Error::Template)?;
 
     let mut wanted = Vec::with_capacity(template.len());
     let mut dropped = Vec::new();
@@ -81,10 +71,10 @@ pub fn webhooks(
             .unwrap_or_default()
             .to_owned();
         let Some(Value::Object(client)) = webhook.get_mut("clientConfig") else {
-            return Err(ConfigurationError::NoClientConfig(name));
+            return Err(Error::NoClientConfig(name));
         };
         let Some(path) = path_of(client) else {
-            return Err(ConfigurationError::NoClientConfig(name));
+            return Err(Error::NoClientConfig(name));
         };
         if !served(&path) {
             dropped.push(name);

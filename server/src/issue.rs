@@ -12,21 +12,10 @@ use rcgen::{
 };
 use x509_parser::der_parser::der::parse_der;
 
-use crate::renewal::LIFETIME;
+use crate::{Error, renewal::LIFETIME};
 
 /// Common name and DNS name of the CA.
 pub const CA_NAME: &str = "webhook-cert-ca";
-
-/// Why no certificate could be made; nothing the caller passed in helps except a usable host name.
-#[derive(Debug, thiserror::Error)]
-pub enum IssueError {
-    /// A name or key was not accepted.
-    #[error("cannot make a certificate: {0}")]
-    Certificate(#[from] rcgen::Error),
-    /// The generated key is not in the expected form.
-    #[error("private key is not RSA in PKCS#8")]
-    Key,
-}
 
 /// A CA and a serving certificate with their keys, all PEM.
 pub struct Issued {
@@ -56,7 +45,7 @@ impl Issued {
 }
 
 /// Makes a CA and a serving certificate for `host` (DNS name or IP address) and `localhost`, valid from `now`.
-pub fn issue(host: &str, now: Timestamp) -> Result<Issued, IssueError> {
+pub fn issue(host: &str, now: Timestamp) -> Result<Issued, Error> {
     let ca_key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
     let mut ca = params(CA_NAME, vec![CA_NAME.to_owned()], now)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -80,7 +69,7 @@ pub fn issue(host: &str, now: Timestamp) -> Result<Issued, IssueError> {
     })
 }
 
-fn params(name: &str, sans: Vec<String>, now: Timestamp) -> Result<CertificateParams, IssueError> {
+fn params(name: &str, sans: Vec<String>, now: Timestamp) -> Result<CertificateParams, Error> {
     let mut params = CertificateParams::new(sans)?;
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);
@@ -92,14 +81,14 @@ fn params(name: &str, sans: Vec<String>, now: Timestamp) -> Result<CertificatePa
 }
 
 /// Unwraps the PKCS#1 key that a PKCS#8 key carries as its third field.
-fn pkcs1_pem(key: &KeyPair) -> Result<String, IssueError> {
-    let (_, outer) = parse_der(key.serialized_der()).map_err(|_| IssueError::Key)?;
+fn pkcs1_pem(key: &KeyPair) -> Result<String, Error> {
+    let (_, outer) = parse_der(key.serialized_der()).map_err(|_| Error::IssuedKey)?;
     let inner = outer
         .as_sequence()
         .ok()
         .and_then(|fields| fields.get(2))
-        .ok_or(IssueError::Key)?;
-    let text = STANDARD.encode(inner.as_slice().map_err(|_| IssueError::Key)?);
+        .ok_or(Error::IssuedKey)?;
+    let text = STANDARD.encode(inner.as_slice().map_err(|_| Error::IssuedKey)?);
     let mut pem = String::from("-----BEGIN RSA PRIVATE KEY-----\n");
     for (at, symbol) in text.chars().enumerate() {
         if at > 0 && at % 64 == 0 {

@@ -1,9 +1,16 @@
-//! The admission server's side of the program: what the API server must know about our webhooks.
+//! The admission server's side of the program: HTTP towards the API server, and what the API server must know.
 //!
 //! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a pass which has nothing to
 //! change can be recognised before anything is written.
 
 pub mod configuration;
+mod error;
 pub mod issue;
+pub mod listen;
+pub mod metrics;
 pub mod renewal;
 pub mod review;
+pub mod tls;
+pub mod webhook;
+
+pub use error::Error;

@@ -1,33 +1,28 @@
 //! The envelope of admission: from the body of a request to the body of its answer.
 //!
-//! A review that cannot be read is an error of the transport ([`ReviewError`], HTTP 400). A review that can be read
+//! A review that cannot be read is an error of the transport ([`Error`], HTTP 400). A review that can be read
 //! always gets an answer with its own `apiVersion` and `uid`, because the API server rejects any other.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// Why a body is no AdmissionReview; the sender has to change the request.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// The body is not JSON.
-    #[error("body is not JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The body is JSON of another kind or version.
-    #[error("expected AdmissionReview of admission.k8s.io v1 or v1beta1")]
-    Kind,
-    /// The review has no request, or the request has no uid.
-    #[error("review has no request with a uid")]
-    Request,
-}
+use crate::Error;
 
 /// An AdmissionReview that can be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Review {
-    api_version: String,
-    uid: String,
+    /// How to answer it.
+    pub reply: Reply,
     /// The `request` as sent.
     pub request: Value,
+}
+
+/// What the answer has to repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    api_version: String,
+    uid: String,
 }
 
 /// What a handler decided.
@@ -51,7 +46,7 @@ pub enum Verdict {
 
 impl Review {
     /// Reads the body of a request.
-    pub fn decode(body: &[u8]) -> Result<Self, ReviewError> {
+    pub fn decode(body: &[u8]) -> Result<Self, Error> {
         let mut review: Value = serde_json::from_slice(body)?;
         let text = |name: &str| review.get(name).and_then(Value::as_str);
         let api_version = match (text("kind"), text("apiVersion")) {
@@ -59,24 +54,20 @@ impl Review {
                 Some("AdmissionReview"),
                 Some(version @ ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1")),
             ) => version.to_owned(),
-            _ => return Err(ReviewError::Kind),
+            _ => return Err(Error::Kind),
         };
-        let request = review
-            .get_mut("request")
-            .map(Value::take)
-            .ok_or(ReviewError::Request)?;
+        let request = review.get_mut("request").map(Value::take).ok_or(Error::Request)?;
         let uid = request
             .get("uid")
             .and_then(Value::as_str)
             .filter(|uid| !uid.is_empty());
-        let uid = uid.ok_or(ReviewError::Request)?.to_owned();
-        Ok(Self {
-            api_version,
-            uid,
-            request,
-        })
+        let uid = uid.ok_or(Error::Request)?.to_owned();
+        let reply = Reply { api_version, uid };
+        Ok(Self { reply, request })
     }
+}
 
+impl Reply {
     /// The review to send back.
     pub fn answer(&self, verdict: &Verdict) -> Value {
         let mut response = match verdict {
@@ -103,9 +94,9 @@ impl Review {
 mod tests {
     use super::*;
 
-    fn review(version: &str) -> Review {
+    fn review(version: &str) -> Reply {
         let body = json!({"kind": "AdmissionReview", "apiVersion": version, "request": {"uid": "u"}});
-        Review::decode(body.to_string().as_bytes()).unwrap()
+        Review::decode(body.to_string().as_bytes()).unwrap().reply
     }
 
     #[test]
@@ -144,9 +135,9 @@ mod tests {
 
     #[test]
     fn bodies_that_are_no_review_are_told_apart() {
-        assert!(matches!(Review::decode(b"{"), Err(ReviewError::Json(_))));
-        assert!(matches!(Review::decode(b"[]"), Err(ReviewError::Kind)));
+        assert!(matches!(Review::decode(b"{"), Err(Error::Json(_))));
+        assert!(matches!(Review::decode(b"[]"), Err(Error::Kind)));
         let body = br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}"#;
-        assert!(matches!(Review::decode(body), Err(ReviewError::Request)));
+        assert!(matches!(Review::decode(body), Err(Error::Request)));
     }
 }

@@ -70,7 +70,7 @@ fn a_broken_template_is_an_error() {
     let mut object = installed();
     object["metadata"]["annotations"] = json!({"template": "{"});
     let outcome = webhooks(&object, b"ca", &service(), |_| true);
-    assert!(matches!(outcome, Err(ConfigurationError::Template(_))));
+    assert!(matches!(outcome, Err(Error::Template(_))));
 }
 
 #[test]

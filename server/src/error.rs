@@ -1,0 +1,38 @@
+//! What can go wrong in this crate, and who has to act.
+
+/// Any failure of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The annotation `template` is not a JSON array of webhooks; an administrator has to repair or empty it.
+    #[error("annotation `template` is not a JSON array of webhooks: {0}")]
+    Template(#[source] serde_json::Error),
+    /// A webhook has neither a service nor a URL; the installer has to add one.
+    #[error("webhook {0} has no client configuration")]
+    NoClientConfig(String),
+    /// A name or key was not accepted when a certificate was made; usually the host name is no DNS name.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// The generated key is not in the expected form.
+    #[error("private key is not RSA in PKCS#8")]
+    IssuedKey,
+    /// A body is not JSON; the sender has to change the request.
+    #[error("body is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A body is JSON of another kind or version.
+    #[error("expected AdmissionReview of admission.k8s.io v1 or v1beta1")]
+    Kind,
+    /// A review has no request, or the request has no uid.
+    #[error("review has no request with a uid")]
+    Request,
+    /// A certificate or key is not PEM of the expected kind.
+    #[error("{what} is not usable PEM: {source}")]
+    Pem {
+        /// Which of the pair's texts.
+        what: &'static str,
+        /// The parser's answer.
+        source: rustls_pki_types::pem::Error,
+    },
+    /// TLS refuses the certificate or its key.
+    #[error("TLS does not accept the certificate: {0}")]
+    Tls(#[from] rustls::Error),
+}

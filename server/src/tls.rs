@@ -1,0 +1,129 @@
+//! The serving certificate, exchangeable while connections live.
+//!
+//! New handshakes take whatever pair was set last; connections that exist keep the one they began with. Before the
+//! first pair there is nothing to prove who we are with, so every handshake is refused.
+
+use std::{io, sync::Arc};
+
+use arc_swap::ArcSwapOption;
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
+use rustls::{
+    ServerConfig,
+    crypto::{CryptoProvider, aws_lc_rs},
+    server::Acceptor,
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use tokio::{net::TcpStream, sync::Semaphore};
+use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
+
+use crate::Error;
+
+/// A serving certificate with its key and the certificates clients shall trust, all PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// What clients shall trust: the CA that signed `cert_pem` first, then older ones still in circulation.
+    pub ca_pem: Vec<u8>,
+    /// The serving certificate, followed by intermediate ones if there are any.
+    pub cert_pem: Vec<u8>,
+    /// Its key, PKCS#1, PKCS#8 or SEC1.
+    pub key_pem: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Current {
+    pair: Pair,
+    config: Arc<ServerConfig>,
+}
+
+/// The pair in use.
+#[derive(Debug, Default)]
+pub struct Tls {
+    current: ArcSwapOption<Current>,
+    reads: Counter,
+    failures: Counter,
+}
+
+impl Tls {
+    /// Starts with `pair`. [`Tls::default`] starts without one.
+    pub fn new(pair: Pair) -> Result<Self, Error> {
+        let tls = Self::default();
+        tls.swap(pair)?;
+        Ok(tls)
+    }
+
+    /// Serves `pair` from the next handshake on. A pair that TLS does not accept changes nothing.
+    pub fn swap(&self, pair: Pair) -> Result<(), Error> {
+        self.reads.inc();
+        let config = config(&pair).inspect_err(|_| {
+            self.failures.inc();
+        })?;
+        self.current.store(Some(Arc::new(Current {
+            pair,
+            config: Arc::new(config),
+        })));
+        Ok(())
+    }
+
+    /// The pair in use, if any.
+    pub fn pair(&self) -> Option<Pair> {
+        self.current.load().as_ref().map(|current| current.pair.clone())
+    }
+
+    /// Adds the counters under the names of Go's certificate watcher.
+    pub fn register(&self, registry: &mut Registry) {
+        let name = "certwatcher_read_certificate";
+        registry.register(name, "Certificates read", self.reads.clone());
+        let name = "certwatcher_read_certificate_errors";
+        registry.register(name, "Certificates that could not be used", self.failures.clone());
+    }
+
+    /// Answers one handshake. The caller bounds its duration.
+    ///
+    /// A turn is needed only for the computation that follows a complete ClientHello, the signature: a peer that
+    /// stalls holds none, and a flood of handshakes cannot occupy more threads than there are turns.
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+        turns: &Semaphore,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let Some(config) = self.current.load().as_ref().map(|current| current.config.clone()) else {
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "no certificate yet"));
+        };
+        let turn = turns.acquire().await.map_err(io::Error::other)?;
+        let handshake = start.into_stream(config);
+        drop(turn);
+        handshake.await
+    }
+}
+
+/// The provider of all TLS of this crate.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Reads the certificates of a PEM text.
+pub(crate) fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err(Error::Pem {
+            what,
+            source: rustls_pki_types::pem::Error::NoItemsFound,
+        }),
+        found => found.map_err(|source| Error::Pem { what, source }),
+    }
+}
+
+fn config(pair: &Pair) -> Result<ServerConfig, Error> {
+    let chain = certificates("certificate", &pair.cert_pem)?;
+    let key = PrivateKeyDer::from_pem_slice(&pair.key_pem).map_err(|source| Error::Pem {
+        what: "private key",
+        source,
+    })?;
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}

@@ -1,0 +1,179 @@
+//! The TLS server that the API server calls.
+//!
+//! Whatever arrives, the caller gets an HTTP answer or a closed connection: a body that is no review is 400, a good
+//! review is always answered as a review, and a handler that panics denies its one request.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, StatusCode,
+    header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE},
+};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use tokio::{net::TcpListener, sync::watch, time::timeout};
+
+use crate::{
+    listen::{self, Answer, Limits, Respond, answer, text},
+    metrics::Metrics,
+    review::{Review, Verdict},
+    tls::Tls,
+};
+
+const MEBIBYTE: usize = 1 << 20;
+const REVIEW_LIMIT: usize = 8 * MEBIBYTE;
+const CONVERSION_LIMIT: usize = 256 * MEBIBYTE;
+const JSON: &str = "application/json";
+
+/// Decides a review. It only computes: it runs on the thread that serves the connection.
+pub type Reviewer = dyn Fn(Review) -> Verdict + Send + Sync;
+
+/// Converts the body of a ConversionReview to the body of its answer; an error is the text of an HTTP 400.
+pub type Converter = dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// What answers a route.
+#[derive(Clone)]
+pub enum Handler {
+    /// Admission; bodies up to 8 MiB.
+    Review(Arc<Reviewer>),
+    /// Conversion, on a thread of its own because lists are large; bodies up to 256 MiB.
+    Convert(Arc<Converter>),
+}
+
+/// The routes and what they may use. `/healthz` is answered without a route.
+#[derive(Default)]
+pub struct WebhookServer {
+    /// Handlers by path.
+    pub routes: BTreeMap<String, Handler>,
+    /// What peers may use up.
+    pub limits: Limits,
+    /// Counters, shared with a registry.
+    pub metrics: Metrics,
+}
+
+/// Serves until `stop` turns true or its sender is dropped, then lets requests in flight finish.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<Tls>,
+    server: Arc<WebhookServer>,
+    stop: watch::Receiver<bool>,
+) {
+    let limits = server.limits.clone();
+    listen::run(listener, Some(tls), server, limits, stop).await;
+}
+
+impl Respond for WebhookServer {
+    async fn respond(&self, request: Request<Incoming>) -> Answer {
+        let path = request.uri().path();
+        if path == "/healthz" {
+            return match *request.method() {
+                Method::GET | Method::HEAD => text(StatusCode::OK, "ok"),
+                _ => wrong_method("GET, HEAD"),
+            };
+        }
+        let Some((path, handler)) = self.routes.get_key_value(path) else {
+            return text(StatusCode::NOT_FOUND, "no such webhook");
+        };
+        let timer = self.metrics.begin(path);
+        let answer = self
+            .handle(handler, request)
+            .await
+            .unwrap_or_else(|refusal| refusal);
+        timer.answered(answer.status());
+        answer
+    }
+}
+
+impl WebhookServer {
+    /// Answers a request to a known path; both results are answers.
+    async fn handle(&self, handler: &Handler, request: Request<Incoming>) -> Result<Answer, Answer> {
+        if request.method() != Method::POST {
+            return Err(wrong_method("POST"));
+        }
+        if !is_json(request.headers()) {
+            let message = "expected content type application/json";
+            return Err(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        match handler {
+            Handler::Review(decide) => {
+                let body = self.read(request, REVIEW_LIMIT).await?;
+                Ok(self.review(decide.as_ref(), &body))
+            }
+            Handler::Convert(convert) => {
+                let body = self.read(request, CONVERSION_LIMIT).await?;
+                self.convert(convert.clone(), body).await
+            }
+        }
+    }
+
+    async fn read(&self, request: Request<Incoming>, limit: usize) -> Result<Bytes, Answer> {
+        let too_large = || {
+            let message = format!("body exceeds {limit} bytes");
+            text(StatusCode::PAYLOAD_TOO_LARGE, message)
+        };
+        let length = request.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if length.is_some_and(|length| length > limit as u64) {
+            return Err(too_large());
+        }
+        let body = Limited::new(request.into_body(), limit).collect();
+        match timeout(self.limits.body, body).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(error)) => {
+                let message = format!("cannot read the body: {error}");
+                Err(text(StatusCode::BAD_REQUEST, message))
+            }
+            Err(_) => Err(text(StatusCode::REQUEST_TIMEOUT, "body did not arrive in time")),
+        }
+    }
+
+    fn review(&self, decide: &Reviewer, body: &[u8]) -> Answer {
+        let review = match Review::decode(body) {
+            Ok(review) => review,
+            Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
+        };
+        let reply = review.reply.clone();
+        let verdict = catch_unwind(AssertUnwindSafe(|| decide(review))).unwrap_or_else(|_| {
+            self.metrics.panicked();
+            tracing::error!("a webhook handler panicked");
+            Verdict::Deny {
+                code: 500,
+                message: "the webhook handler panicked".into(),
+            }
+        });
+        answer(StatusCode::OK, JSON, reply.answer(&verdict).to_string())
+    }
+
+    async fn convert(&self, convert: Arc<Converter>, body: Bytes) -> Result<Answer, Answer> {
+        match tokio::task::spawn_blocking(move || convert(&body)).await {
+            Ok(Ok(converted)) => Ok(answer(StatusCode::OK, JSON, converted)),
+            Ok(Err(message)) => Err(text(StatusCode::BAD_REQUEST, message)),
+            Err(_) => {
+                self.metrics.panicked();
+                tracing::error!("the conversion handler panicked");
+                let message = "the conversion handler panicked";
+                Err(text(StatusCode::INTERNAL_SERVER_ERROR, message))
+            }
+        }
+    }
+}
+
+fn wrong_method(allowed: &'static str) -> Answer {
+    let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed");
+    let allowed = HeaderValue::from_static(allowed);
+    answer.headers_mut().insert(ALLOW, allowed);
+    answer
+}
+
+/// Parameters such as a character set do not matter: JSON is UTF-8.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = value.and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(JSON))
+}

@@ -1,0 +1,149 @@
+//! The other end: clients that behave, and the means to misbehave.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use kruise_server::{
+    issue::issue,
+    tls::{Pair, Tls},
+    webhook::{WebhookServer, serve},
+};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// Issuing takes a while: one pair serves all tests.
+pub(crate) static PAIR: LazyLock<Pair> = LazyLock::new(pair);
+
+pub(crate) fn pair() -> Pair {
+    let issued = issue("svc.ns.svc", jiff::Timestamp::now()).unwrap();
+    Pair {
+        ca_pem: issued.ca_cert.into_bytes(),
+        cert_pem: issued.cert.into_bytes(),
+        key_pem: issued.key.into_bytes(),
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) tls: Arc<Tls>,
+    pub(crate) handlers: Arc<WebhookServer>,
+    pub(crate) stop: watch::Sender<bool>,
+    pub(crate) task: JoinHandle<()>,
+}
+
+pub(crate) async fn start(server: WebhookServer) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tls = Arc::new(Tls::new(PAIR.clone()).unwrap());
+    let server = Arc::new(server);
+    let (stop, stopped) = watch::channel(false);
+    let task = tokio::spawn(serve(listener, tls.clone(), server.clone(), stopped));
+    Server {
+        address,
+        tls,
+        handlers: server,
+        stop,
+        task,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Version {
+    Http1,
+    Http2,
+}
+
+/// A TLS connection that trusts `pair`'s CA only.
+pub(crate) async fn connect(
+    address: SocketAddr,
+    pair: &Pair,
+    version: Version,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(&pair.ca_pem).unwrap())
+        .unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    if version == Version::Http2 {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    }
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let name = ServerName::try_from("svc.ns.svc").unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+/// An HTTP connection.
+pub(crate) enum Client {
+    Http1(hyper::client::conn::http1::SendRequest<Full<Bytes>>),
+    Http2(hyper::client::conn::http2::SendRequest<Full<Bytes>>),
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr, version: Version) -> Self {
+        let io = TokioIo::new(connect(address, &PAIR, version).await.unwrap());
+        match version {
+            Version::Http1 => {
+                let (client, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+                tokio::spawn(connection);
+                Self::Http1(client)
+            }
+            Version::Http2 => {
+                let executor = TokioExecutor::new();
+                let (client, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+                tokio::spawn(connection);
+                Self::Http2(client)
+            }
+        }
+    }
+
+    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+        match self {
+            Self::Http1(client) => client.send_request(request).await,
+            Self::Http2(client) => client.send_request(request).await,
+        }
+    }
+
+    /// Posts JSON and reads the whole answer.
+    pub(crate) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
+        self.read(post(path, body)).await
+    }
+
+    pub(crate) async fn read(&mut self, request: Request<Full<Bytes>>) -> (StatusCode, String) {
+        let exchange = async {
+            let response = self.send(request).await.unwrap();
+            let status = response.status();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            (status, String::from_utf8(body.to_vec()).unwrap())
+        };
+        tokio::time::timeout(Duration::from_secs(20), exchange)
+            .await
+            .expect("an answer")
+    }
+}
+
+pub(crate) fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let request = Request::post(format!("https://svc.ns.svc{path}"));
+    let request = request
+        .header("host", "svc.ns.svc")
+        .header("content-type", "application/json");
+    request.body(Full::new(body.into())).unwrap()
+}

@@ -1,0 +1,13 @@
+//! The servers over real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod client;
+mod load;
+mod webhook;

@@ -1,0 +1,324 @@
+//! What the webhook server answers, and what it survives.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use kruise_server::{
+    listen::Limits,
+    review::Verdict,
+    tls::{Pair, Tls},
+    webhook::{Handler, WebhookServer, serve},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{Instant, timeout},
+};
+
+use crate::client::{Client, PAIR, Server, Version, connect, pair, post, start};
+
+/// Longer than anything takes here, shorter than anyone waits for a failing test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn review(uid: &str) -> Vec<u8> {
+    let request = json!({"uid": uid, "object": {"metadata": {"name": "a"}}});
+    let review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request});
+    review.to_string().into_bytes()
+}
+
+/// Denies with the object's name, panics, or reverses a conversion's bytes.
+pub(crate) fn server(limits: Limits) -> WebhookServer {
+    let deny = Handler::Review(Arc::new(|review| Verdict::Deny {
+        code: 422,
+        message: format!("not {}", review.request["object"]["metadata"]["name"]),
+    }));
+    let fail = Handler::Review(Arc::new(|_| panic!("a bug in a handler")));
+    let convert = Handler::Convert(Arc::new(|body: &[u8]| match body {
+        b"bad" => Err("cannot convert".to_owned()),
+        b"bug" => panic!("a bug in a converter"),
+        body => Ok(body.iter().rev().copied().collect()),
+    }));
+    let routes = [("/deny", deny), ("/panic", fail), ("/convert", convert)];
+    WebhookServer {
+        routes: routes.map(|(path, handler)| (path.to_owned(), handler)).into(),
+        limits,
+        ..WebhookServer::default()
+    }
+}
+
+async fn default() -> Server {
+    start(server(Limits::default())).await
+}
+
+/// Reads until the peer closes, however it does so.
+async fn until_closed(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
+    let mut read = Vec::new();
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut read))
+        .await
+        .expect("the connection to be closed");
+    read
+}
+
+#[tokio::test]
+async fn a_good_review_is_answered_over_both_versions_of_http() {
+    let server = default().await;
+    for version in [Version::Http1, Version::Http2] {
+        let mut client = Client::connect(server.address, version).await;
+        for uid in ["a", "b"] {
+            let (status, body) = client.post("/deny?timeout=10s", review(uid)).await;
+            assert_eq!(status, StatusCode::OK);
+            let answer: Value = serde_json::from_str(&body).unwrap();
+            let expected =
+                json!({"uid": uid, "allowed": false, "status": {"code": 422, "message": "not \"a\""}});
+            assert_eq!(answer["response"], expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_review_is_a_bad_request() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http1).await;
+    for body in [
+        "",
+        "garbage",
+        "{}",
+        "[1]",
+        r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}"#,
+    ] {
+        let (status, text) = client.post("/deny", body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+        assert!(!text.is_empty());
+    }
+    let (status, _) = client.post("/deny", review("u")).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_announced_or_not() {
+    let server = default().await;
+    let mut announced = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let head =
+        "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 8388609\r\n\r\n";
+    announced.write_all(head.as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    timeout(PATIENCE, announced.read_exact(&mut start))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413");
+
+    let mut chunked = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let head = "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n800001\r\n";
+    chunked.write_all(head.as_bytes()).await.unwrap();
+    chunked.write_all(&vec![b' '; 0x80_0001]).await.unwrap();
+    timeout(PATIENCE, chunked.read_exact(&mut start))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(&start, b"HTTP/1.1 413");
+
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    let mut body = review("u");
+    body.resize(8 << 20, b' ');
+    let (status, _) = client.post("/deny", body).await;
+    assert_eq!(status, StatusCode::OK, "the limit itself is allowed");
+}
+
+#[tokio::test]
+async fn conversion_takes_large_bodies_and_reports_what_it_cannot_do() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    assert_eq!(
+        client.post("/convert", "abc").await,
+        (StatusCode::OK, "cba".into())
+    );
+    let expected = (StatusCode::BAD_REQUEST, "cannot convert".into());
+    assert_eq!(client.post("/convert", "bad").await, expected);
+    assert_eq!(
+        client.post("/convert", "bug").await.0,
+        StatusCode::INTERNAL_SERVER_ERROR
+    );
+    assert_eq!(server.handlers.metrics.panics(), 1);
+    let (status, body) = client.post("/convert", vec![b' '; 9 << 20]).await;
+    assert_eq!((status, body.len()), (StatusCode::OK, 9 << 20));
+}
+
+#[tokio::test]
+async fn unknown_paths_methods_and_types_are_told_apart() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http1).await;
+    assert_eq!(client.post("/other", "{}").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(
+        client.post("/healthz", "{}").await.0,
+        StatusCode::METHOD_NOT_ALLOWED
+    );
+    let get = |path: &str| {
+        let request = Request::get(path).header("host", "a");
+        request.body(Full::new(Bytes::new())).unwrap()
+    };
+    assert_eq!(client.read(get("/deny")).await.0, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(client.read(get("/healthz")).await, (StatusCode::OK, "ok".into()));
+    let with_type = |text: Option<&'static str>| {
+        let mut request = post("/deny", review("u"));
+        request.headers_mut().remove("content-type");
+        if let Some(text) = text {
+            request
+                .headers_mut()
+                .insert("content-type", text.parse().unwrap());
+        }
+        request
+    };
+    for wrong in [None, Some("text/plain"), Some("application/jsonp")] {
+        assert_eq!(
+            client.read(with_type(wrong)).await.0,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE
+        );
+    }
+    let right = with_type(Some("Application/JSON; charset=utf-8"));
+    assert_eq!(client.read(right).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_denies_its_request_and_the_connection_lives_on() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http1).await;
+    let (status, body) = client.post("/panic", review("u")).await;
+    assert_eq!(status, StatusCode::OK);
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["response"]["uid"], "u");
+    assert_eq!(answer["response"]["allowed"], false);
+    assert_eq!(answer["response"]["status"]["code"], 500);
+    assert_eq!(server.handlers.metrics.panics(), 1);
+    assert_eq!(client.post("/deny", review("u")).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_peer_that_stalls_or_babbles_before_tls_is_cut_off() {
+    let server = start(server(Limits {
+        handshake: Duration::from_millis(300),
+        ..Limits::default()
+    }));
+    let server = server.await;
+    // The first is the head of a record that never ends; the second is no TLS at all.
+    for bytes in [&[0x16, 3, 1, 2, 0, 1, 0, 1][..], b"GET / HTTP/1.1\r\n\r\n", b""] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        until_closed(&mut stream).await;
+    }
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    assert_eq!(client.post("/deny", review("u")).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn slow_headers_slow_bodies_and_silence_are_cut_off() {
+    let short = Duration::from_millis(300);
+    let limits = Limits {
+        header: short,
+        body: short,
+        idle: short,
+        handshake: Duration::from_secs(2),
+        ..Limits::default()
+    };
+    let server = start(server(limits)).await;
+    let since = Instant::now();
+    for version in [Version::Http1, Version::Http2] {
+        let mut silent = connect(server.address, &PAIR, version).await.unwrap();
+        until_closed(&mut silent).await;
+    }
+    let mut slow = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    slow.write_all(b"POST /deny HTTP/1.1\r\nhost: a\r\n")
+        .await
+        .unwrap();
+    until_closed(&mut slow).await;
+    let mut slow = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let head =
+        "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let answer = String::from_utf8(until_closed(&mut slow).await).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(since.elapsed() >= 4 * short, "nothing is cut off at once");
+}
+
+#[tokio::test]
+async fn connections_over_the_limit_are_closed_and_fit_again_later() {
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let server = start(server(limits)).await;
+    let first = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    assert!(connect(server.address, &PAIR, Version::Http1).await.is_err());
+    drop(first);
+    let again = async { while connect(server.address, &PAIR, Version::Http1).await.is_err() {} };
+    timeout(PATIENCE, again)
+        .await
+        .expect("room for another connection");
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_served_at_once_and_old_connections_stay() {
+    let server = default().await;
+    let mut old = Client::connect(server.address, Version::Http2).await;
+    let new = pair();
+    let mixed = Pair {
+        key_pem: PAIR.key_pem.clone(),
+        ..new.clone()
+    };
+    assert!(server.tls.swap(mixed).is_err());
+    assert!(
+        connect(server.address, &PAIR, Version::Http1).await.is_ok(),
+        "a bad pair changes nothing"
+    );
+    server.tls.swap(new.clone()).unwrap();
+    assert!(connect(server.address, &PAIR, Version::Http1).await.is_err());
+    assert!(connect(server.address, &new, Version::Http1).await.is_ok());
+    assert_eq!(old.post("/deny", review("u")).await.0, StatusCode::OK);
+    assert_eq!(server.tls.pair(), Some(new));
+}
+
+#[tokio::test]
+async fn without_a_certificate_handshakes_are_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let tls = Arc::new(Tls::default());
+    let (_stop, stopped) = watch::channel(false);
+    tokio::spawn(serve(listener, tls.clone(), Arc::default(), stopped));
+    assert!(connect(address, &PAIR, Version::Http1).await.is_err());
+    tls.swap(PAIR.clone()).unwrap();
+    assert!(connect(address, &PAIR, Version::Http1).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_answers_what_is_in_flight_and_takes_nothing_new() {
+    let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let slow = Handler::Convert(Arc::new(move |_: &[u8]| {
+        entered.send(()).unwrap();
+        released.lock().unwrap().recv().unwrap();
+        Ok(b"done".to_vec())
+    }));
+    let server = start(WebhookServer {
+        routes: BTreeMap::from([("/convert".to_owned(), slow)]),
+        ..WebhookServer::default()
+    });
+    let Server {
+        address, stop, task, ..
+    } = server.await;
+    let mut idle = connect(address, &PAIR, Version::Http1).await.unwrap();
+    let mut client = Client::connect(address, Version::Http2).await;
+    let answer = tokio::spawn(async move { client.post("/convert", "{}").await });
+    has_entered.recv().await.unwrap();
+    stop.send(true).unwrap();
+    until_closed(&mut idle).await;
+    assert!(TcpStream::connect(address).await.is_err());
+    assert!(!task.is_finished());
+    release.send(()).unwrap();
+    assert_eq!(answer.await.unwrap(), (StatusCode::OK, "done".into()));
+    timeout(PATIENCE, task).await.expect("the server to end").unwrap();
+}
