@@ -1,3 +1,17 @@
 //! Admission: what we change, and what we refuse, before an API server stores it.
+//!
+//! Every decision is a pure function of a [`Request`] and [`Options`]; the envelope, HTTP and TLS are somebody
+//! else's. Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
+//!
+//! * [`manifests`]: what an API server has to know to call us, and what we serve;
+//! * [`pod`]: the readiness gate of new pods.
 
+mod error;
 pub mod manifests;
+mod options;
+pub mod pod;
+mod request;
+
+pub use error::Error;
+pub use options::Options;
+pub use request::{Answer, Operation, Request};

@@ -1,0 +1,172 @@
+//! What the API server asks, and what we answer, free of the envelope's version and encoding.
+
+use serde_json::Value;
+
+use crate::Error;
+
+/// What is being done to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// It is new.
+    Create,
+    /// It replaces `old_object`.
+    Update,
+    /// `old_object` goes away.
+    Delete,
+    /// A stream to it is opened.
+    Connect,
+}
+
+/// The `request` of an AdmissionReview.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What is being done.
+    pub operation: Operation,
+    /// API group of the objects below; empty for the core group.
+    pub group: String,
+    /// Version the objects below are in.
+    pub version: String,
+    /// Kind of the objects below.
+    pub kind: String,
+    /// Such as `status`; empty for the object itself.
+    pub sub_resource: String,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// Empty while a generated name is not yet known.
+    pub name: String,
+    /// Nothing will be stored.
+    pub dry_run: bool,
+    /// The object to store; `null` for a deletion.
+    pub object: Value,
+    /// The stored object; `null` for a creation.
+    pub old_object: Value,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Let it pass.
+    Allow {
+        /// JSON Patch to apply first, never empty.
+        patch: Option<Value>,
+        /// Texts shown to the client.
+        warnings: Vec<String>,
+    },
+    /// Turn it down.
+    Deny {
+        /// HTTP status code for the client.
+        code: u16,
+        /// Why.
+        message: String,
+    },
+}
+
+impl Request {
+    /// Reads the `request` of a review.
+    pub fn from_review(request: &Value) -> Result<Self, Error> {
+        let kind = request
+            .get("kind")
+            .filter(|kind| kind.is_object())
+            .ok_or(Error::Request("kind"))?;
+        let operation = match text(request, "operation").as_str() {
+            "CREATE" => Operation::Create,
+            "UPDATE" => Operation::Update,
+            "DELETE" => Operation::Delete,
+            "CONNECT" => Operation::Connect,
+            _ => return Err(Error::Request("operation")),
+        };
+        Ok(Self {
+            operation,
+            group: text(kind, "group"),
+            version: text(kind, "version"),
+            kind: text(kind, "kind"),
+            sub_resource: text(request, "subResource"),
+            namespace: text(request, "namespace"),
+            name: text(request, "name"),
+            dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or(false),
+            object: request.get("object").cloned().unwrap_or_default(),
+            old_object: request.get("oldObject").cloned().unwrap_or_default(),
+        })
+    }
+}
+
+impl Answer {
+    /// Let it pass as it is.
+    pub const ALLOW: Self = Self::Allow {
+        patch: None,
+        warnings: Vec::new(),
+    };
+
+    /// The object cannot be read: 400.
+    pub(crate) fn undecodable(reason: impl std::fmt::Display) -> Self {
+        Self::Deny {
+            code: 400,
+            message: format!("cannot decode the object: {reason}"),
+        }
+    }
+}
+
+fn text(object: &Value, name: &str) -> String {
+    let text = object.get(name).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_from_its_review() {
+        let request = Request::from_review(&json!({
+            "uid": "u",
+            "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": "CloneSet"},
+            "subResource": "scale",
+            "name": "web",
+            "namespace": "default",
+            "operation": "UPDATE",
+            "dryRun": true,
+            "object": {"a": 1},
+            "oldObject": null,
+        }));
+        let request = request.unwrap();
+        assert_eq!(request.operation, Operation::Update);
+        assert_eq!(
+            (
+                request.group.as_str(),
+                request.version.as_str(),
+                request.kind.as_str()
+            ),
+            ("apps.kruise.io", "v1beta1", "CloneSet")
+        );
+        assert_eq!(
+            (
+                request.sub_resource.as_str(),
+                request.name.as_str(),
+                request.namespace.as_str()
+            ),
+            ("scale", "web", "default")
+        );
+        assert!(request.dry_run);
+        assert_eq!(
+            (request.object, request.old_object),
+            (json!({"a": 1}), Value::Null)
+        );
+    }
+
+    #[test]
+    fn a_request_without_kind_or_operation_is_an_error() {
+        assert!(matches!(
+            Request::from_review(&json!({"operation": "CREATE"})),
+            Err(Error::Request("kind"))
+        ));
+        for operation in [json!("PATCH"), json!(1), Value::Null] {
+            let request = json!({"kind": {}, "operation": operation});
+            assert!(matches!(
+                Request::from_review(&request),
+                Err(Error::Request("operation"))
+            ));
+        }
+    }
+}
