@@ -164,17 +164,21 @@ fn renumber(observed: &Observed<'_>, view: &RevisionView, number: i64, claims_ha
 pub(super) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member<'_>]) -> Vec<Chain> {
     let limit = observed.set.spec.revision_history_limit.unwrap_or(10).max(0) as usize;
     let Revisions { update, current, .. } = &found.revisions;
-    let unused: Vec<&Arc<RevisionView>> = found
+    let mut unused: Vec<&Arc<RevisionView>> = found
         .sorted
         .iter()
         .filter(|view| *view.name != *update.name && *view.name != *current.name)
         .filter(|view| view.owner_uid.as_deref() == Some(&*observed.set.metadata.uid))
-        .filter(|view| {
-            !members
+        .collect();
+    // Asking every pod is only worth it when something might go.
+    if unused.len() > limit {
+        let on = |view: &RevisionView| {
+            members
                 .iter()
                 .any(|member| writes::on_revision(member.pod, &view.name))
-        })
-        .collect();
+        };
+        unused.retain(|view| !on(view));
+    }
     let surplus = unused.len().saturating_sub(limit);
     unused
         .into_iter()

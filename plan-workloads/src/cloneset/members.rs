@@ -8,7 +8,7 @@ use kruise_api::{
     names::{REVISION_HASH, SPECIFIED_DELETE},
 };
 use kruise_plan_kit::{
-    availability::{Service, service},
+    availability::{Service, service_in},
     lifecycle::State,
     revision::Revision,
 };
@@ -108,12 +108,15 @@ pub(super) fn classify<'a>(
         .collect();
     active
         .iter()
-        .map(|pod| Member {
-            pod,
-            state: State::of(pod),
-            service: service(pod, set.spec.min_ready_seconds, now),
-            side: side(pod, update),
-            specified: pod.labels.get(SPECIFIED_DELETE).is_some() || wanted.contains(&*pod.name),
+        .map(|pod| {
+            let state = State::of(pod);
+            Member {
+                pod,
+                state,
+                service: service_in(state, pod, set.spec.min_ready_seconds, now),
+                side: side(pod, update),
+                specified: pod.labels.get(SPECIFIED_DELETE).is_some() || wanted.contains(&*pod.name),
+            }
         })
         .collect()
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     history,
-    members::{self, Member, Side},
+    members::{self, Member, Side, Standing},
     numbers::{Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
     ready, scale, status,
@@ -111,6 +111,7 @@ fn change(
     plan.events.extend(scaled.events);
     plan.why.extend(scaled.why);
     explain(observed, limits, scaling, plan);
+    explain_updated(observed, members, plan);
     if scaled.removes {
         return;
     }
@@ -233,6 +234,25 @@ fn explain(observed: &Observed<'_>, limits: Limits, numbers: Numbers, plan: &mut
         plan.why.push(Why {
             about: String::new(),
             text,
+        });
+    }
+}
+
+/// Says of each updated pod whether it serves.
+fn explain_updated(observed: &Observed<'_>, members: &[Member<'_>], plan: &mut Plan) {
+    if observed.explain == Explain::No {
+        return;
+    }
+    for member in members.iter().filter(|member| member.side == Side::New) {
+        let text = match member.standing() {
+            Standing::Available => "is up to date and in service",
+            Standing::Unavailable => "is up to date, not in service yet",
+            Standing::Specified => "is asked to go",
+            Standing::PreparingDelete => "leaves as soon as its preDelete hook lets it",
+        };
+        plan.why.push(Why {
+            about: member.pod.name.to_string(),
+            text: text.to_owned(),
         });
     }
 }

@@ -30,10 +30,10 @@ pub(super) struct Step {
 }
 
 /// Moves one pod towards service.
-pub(super) fn refresh(
+pub(super) fn refresh<'r>(
     observed: &Observed<'_>,
     member: &Member<'_>,
-    template_of: &dyn Fn(&str) -> Option<Revision>,
+    template_of: &dyn Fn(&str) -> Option<&'r Revision>,
     now: Timestamp,
 ) -> Step {
     let pod = member.pod;
@@ -92,7 +92,7 @@ fn reason(member: &Member<'_>, next: Option<State>) -> String {
 }
 
 /// Reading the progress costs a parse, so pods at rest are not asked.
-fn progress(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<Revision>) -> Progress {
+fn progress<'r>(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<&'r Revision>) -> Progress {
     let pod = member.pod;
     let at_rest = !matches!(member.state, State::Updating)
         && pod.is_true(IN_PLACE_UPDATE_READY)
@@ -101,7 +101,7 @@ fn progress(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<Revision>)
         return Progress::Complete;
     }
     let revision = pod.labels.get(REVISION_HASH).and_then(template_of);
-    inplace::progress(pod, revision.as_ref().map(|revision| &revision.template))
+    inplace::progress(pod, revision.map(|revision| &revision.template))
 }
 
 /// The lifecycle state a complete pod enters, if it leaves the one it is in.

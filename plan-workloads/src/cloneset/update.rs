@@ -464,7 +464,7 @@ impl<'a> Templates<'a> {
     }
 
     /// The revision that a pod's label names.
-    pub(super) fn by_label(&self, label: &str) -> Option<Revision> {
+    pub(super) fn by_label(&self, label: &str) -> Option<&Revision> {
         let index = self
             .history
             .iter()
@@ -473,6 +473,6 @@ impl<'a> Templates<'a> {
         self.parsed
             .get(index)?
             .get_or_init(|| Revision::stored(view))
-            .clone()
+            .as_ref()
     }
 }
