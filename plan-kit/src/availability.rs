@@ -35,17 +35,23 @@ impl Service {
 
 /// Classifies a pod at this instant.
 pub fn service(pod: &PodView, min_ready_seconds: i32, now: Timestamp) -> Service {
+    service_in(State::of(pod), pod, min_ready_seconds, now)
+}
+
+/// As [`service`], for a caller that knows the lifecycle state.
+pub fn service_in(state: State, pod: &PodView, min_ready_seconds: i32, now: Timestamp) -> Service {
     if !is_ready(pod) {
         return Service::NotReady;
     }
-    if !State::of(pod).serves() {
+    if !state.serves() {
         return Service::Withheld;
     }
     if min_ready_seconds <= 0 {
         return Service::Available;
     }
     let Some(since) = pod.condition("Ready").and_then(|ready| ready.since) else {
-        return Service::NotReady;
+        // Ready, but nobody says since when.
+        return Service::Withheld;
     };
     // Kubernetes stores whole seconds, so "for at least" and "for more than" differ by less than the clock's grain.
     let due = since.as_second().saturating_add(i64::from(min_ready_seconds));
