@@ -80,10 +80,11 @@ pub fn aggregate(errors: &[FieldError]) -> String {
 
 /// Errors found so far.
 #[derive(Debug, Default)]
-pub(super) struct Errors(pub(super) Vec<FieldError>);
+pub struct Errors(pub Vec<FieldError>);
 
 impl Errors {
-    pub(super) fn add(&mut self, path: impl Into<String>, kind: Kind, value: impl Into<Value>, detail: &str) {
+    /// Any error.
+    pub fn add(&mut self, path: impl Into<String>, kind: Kind, value: impl Into<Value>, detail: &str) {
         self.0.push(FieldError {
             path: path.into(),
             kind,
@@ -92,16 +93,23 @@ impl Errors {
         });
     }
 
-    pub(super) fn required(&mut self, path: impl Into<String>, detail: &str) {
+    /// The value is missing.
+    pub fn required(&mut self, path: impl Into<String>, detail: &str) {
         self.add(path, Kind::Required, Value::Null, detail);
     }
 
-    pub(super) fn invalid(&mut self, path: impl Into<String>, value: impl Into<Value>, detail: &str) {
+    /// The field must not be set, or not that way.
+    pub fn forbidden(&mut self, path: impl Into<String>, detail: &str) {
+        self.add(path, Kind::Forbidden, Value::Null, detail);
+    }
+
+    /// The value breaks a rule.
+    pub fn invalid(&mut self, path: impl Into<String>, value: impl Into<Value>, detail: &str) {
         self.add(path, Kind::Invalid, value, detail);
     }
 
     /// Refuses values other than these; an absent or empty one is left to defaulting.
-    pub(super) fn one_of(&mut self, path: String, value: &str, supported: &'static [&'static str]) {
+    pub fn one_of(&mut self, path: impl Into<String>, value: &str, supported: &'static [&'static str]) {
         if !value.is_empty() && !supported.contains(&value) {
             self.add(path, Kind::NotSupported(supported), value, "");
         }

@@ -23,15 +23,16 @@ mod container;
 mod error;
 mod json;
 mod names;
+mod object;
 mod resources;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use self::error::Errors;
-pub use self::error::{FieldError, Kind, aggregate};
+pub use self::error::{Errors, FieldError, Kind, aggregate};
 use self::json::{integer, items, member, text};
+pub use self::object::{metadata, selector};
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const ANNOTATIONS_BYTES: usize = 256 * 1024;
@@ -57,12 +58,9 @@ pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<Field
         container::container(&mut errors, one, &volumes, &path);
     }
     if items(spec, "ephemeralContainers", &path).next().is_some() {
-        let detail = "ephemeral containers not allowed in pod template";
-        errors.add(
+        errors.forbidden(
             format!("{path}.ephemeralContainers"),
-            Kind::Forbidden,
-            Value::Null,
-            detail,
+            "ephemeral containers not allowed in pod template",
         );
     }
     errors.one_of(

@@ -13,7 +13,8 @@ pub(super) fn dns_label(text: &str) -> Option<&'static str> {
     )
 }
 
-fn dns_subdomain(text: &str) -> bool {
+/// DNS labels with dots between them, at most 253 characters.
+pub(super) fn dns_subdomain(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     text.len() <= 253 && text.split('.').all(|part| framed(part, inner, |c| c != '-'))
 }
