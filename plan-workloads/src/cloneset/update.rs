@@ -1,6 +1,6 @@
 //! Changing pods to the update revision.
 
-use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -192,7 +192,7 @@ struct Mover<'o, 'a> {
     observed: &'o Observed<'a>,
     revisions: &'o Revisions,
     history: &'o [Arc<RevisionView>],
-    diffs: BTreeMap<String, Result<Change, NotInPlace>>,
+    diffs: BTreeMap<String, Rc<Result<Change, NotInPlace>>>,
     now: Timestamp,
 }
 
@@ -226,7 +226,7 @@ impl Mover<'_, '_> {
     }
 
     fn obstacle(&mut self, member: &Member<'_>) -> Option<String> {
-        match self.change(member) {
+        match &*self.change(member) {
             Ok(_) if member.state == State::Foreign => {
                 Some("its lifecycle state is unknown to this build".into())
             }
@@ -245,8 +245,8 @@ impl Mover<'_, '_> {
                 self.recreate(member, "the template changed and the policy is ReCreate", updated);
                 continue;
             }
-            match self.change(member) {
-                Ok(change) => self.change_in_place(member, &change, updated),
+            match &*self.change(member) {
+                Ok(change) => self.change_in_place(member, change, updated),
                 Err(blocked) => {
                     let reason = format!("{} cannot change in place", blocked.path);
                     self.recreate(member, &reason, updated);
@@ -255,10 +255,10 @@ impl Mover<'_, '_> {
         }
     }
 
-    fn change(&mut self, member: &Member<'_>) -> Result<Change, NotInPlace> {
+    fn change(&mut self, member: &Member<'_>) -> Rc<Result<Change, NotInPlace>> {
         let label = member.pod.labels.get(REVISION_HASH).unwrap_or_default();
         if let Some(known) = self.diffs.get(label) {
-            return known.clone();
+            return Rc::clone(known);
         }
         let old = self
             .history
@@ -273,7 +273,8 @@ impl Mover<'_, '_> {
                 &go_compat::pod_template::canonical_pod_template(&self.revisions.update.template),
             ),
         };
-        self.diffs.insert(label.to_owned(), result.clone());
+        let result = Rc::new(result);
+        self.diffs.insert(label.to_owned(), Rc::clone(&result));
         result
     }
 
