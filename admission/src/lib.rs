@@ -4,8 +4,10 @@
 //! else's. Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
 //!
 //! * [`manifests`]: what an API server has to know to call us, and what we serve;
-//! * [`pod`]: the readiness gate of new pods.
+//! * [`pod`]: the readiness gate of new pods;
+//! * [`cloneset`]: rules of CloneSets.
 
+pub mod cloneset;
 mod error;
 pub mod manifests;
 mod options;
