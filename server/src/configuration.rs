@@ -89,8 +89,9 @@ pub fn webhooks(
     if stored.is_empty() {
         patch.insert("metadata".into(), json!({"annotations": {TEMPLATE: text}}));
     }
-    if Value::Array(wanted.clone()) != existing {
-        patch.insert("webhooks".into(), Value::Array(wanted));
+    let wanted = Value::Array(wanted);
+    if !contained(&defaulted(wanted.clone()), &existing) {
+        patch.insert("webhooks".into(), wanted);
     }
     Ok(Registration {
         patch: conditional(current, patch),
@@ -134,6 +135,52 @@ pub fn conversion(crd: &Value, ca_pem: &[u8], endpoint: &Endpoint) -> Option<Val
     let mut patch = Map::new();
     patch.insert("spec".into(), json!({"conversion": {"webhook": webhook}}));
     conditional(crd, patch)
+}
+
+/// Fills in what the API server fills in, so that an edit of a member the template leaves open is seen.
+fn defaulted(mut webhooks: Value) -> Value {
+    let fill = |object: Option<&mut Value>, defaults: Value| {
+        if let (Some(Value::Object(object)), Value::Object(defaults)) = (object, defaults) {
+            for (name, value) in defaults {
+                object.entry(name).or_insert(value);
+            }
+        }
+    };
+    for webhook in webhooks.as_array_mut().into_iter().flatten() {
+        fill(webhook.pointer_mut("/clientConfig/service"), json!({"port": 443}));
+        let rules = webhook.get_mut("rules").and_then(Value::as_array_mut);
+        for rule in rules.into_iter().flatten() {
+            fill(Some(rule), json!({"scope": "*"}));
+        }
+        let defaults = json!({
+            "failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10,
+            "namespaceSelector": {}, "objectSelector": {}, "matchConditions": null,
+        });
+        fill(Some(webhook), defaults);
+    }
+    webhooks
+}
+
+/// Whether `live` says everything that `wanted` says.
+///
+/// Members we know nothing of may be defaults of a newer API server and are no difference; further elements are. A
+/// member wanted as null has to be absent, and an empty object, such as a selector, stands for itself only.
+fn contained(wanted: &Value, live: &Value) -> bool {
+    match (wanted, live) {
+        (Value::Object(wanted), Value::Object(live)) if wanted.is_empty() => live.is_empty(),
+        (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(name, wanted)| {
+            let live = live.get(name).unwrap_or(&Value::Null);
+            contained(wanted, live)
+        }),
+        (Value::Array(wanted), Value::Array(live)) => {
+            wanted.len() == live.len()
+                && wanted
+                    .iter()
+                    .zip(live)
+                    .all(|(wanted, live)| contained(wanted, live))
+        }
+        _ => wanted == live,
+    }
 }
 
 /// The request path of a client configuration, without query.

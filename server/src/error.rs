@@ -1,5 +1,7 @@
 //! What can go wrong in this crate, and who has to act.
 
+use std::path::PathBuf;
+
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,4 +37,12 @@ pub enum Error {
     /// TLS refuses the certificate or its key.
     #[error("TLS does not accept the certificate: {0}")]
     Tls(#[from] rustls::Error),
+    /// A file of the certificate directory could not be read or written; the volume or its mode is wrong.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
 }

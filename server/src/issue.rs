@@ -3,16 +3,19 @@
 //! Private keys are written as PKCS#1, the form the Go program writes and reads, so that either program can continue
 //! with the other's secret.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, RsaKeySize,
+    KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, PublicKeyData, RsaKeySize,
 };
-use x509_parser::der_parser::der::parse_der;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
+use x509_parser::{der_parser::der::parse_der, parse_x509_certificate};
 
-use crate::{Error, renewal::LIFETIME};
+use crate::{Error, renewal::LIFETIME, tls::Pair};
 
 /// Common name and DNS name of the CA.
 pub const CA_NAME: &str = "webhook-cert-ca";
@@ -42,41 +45,112 @@ impl Issued {
             "tls.crt": value(&self.cert),
         })
     }
+
+    /// The part that serving needs.
+    pub fn pair(&self) -> Pair {
+        let bytes = |pem: &str| pem.as_bytes().to_vec();
+        Pair {
+            ca_pem: bytes(&self.ca_cert),
+            cert_pem: bytes(&self.cert),
+            key_pem: bytes(&self.key),
+        }
+    }
+}
+
+/// A CA that can sign.
+pub struct Authority {
+    cert: String,
+    key: String,
+    since: Timestamp,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// Makes a CA that is valid from `now` for [`LIFETIME`].
+    pub fn new(now: Timestamp) -> Result<Self, Error> {
+        let signer = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
+        let mut ca = params(CA_NAME, vec![CA_NAME.to_owned()], now, now)?;
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        Ok(Self {
+            cert: ca.self_signed(&signer)?.pem(),
+            key: pkcs1_pem(&signer)?,
+            since: now,
+            issuer: Issuer::new(ca, signer),
+        })
+    }
+
+    /// Takes up a stored CA if it is one, signed itself, fits its key and is valid for `least` from `now` on.
+    ///
+    /// `cert` may be a bundle; its first certificate is the CA.
+    pub fn reuse(cert: &str, key: &str, now: Timestamp, least: Duration) -> Option<Self> {
+        let der = CertificateDer::from_pem_slice(cert.as_bytes()).ok()?;
+        let (_, x509) = parse_x509_certificate(&der).ok()?;
+        let until = Timestamp::from_second(x509.validity().not_after.timestamp()).ok()?;
+        let since = Timestamp::from_second(x509.validity().not_before.timestamp()).ok()?;
+        let lasts = since <= now && until > now.checked_add(least).ok()?;
+        if !lasts || !x509.is_ca() || x509.verify_signature(None).is_err() {
+            return None;
+        }
+        let signer = PrivateKeyDer::from_pem_slice(key.as_bytes()).ok()?;
+        let signer = KeyPair::try_from(&signer).ok()?;
+        if signer.subject_public_key_info() != x509.public_key().raw {
+            return None;
+        }
+        Some(Self {
+            cert: cert.to_owned(),
+            key: key.to_owned(),
+            since,
+            issuer: Issuer::from_ca_cert_der(&der, signer).ok()?,
+        })
+    }
+
+    /// Adds a CA that is trusted a while longer.
+    pub fn trust_also(&mut self, older: &str) {
+        self.cert.push_str(older);
+    }
+
+    /// Signs a new serving certificate for `host` (DNS name or IP address) and `localhost`.
+    pub fn issue(self, host: &str, now: Timestamp) -> Result<Issued, Error> {
+        let key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
+        let sans = vec!["localhost".to_owned(), host.to_owned()];
+        let mut serving = params(host, sans, self.since, now)?;
+        serving.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyEncipherment,
+        ];
+        serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        Ok(Issued {
+            cert: serving.signed_by(&key, &self.issuer)?.pem(),
+            key: pkcs1_pem(&key)?,
+            ca_cert: self.cert,
+            ca_key: self.key,
+        })
+    }
 }
 
 /// Makes a CA and a serving certificate for `host` (DNS name or IP address) and `localhost`, valid from `now`.
 pub fn issue(host: &str, now: Timestamp) -> Result<Issued, Error> {
-    let ca_key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
-    let mut ca = params(CA_NAME, vec![CA_NAME.to_owned()], now)?;
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    let ca_cert = ca.self_signed(&ca_key)?.pem();
-    let ca_key_pem = pkcs1_pem(&ca_key)?;
-
-    let key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
-    let mut serving = params(host, vec!["localhost".to_owned(), host.to_owned()], now)?;
-    serving.key_usages = vec![
-        KeyUsagePurpose::DigitalSignature,
-        KeyUsagePurpose::KeyEncipherment,
-    ];
-    serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let cert = serving.signed_by(&key, &Issuer::new(ca, ca_key))?.pem();
-    Ok(Issued {
-        ca_cert,
-        ca_key: ca_key_pem,
-        cert,
-        key: pkcs1_pem(&key)?,
-    })
+    Authority::new(now)?.issue(host, now)
 }
 
-fn params(name: &str, sans: Vec<String>, now: Timestamp) -> Result<CertificateParams, Error> {
+/// A certificate valid from `since` until [`LIFETIME`] after `now`.
+fn params(
+    name: &str,
+    sans: Vec<String>,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<CertificateParams, Error> {
     let mut params = CertificateParams::new(sans)?;
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);
     params.distinguished_name = subject;
-    let since_epoch = std::time::Duration::from_secs(u64::try_from(now.as_second()).unwrap_or_default());
-    params.not_before = rcgen::date_time_ymd(1970, 1, 1) + since_epoch;
-    params.not_after = params.not_before + LIFETIME;
+    let date = |at: Timestamp| {
+        let seconds = u64::try_from(at.as_second()).unwrap_or_default();
+        rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
+    };
+    params.not_before = date(since);
+    params.not_after = date(now) + LIFETIME;
     Ok(params)
 }
 
@@ -103,9 +177,6 @@ fn pkcs1_pem(key: &KeyPair) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls_pki_types::pem::PemObject as _;
-    use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-    use x509_parser::parse_x509_certificate;
 
     #[test]
     fn the_secret_holds_each_file_under_its_names() {

@@ -3,11 +3,15 @@
 //! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a pass which has nothing to
 //! change can be recognised before anything is written.
 
+pub mod cert_dir;
+pub mod certs;
 pub mod configuration;
 mod error;
+pub mod health;
 pub mod issue;
 pub mod listen;
 pub mod metrics;
+pub mod plain;
 pub mod renewal;
 pub mod review;
 pub mod tls;

@@ -114,7 +114,8 @@ pub(crate) fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<Certifi
     }
 }
 
-fn config(pair: &Pair) -> Result<ServerConfig, Error> {
+/// What TLS makes of a pair; fails when the key is not the certificate's.
+pub(crate) fn config(pair: &Pair) -> Result<ServerConfig, Error> {
     let chain = certificates("certificate", &pair.cert_pem)?;
     let key = PrivateKeyDer::from_pem_slice(&pair.key_pem).map_err(|source| Error::Pem {
         what: "private key",

@@ -21,7 +21,7 @@ fn applied(mut object: Value, patch: &Value) -> Value {
         object["metadata"]["annotations"] = json!({"template": text});
     }
     if let Some(webhooks) = patch.get("webhooks") {
-        object["webhooks"] = webhooks.clone();
+        object["webhooks"] = defaulted(webhooks.clone());
     }
     object
 }
@@ -48,6 +48,89 @@ fn a_webhook_without_handler_is_dropped_and_comes_back_with_its_handler() {
         .patch
         .unwrap();
     assert_eq!(on["webhooks"][1]["name"], "two");
+}
+
+/// What a live configuration looks like: the API server has filled in every default.
+fn live() -> Value {
+    let wanted = webhooks(&bare(), b"ca", &service(), |_| true)
+        .unwrap()
+        .patch
+        .unwrap();
+    let mut live = applied(bare(), &wanted);
+    for webhook in live["webhooks"].as_array_mut().unwrap() {
+        let defaults = json!({
+            "timeoutSeconds": 10, "matchPolicy": "Equivalent", "reinvocationPolicy": "Never",
+            "namespaceSelector": {}, "objectSelector": {}, "failurePolicy": "Fail", "fromTheFuture": 1,
+        });
+        for (name, value) in defaults.as_object().unwrap() {
+            webhook[name] = value.clone();
+        }
+        webhook["clientConfig"]["service"]["port"] = json!(443);
+        webhook["rules"][0]["scope"] = json!("*");
+    }
+    live
+}
+
+/// An installer's entries, without anything that has a default.
+fn bare() -> Value {
+    let entry = |name: &str, path: &str| {
+        let client = json!({"service": {"namespace": "a", "name": "b", "path": path}});
+        let rule = json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]});
+        json!({"name": name, "clientConfig": client, "rules": [rule], "sideEffects": "None"})
+    };
+    json!({"metadata": {"resourceVersion": "7"}, "webhooks": [entry("one", "/one"), entry("two", "/two")]})
+}
+
+#[test]
+fn defaults_of_the_api_server_are_no_difference() {
+    assert_eq!(
+        webhooks(&live(), b"ca", &service(), |_| true).unwrap().patch,
+        None
+    );
+}
+
+#[test]
+fn any_edit_of_what_we_want_is_undone() {
+    let edits: [(&str, Value); 8] = [
+        (
+            "/webhooks/0/namespaceSelector",
+            json!({"matchLabels": {"a": "b"}}),
+        ),
+        ("/webhooks/0/timeoutSeconds", json!(1)),
+        (
+            "/webhooks/0/matchConditions",
+            json!([{"name": "never", "expression": "false"}]),
+        ),
+        ("/webhooks/0/clientConfig/caBundle", json!("b2xk")),
+        ("/webhooks/0/clientConfig/service/name", json!("other")),
+        ("/webhooks/1/rules/0/operations", json!(["CREATE", "UPDATE"])),
+        ("/webhooks/1/rules", json!([])),
+        ("/webhooks/1/sideEffects", Value::Null),
+    ];
+    for (pointer, value) in edits {
+        let mut edited = live();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        edited.pointer_mut(parent).unwrap()[name] = value;
+        let patch = webhooks(&edited, b"ca", &service(), |_| true).unwrap().patch;
+        assert!(patch.is_some(), "{pointer}");
+    }
+    let mut longer = live();
+    let extra = longer["webhooks"][0].clone();
+    longer["webhooks"].as_array_mut().unwrap().push(extra);
+    assert!(
+        webhooks(&longer, b"ca", &service(), |_| true)
+            .unwrap()
+            .patch
+            .is_some()
+    );
+    let mut url = live();
+    url["webhooks"][0]["clientConfig"] = json!({"url": "https://elsewhere/one", "caBundle": "Y2E="});
+    assert!(
+        webhooks(&url, b"ca", &service(), |_| true)
+            .unwrap()
+            .patch
+            .is_some()
+    );
 }
 
 #[test]

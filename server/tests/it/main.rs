@@ -10,4 +10,5 @@
 
 mod client;
 mod load;
+mod plain;
 mod webhook;
