@@ -2,3 +2,30 @@
 
 pub mod validate;
 mod version;
+
+use kruise_api::cloneset::CloneSet;
+use kube_schema::defaults;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use self::version::member;
+use crate::{Answer, Options};
+
+/// The object as the controller would read it, or the answer if it could not.
+fn decode(object: &Value) -> Result<CloneSet, Answer> {
+    if member(object, "spec").is_none() {
+        return Err(Answer::undecodable("spec must be an object"));
+    }
+    CloneSet::deserialize(object).map_err(Answer::undecodable)
+}
+
+/// Gates as the defaulting of templates knows them.
+fn template_options(options: Options) -> defaults::Options {
+    defaults::Options {
+        host_ports: if options.host_ports {
+            defaults::HostPorts::Copy
+        } else {
+            defaults::HostPorts::Leave
+        },
+    }
+}

@@ -21,11 +21,10 @@ mod spec;
 mod strategy;
 mod update;
 
-use kruise_api::cloneset::CloneSet;
 use kube_schema::validate::{self, Errors, FieldError};
-use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::decode;
 use super::version::{Version, member, text};
 use crate::{Answer, Operation, Options, Request};
 
@@ -102,13 +101,6 @@ fn subject(request: &Request, options: Options) -> Result<Subject<'_>, Answer> {
         new: &request.object,
         old: (request.operation == Operation::Update).then_some(&request.old_object),
     })
-}
-
-fn decode(object: &Value) -> Result<CloneSet, Answer> {
-    if member(object, "spec").is_none() {
-        return Err(Answer::undecodable("spec must be an object"));
-    }
-    CloneSet::deserialize(object).map_err(Answer::undecodable)
 }
 
 impl Subject<'_> {

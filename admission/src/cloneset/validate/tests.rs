@@ -477,6 +477,32 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn what_upstream_stored_passes_as_new_and_as_update() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+    for file in [
+        "1.8.4/rest-clonesets.v1alpha1.apps.kruise.io.json",
+        "1.9.0/rest-clonesets.json",
+        "main/rest-clonesets.json",
+        "main/rest-clonesets.v1alpha1.apps.kruise.io.json",
+        "main/mid-clonesets.json",
+    ] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let sets: Vec<Value> = serde_json::from_str(&text).unwrap();
+        assert!(!sets.is_empty());
+        for stored in sets {
+            assert_eq!(message(&create(stored.clone())), None, "{file}");
+            let mut new = stored.clone();
+            put(
+                &mut new,
+                "spec.template.spec.containers.0.image",
+                &json!("other:1"),
+            );
+            assert_eq!(message(&update(&stored, &new)), None, "{file}");
+        }
+    }
+}
+
 /// Every place in a document.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());

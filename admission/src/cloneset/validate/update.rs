@@ -8,6 +8,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::Options;
+use crate::cloneset::template_options;
 use crate::cloneset::version::{Version, member};
 
 /// Compares the new object with the stored one.
@@ -56,15 +57,4 @@ fn fixed_part(spec: &Value, other: &Value, options: Options) -> Value {
         }
     }
     template.get_mut("spec").map(Value::take).unwrap_or_default()
-}
-
-/// Gates as the defaulting knows them.
-pub(in crate::cloneset) fn template_options(options: Options) -> defaults::Options {
-    defaults::Options {
-        host_ports: if options.host_ports {
-            defaults::HostPorts::Copy
-        } else {
-            defaults::HostPorts::Leave
-        },
-    }
 }
