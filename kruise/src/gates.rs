@@ -56,7 +56,10 @@ const GATES: &[(&str, bool, Stage)] = &[
 /// Spellings that upstream's documentation uses and its code refuses.
 const ALIASES: &[(&str, &str)] = &[
     ("EnhancedLivenessProbeGate", "EnhancedLivenessProbe"),
-    ("ForceDeleteTimeoutExpectationFeatureGate", "ForceDeleteTimeoutExpectationGate"),
+    (
+        "ForceDeleteTimeoutExpectationFeatureGate",
+        "ForceDeleteTimeoutExpectationGate",
+    ),
 ];
 
 /// If the first gate is off, the others are.
@@ -110,13 +113,16 @@ impl Gates {
     /// Resolves the flag's text: explicit values, then `AllAlpha` and `AllBeta`, then dependencies, which win over both.
     /// `custom_resources` is the legacy environment variable `CUSTOM_RESOURCE_ENABLE`.
     pub fn parse(text: &str, custom_resources: &str) -> Result<Self, GateError> {
-        let mut gates: BTreeMap<&'static str, bool> = GATES.iter().map(|(name, on, _)| (*name, *on)).collect();
+        let mut gates: BTreeMap<&'static str, bool> =
+            GATES.iter().map(|(name, on, _)| (*name, *on)).collect();
         if !custom_resources.is_empty() && !custom_resources.split(',').any(|kind| kind == "SidecarSet") {
             gates.insert("PodWebhook", false);
         }
         let mut explicit = BTreeMap::new();
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| GateError::NoValue(pair.into()))?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| GateError::NoValue(pair.into()))?;
             explicit.insert(canonical(name.trim())?, boolean(name, value.trim())?);
         }
         for (switch, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
@@ -153,9 +159,18 @@ impl Gates {
 
 fn canonical(name: &str) -> Result<&'static str, GateError> {
     let switches = ["AllAlpha", "AllBeta"].into_iter();
-    let aliases = ALIASES.iter().filter(|(alias, _)| *alias == name).map(|(_, gate)| *gate);
-    let known = GATES.iter().map(|(gate, ..)| *gate).chain(switches).find(|gate| *gate == name);
-    known.or_else(|| aliases.into_iter().next()).ok_or_else(|| GateError::Unknown(name.into()))
+    let aliases = ALIASES
+        .iter()
+        .filter(|(alias, _)| *alias == name)
+        .map(|(_, gate)| *gate);
+    let known = GATES
+        .iter()
+        .map(|(gate, ..)| *gate)
+        .chain(switches)
+        .find(|gate| *gate == name);
+    known
+        .or_else(|| aliases.into_iter().next())
+        .ok_or_else(|| GateError::Unknown(name.into()))
 }
 
 fn boolean(name: &str, value: &str) -> Result<bool, GateError> {
@@ -184,14 +199,22 @@ mod tests {
 
     #[test]
     fn pulling_ahead_turns_image_pull_jobs_on() {
-        assert!(Gates::parse("PreDownloadImageForInPlaceUpdate=true", "").unwrap().on("ImagePullJobGate"));
+        assert!(
+            Gates::parse("PreDownloadImageForInPlaceUpdate=true", "")
+                .unwrap()
+                .on("ImagePullJobGate")
+        );
     }
 
     #[test]
     fn the_legacy_resource_list_changes_a_default_that_an_explicit_gate_overrides() {
         assert!(!Gates::parse("", "CloneSet").unwrap().on("PodWebhook"));
         assert!(Gates::parse("", "CloneSet,SidecarSet").unwrap().on("PodWebhook"));
-        assert!(Gates::parse("PodWebhook=true", "CloneSet").unwrap().on("PodWebhook"));
+        assert!(
+            Gates::parse("PodWebhook=true", "CloneSet")
+                .unwrap()
+                .on("PodWebhook")
+        );
     }
 
     #[test]

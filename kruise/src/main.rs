@@ -1,2 +1,60 @@
-//! entry
-fn main() {}
+//! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`. Started under the name `manager` it is
+//! the manager, as in upstream's image.
+
+mod explain;
+mod gates;
+mod manager;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Workloads for Kubernetes that update pods without recreating them.
+#[derive(Parser)]
+#[command(name = "kruise", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the controllers and webhooks. Takes upstream's flags: kruise manager --help.
+    #[command(disable_help_flag = true)]
+    Manager {
+        /// Go-style flags.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        flags: Vec<String>,
+    },
+    /// Say what would be done with a CloneSet, what would not yet, and which limit decides it.
+    Explain(explain::Options),
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    if program.rsplit('/').next() == Some("manager") {
+        return manager::main(arguments.collect());
+    }
+    match Cli::parse().command {
+        Command::Manager { flags } => manager::main(flags),
+        Command::Explain(options) => report(explain::run(&options)),
+    }
+}
+
+/// Prints the answer, or the error with what to do about it.
+fn report(answer: anyhow::Result<String>) -> ExitCode {
+    match answer {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

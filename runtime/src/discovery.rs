@@ -11,7 +11,7 @@ const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
     /// The API server did not answer.
-    #[error("the API server cannot be asked what it serves: {0}")]
+    #[error("the API server cannot be asked what it serves")]
     Unreachable(#[from] ApiError),
     /// No CloneSet definition.
     #[error(

@@ -6,8 +6,10 @@
 pub mod client;
 pub mod discovery;
 mod error;
+pub mod events;
 pub mod executor;
 pub mod follow;
+pub mod lease;
 pub mod metrics;
 pub mod shutdown;
 pub mod worker;

@@ -19,6 +19,8 @@ pub struct RevisionView {
     pub resource_version: Box<str>,
     /// UID of the controlling owner, if any.
     pub owner_uid: Option<Box<str>>,
+    /// Name of the controlling CloneSet, if the owner is one.
+    pub owner_name: Option<Box<str>>,
     /// Creation time.
     pub created: Option<Timestamp>,
     /// Place in the history; the highest is the newest.
@@ -77,6 +79,10 @@ impl<'de> Deserialize<'de> for RevisionView {
             data,
         } = Wire::deserialize(deserializer)?;
         Ok(Self {
+            owner_name: metadata
+                .controller()
+                .filter(|owner| owner.kind == "CloneSet" && owner.group() == names::APPS_GROUP)
+                .map(|owner| owner.name.as_str().into()),
             owner_uid: metadata.controller().map(|owner| owner.uid.as_str().into()),
             claims_hash: metadata
                 .annotations

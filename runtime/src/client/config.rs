@@ -20,13 +20,13 @@ pub enum Source {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig file cannot be used.
-    #[error("kubeconfig: {0}; check the --kubeconfig flag")]
+    #[error("the kubeconfig cannot be used; check --kubeconfig")]
     Kubeconfig(#[from] kube_client::config::KubeconfigError),
     /// Neither a kubeconfig nor a service account was found.
-    #[error("no cluster configuration: {0}; pass --kubeconfig or run in a pod with a service account")]
+    #[error("no cluster configuration; pass --kubeconfig, or run in a pod with a service account")]
     Infer(#[from] kube_client::config::InferConfigError),
     /// The parameters do not make a connection, for example because a certificate is unreadable.
-    #[error("cluster connection: {0}")]
+    #[error("the connection to the cluster cannot be set up")]
     Client(#[from] kube_client::Error),
 }
 

@@ -73,6 +73,19 @@ impl Client {
         }
     }
 
+    /// The same connections under another `User-Agent`, by which audit logs and fairness rules tell components apart.
+    #[must_use]
+    pub fn named(&self, user_agent: &str) -> Self {
+        let settings = Settings {
+            user_agent: user_agent.to_owned(),
+            ..(*self.settings).clone()
+        };
+        Self {
+            settings: Arc::new(settings),
+            ..self.clone()
+        }
+    }
+
     /// GET, decoded.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         decode(&self.send(Method::GET, path, None).await?)

@@ -150,6 +150,13 @@ impl<P: Planner> Controller<P> {
         self.wake.notify_one();
     }
 
+    /// Something about each of these owners changed.
+    pub fn push_all(&self, keys: impl IntoIterator<Item = P::Key>) {
+        for key in keys {
+            self.push(key);
+        }
+    }
+
     /// Works until `stop` resolves, then lets everything under way end.
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();

@@ -1,0 +1,190 @@
+//! A plan in plain words: what would be done, what would not yet, and which limit decides it.
+
+use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use jiff::Timestamp;
+use kruise_plan_kit::{Memory, Plan, Step, Wave};
+use kruise_plan_workloads::cloneset;
+use kruise_runtime::{
+    Client,
+    client::{self, Source},
+    discovery,
+};
+use kruise_views::{NodeView, PodView, RevisionView};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::manager::{CachedCloneSet, World};
+
+/// What to explain.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// `clone/NAME`.
+    target: String,
+    /// Only this pod.
+    pod: Option<String>,
+    /// Namespace of the set.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// Asks the cluster and plans, without writing anything.
+pub fn run(options: &Options) -> anyhow::Result<String> {
+    let (kind, name) = options
+        .target
+        .split_once('/')
+        .ok_or_else(|| anyhow!("write the target as clone/NAME, not {:?}", options.target))?;
+    if !["clone", "cloneset", "clonesets"].contains(&kind) {
+        bail!("{kind:?} cannot be explained; this build explains clone/NAME");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(explain(options, name))
+}
+
+async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+    let settings = client::Settings {
+        user_agent: "kruise-explain".into(),
+        timeout: Duration::from_secs(30),
+        rate: None,
+        host: String::new(),
+        observer: None,
+    };
+    let client = client::connect(&source, settings).await?;
+    let version = discovery::cloneset_version(&client).await?;
+    let namespace = &options.namespace;
+    let path = format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/clonesets/{name}");
+    let cached: CachedCloneSet = client
+        .get(&path)
+        .await
+        .with_context(|| format!("cannot read CloneSet {namespace}/{name}"))?;
+    let set = cached
+        .set
+        .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
+    let mut pods: Vec<Arc<PodView>> = list(&client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
+    pods.retain(|pod| {
+        pod.controller
+            .as_ref()
+            .is_some_and(|owner| *owner.uid == *set.metadata.uid)
+    });
+    if let Some(pod) = &options.pod
+        && !pods.iter().any(|have| *have.name == **pod)
+    {
+        bail!("CloneSet {namespace}/{name} has no pod {pod}");
+    }
+    let revisions: Vec<Arc<RevisionView>> = list(
+        &client,
+        &format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+    )
+    .await?;
+    let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
+    let world = World::new(&set, pods, revisions, nodes);
+    let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
+    let (decisions, memory) = (cloneset::Options::DEFAULT, Memory::default());
+    let plan = world.plan(
+        &set,
+        &api_version,
+        decisions,
+        &memory,
+        cloneset::Explain::Yes,
+        Timestamp::now(),
+    );
+    Ok(render(
+        &format!("CloneSet {namespace}/{name}"),
+        &plan,
+        options.pod.as_deref(),
+    ))
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    #[serde(default = "Vec::new")]
+    items: Vec<T>,
+}
+
+async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Result<Vec<Arc<T>>> {
+    let list: List<T> = client
+        .get(path)
+        .await
+        .with_context(|| format!("cannot list {path}"))?;
+    Ok(list.items.into_iter().map(Arc::new).collect())
+}
+
+/// Prints a plan. `pod` narrows it to one pod.
+pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
+    let mut text = String::new();
+    let about = |name: &str| pod.is_none_or(|pod| pod == name);
+    let steps: Vec<(Wave, &Step)> = plan
+        .chains
+        .iter()
+        .flat_map(|chain| chain.steps.iter().map(move |step| (chain.wave, step)))
+        .filter(|(_, step)| about(&step.write.target().name))
+        .collect();
+    let _ = writeln!(text, "{subject}");
+    for why in plan.why.iter().filter(|why| why.about.is_empty()) {
+        let _ = writeln!(text, "  {}", why.text);
+    }
+    if steps.is_empty() {
+        let _ = writeln!(text, "\nNothing would be written now.");
+    } else {
+        let _ = writeln!(text, "\nWould be written now:");
+        for (_, step) in steps {
+            let _ = writeln!(text, "  {}: {}", step.write, step.reason);
+        }
+    }
+    let held: Vec<_> = plan
+        .why
+        .iter()
+        .filter(|why| !why.about.is_empty() && about(&why.about))
+        .collect();
+    if !held.is_empty() {
+        let _ = writeln!(text, "\nPods:");
+        for why in held {
+            let _ = writeln!(text, "  pods/{}: {}", why.about, why.text);
+        }
+    }
+    if let Some(after) = plan.requeue {
+        let _ = writeln!(
+            text,
+            "\nLooks again in {} s, or as soon as something changes.",
+            after.as_secs_f32().ceil()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kruise_plan_kit::{Plan, Why};
+
+    use super::render;
+
+    #[test]
+    fn a_plan_without_writes_says_so_and_names_what_holds_each_pod() {
+        let why = |about: &str, text: &str| Why {
+            about: about.into(),
+            text: text.into(),
+        };
+        let plan = Plan {
+            why: vec![
+                why("", "wants 3 pods"),
+                why("web-a", "waits: maxUnavailable"),
+                why("web-b", "held"),
+            ],
+            requeue: Some(Duration::from_millis(1500)),
+            ..Plan::default()
+        };
+        let all = render("clonesets/web", &plan, None);
+        assert!(all.contains("Nothing would be written now.") && all.contains("pods/web-b: held"));
+        let one = render("clonesets/web", &plan, Some("web-a"));
+        assert!(one.contains("pods/web-a: waits") && !one.contains("web-b") && one.contains("in 2 s"));
+    }
+}

@@ -1,0 +1,182 @@
+//! What the manager sees of the cluster: one watch for each resource, shared by all controllers.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+    time::Duration,
+};
+
+use anyhow::bail;
+use kruise_plan_kit::Resource;
+use kruise_runtime::{
+    Client,
+    follow::{Scope, follow},
+};
+use kruise_views::{NodeView, PodView, RevisionView};
+use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
+use serde::de::DeserializeOwned;
+use tokio::{sync::watch, task::JoinSet};
+
+use super::objects::CachedCloneSet;
+
+/// Pods by the uid of their controlling owner.
+pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
+    pod.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+const PODS_BY_UID: Index<PodView> = Index::new("uid", |pod| vec![pod.uid.clone()]);
+const REVISIONS_BY_UID: Index<RevisionView> = Index::new("uid", |revision| vec![revision.uid.clone()]);
+
+/// The informers.
+#[derive(Clone)]
+pub struct Caches {
+    /// CloneSets in the version on the wire.
+    pub sets: SharedInformer<CachedCloneSet>,
+    /// All pods.
+    pub pods: SharedInformer<PodView>,
+    /// All revisions.
+    pub revisions: SharedInformer<RevisionView>,
+    /// Nodes: where they stand.
+    pub nodes: SharedInformer<NodeView>,
+}
+
+/// What to do with each change.
+pub struct Handlers {
+    /// A CloneSet changed.
+    pub set: Box<dyn FnMut(Delta<CachedCloneSet>) + Send>,
+    /// A pod changed.
+    pub pod: Box<dyn FnMut(Delta<PodView>) + Send>,
+    /// A revision changed.
+    pub revision: Box<dyn FnMut(Delta<RevisionView>) + Send>,
+}
+
+impl Caches {
+    /// Empty caches.
+    pub fn new() -> Self {
+        Self {
+            sets: SharedInformer::new([]),
+            pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID]),
+            revisions: SharedInformer::new([REVISIONS_BY_UID]),
+            nodes: SharedInformer::new([]),
+        }
+    }
+
+    /// Starts the watches and returns once every first list is in. The pod list is at least as new as the list of
+    /// their owners, so that no owner is planned without pods it already has.
+    pub async fn start(
+        &self,
+        client: &Client,
+        clonesets: &str,
+        namespace: Option<&str>,
+        handlers: Handlers,
+        stop: watch::Receiver<bool>,
+        patience: Duration,
+    ) -> anyhow::Result<JoinSet<()>> {
+        let mut tasks = JoinSet::new();
+        let scope = |group: &str, plural: &str| match namespace {
+            Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
+            None => format!("{group}/{plural}"),
+        };
+        let sets = scope(&format!("/apis/apps.kruise.io/{clonesets}"), "clonesets");
+        spawn(&mut tasks, client, sets, &self.sets, handlers.set, stop.clone());
+        let revisions = scope("/apis/apps/v1", "controllerrevisions");
+        spawn(
+            &mut tasks,
+            client,
+            revisions,
+            &self.revisions,
+            handlers.revision,
+            stop.clone(),
+        );
+        spawn(
+            &mut tasks,
+            client,
+            "/api/v1/nodes".into(),
+            &self.nodes,
+            Box::new(drop),
+            stop.clone(),
+        );
+        let owners = synced(&self.sets, "clonesets", patience).await?;
+        self.pods.require(owners);
+        spawn(
+            &mut tasks,
+            client,
+            scope("/api/v1", "pods"),
+            &self.pods,
+            handlers.pod,
+            stop,
+        );
+        synced(&self.pods, "pods", patience).await?;
+        synced(&self.revisions, "controllerrevisions", patience).await?;
+        synced(&self.nodes, "nodes", patience).await?;
+        Ok(tasks)
+    }
+
+    /// Newest version of a resource that the cache shows.
+    pub fn observed(&self, resource: Resource) -> Option<Version> {
+        match resource {
+            Resource::Pods => self.pods.observed(),
+            Resource::Revisions => self.revisions.observed(),
+            Resource::CloneSets => self.sets.observed(),
+            Resource::Claims => None,
+        }
+    }
+
+    /// Is an object with this uid in the cache and not on its way out?
+    pub fn present(&self, resource: Resource, uid: &str) -> bool {
+        match resource {
+            Resource::Pods => self
+                .pods
+                .snapshot()
+                .by_index(&PODS_BY_UID, uid)
+                .iter()
+                .any(|pod| !pod.deleting),
+            Resource::Revisions => !self
+                .revisions
+                .snapshot()
+                .by_index(&REVISIONS_BY_UID, uid)
+                .is_empty(),
+            Resource::CloneSets | Resource::Claims => false,
+        }
+    }
+}
+
+fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
+    tasks: &mut JoinSet<()>,
+    client: &Client,
+    path: String,
+    informer: &SharedInformer<T>,
+    on_delta: Box<dyn FnMut(Delta<T>) + Send>,
+    stop: watch::Receiver<bool>,
+) {
+    let (client, informer) = (client.clone(), informer.clone());
+    tasks.spawn(async move {
+        let scope = Scope { path, selector: None };
+        follow(&client, &scope, &informer, on_delta, jitter, stop).await;
+    });
+}
+
+/// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
+fn jitter() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+async fn synced<T: Cached>(
+    informer: &SharedInformer<T>,
+    what: &str,
+    patience: Duration,
+) -> anyhow::Result<Version> {
+    let poll = async {
+        loop {
+            if let Some(version) = informer.synced_version() {
+                return version;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    match tokio::time::timeout(patience, poll).await {
+        Ok(version) => Ok(version),
+        Err(_) => {
+            bail!("the first list of {what} did not arrive within {patience:?}; may the manager list them?")
+        }
+    }
+}

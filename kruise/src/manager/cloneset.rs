@@ -1,0 +1,170 @@
+//! CloneSet: what it watches, how an event becomes a key, what a plan is made from.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use kruise_api::cloneset::CloneSet;
+use kruise_plan_kit::{EventKind, EventNote, Memory, Plan, Resource};
+use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_runtime::{
+    events::{EventSink, ObjectRef},
+    metrics::Metrics,
+    worker::{Outcome, Planner},
+};
+use kruise_views::{NodeView, PodView, RevisionView};
+use kube_cache::{Cached, Delta, ObjectKey, Version};
+
+use super::caches::{Caches, PODS_BY_OWNER};
+
+/// Name in metrics, logs, user agent and events.
+pub const NAME: &str = "cloneset-controller";
+
+/// Plans one CloneSet from the caches.
+pub struct CloneSets {
+    /// What is seen.
+    pub caches: Caches,
+    /// `apiVersion` on the wire.
+    pub api_version: String,
+    /// Gates and flags.
+    pub options: Options,
+    /// Where events go.
+    pub events: EventSink,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+impl Planner for CloneSets {
+    type Key = ObjectKey;
+
+    fn plan(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let Some(cached) = self.caches.sets.snapshot().get(key) else {
+            return Outcome::Gone;
+        };
+        match &cached.set {
+            Ok(set) => {
+                let world = World::observe(&self.caches, set);
+                Outcome::Plan(world.plan(set, &self.api_version, self.options, memory, Explain::No, now))
+            }
+            Err(error) => {
+                let message = format!("the specification cannot be read: {error}");
+                let note = EventNote {
+                    kind: EventKind::Warning,
+                    reason: "InvalidSpec",
+                    message,
+                };
+                Outcome::Plan(Plan {
+                    events: vec![note],
+                    ..Plan::default()
+                })
+            }
+        }
+    }
+
+    fn observed(&self, resource: Resource) -> Option<Version> {
+        self.caches.observed(resource)
+    }
+
+    fn present(&self, resource: Resource, uid: &str) -> bool {
+        self.caches.present(resource, uid)
+    }
+
+    fn overdue(&self, key: &ObjectKey) {
+        self.metrics.leaked(&key.namespace, &key.name);
+    }
+
+    fn emit(&self, key: &ObjectKey, note: EventNote) {
+        let Some(set) = self.caches.sets.snapshot().get(key) else {
+            return;
+        };
+        let owner = ObjectRef {
+            api_version: self.api_version.clone(),
+            kind: "CloneSet".into(),
+            namespace: set.metadata.namespace.clone(),
+            name: set.metadata.name.clone(),
+            uid: set.metadata.uid.clone(),
+            resource_version: set.metadata.resource_version.clone(),
+        };
+        self.events.emit(owner, note);
+    }
+}
+
+/// Everything that belongs to one set, at one instant of each cache.
+pub struct World {
+    pods: Vec<Arc<PodView>>,
+    revisions: Vec<Arc<RevisionView>>,
+    nodes: BTreeMap<Box<str>, Arc<NodeView>>,
+}
+
+impl World {
+    /// Reads the caches.
+    pub fn observe(caches: &Caches, set: &CloneSet) -> Self {
+        let pods = caches.pods.snapshot().by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        let revisions = caches.revisions.snapshot().list(&set.metadata.namespace);
+        let spreads = set
+            .spec
+            .template
+            .pointer("/spec/topologySpreadConstraints")
+            .is_some();
+        let nodes = if spreads {
+            caches.nodes.snapshot().list("")
+        } else {
+            Vec::new()
+        };
+        Self::new(set, pods, revisions, nodes)
+    }
+
+    /// From objects in hand: keeps the revisions that are the set's, or that nobody controls and its selector matches.
+    pub fn new(
+        set: &CloneSet,
+        pods: Vec<Arc<PodView>>,
+        mut revisions: Vec<Arc<RevisionView>>,
+        nodes: Vec<Arc<NodeView>>,
+    ) -> Self {
+        revisions.retain(|revision| match revision.owner_uid.as_deref() {
+            Some(uid) => uid == set.metadata.uid,
+            None => set.spec.selector.matches_by(|key| revision.labels.get(key)),
+        });
+        let nodes = nodes.into_iter().map(|node| (node.name().into(), node)).collect();
+        Self {
+            pods,
+            revisions,
+            nodes,
+        }
+    }
+
+    /// Plans.
+    pub fn plan(
+        &self,
+        set: &CloneSet,
+        api_version: &str,
+        options: Options,
+        memory: &Memory,
+        explain: Explain,
+        now: Timestamp,
+    ) -> Plan {
+        let node = |name: &str| self.nodes.get(name).map(|node| &**node);
+        let observed = Observed {
+            set,
+            api_version,
+            pods: &self.pods,
+            revisions: &self.revisions,
+            node: &node,
+            options,
+            memory,
+            explain,
+        };
+        plan(&observed, now)
+    }
+}
+
+/// The sets that a change of a pod concerns: its owner before and after.
+pub fn owners_of(delta: &Delta<PodView>) -> impl Iterator<Item = ObjectKey> {
+    let key = |pod: &Arc<PodView>| {
+        let owner = pod.controller.as_ref()?;
+        let ours = &*owner.kind == "CloneSet" && &*owner.group == kruise_api::names::APPS_GROUP;
+        ours.then(|| ObjectKey::new(pod.namespace.clone(), owner.name.clone()))
+    };
+    let (old, new) = (delta.old.as_ref().and_then(key), delta.new.as_ref().and_then(key));
+    let moved = if old == new { None } else { old };
+    new.into_iter().chain(moved)
+}

@@ -1,0 +1,285 @@
+//! Flags and environment → configuration, with every value checked before anything starts.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use anyhow::{Context, bail};
+use go_compat::flags::Values;
+use kruise_plan_workloads::cloneset;
+
+use crate::gates::Gates;
+
+/// Everything the manager is told from outside.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Feature gates after their dependencies.
+    pub gates: Gates,
+    /// Kubeconfig given by flag.
+    pub kubeconfig: Option<PathBuf>,
+    /// Requests a second and burst, if the flag was given.
+    pub pace: Option<(f32, u32)>,
+    /// Watch this namespace only.
+    pub namespace: Option<String>,
+    /// Lease, or `None` to run without.
+    pub lease: Option<LeaseConfig>,
+    /// Addresses of the plain HTTP endpoints.
+    pub metrics: Option<SocketAddr>,
+    /// Address of the probes.
+    pub health: Option<SocketAddr>,
+    /// Webhooks.
+    pub webhook: WebhookConfig,
+    /// CloneSets side by side.
+    pub cloneset_workers: usize,
+    /// Pods held before deletion never count.
+    pub exclude_preparing_delete: bool,
+    /// When a write not seen is looked up.
+    pub expectation_timeout: Duration,
+    /// How long the first lists may take.
+    pub cache_sync_timeout: Duration,
+    /// Back-off of failing objects.
+    pub retries: kube_queue::Config,
+    /// Templates with privileged containers.
+    pub allow_privileged: bool,
+    /// Print plans, write nothing.
+    pub dry_run: bool,
+}
+
+/// The leader lease.
+#[derive(Clone, Debug)]
+pub struct LeaseConfig {
+    /// Namespace of the lease.
+    pub namespace: String,
+    /// Name of the lease.
+    pub name: String,
+    /// Others take over after this long without renewal.
+    pub duration: Duration,
+    /// The leader gives up after this long without success.
+    pub renew_deadline: Duration,
+    /// Time between attempts.
+    pub retry_period: Duration,
+}
+
+/// Where and how webhooks are served.
+#[derive(Clone, Debug)]
+pub struct WebhookConfig {
+    /// Namespace of secret and service.
+    pub namespace: String,
+    /// Host that the API server calls directly, outside a cluster.
+    pub host: Option<String>,
+    /// Port.
+    pub port: u16,
+    /// Directory of the certificates.
+    pub cert_dir: PathBuf,
+    /// `fs` or `secret`.
+    pub writer: String,
+    /// Name of the secret.
+    pub secret: String,
+    /// Name of the service.
+    pub service: String,
+    /// Text of `CERTS_RENEW_BEFORE`.
+    pub renew_before: String,
+    /// How long the first pass may take.
+    pub initialize_timeout: Duration,
+}
+
+impl Config {
+    /// Reads flags and environment; `env` looks a variable up.
+    pub fn new(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let gates = Gates::parse(
+            values.get_string("feature-gates"),
+            &env("CUSTOM_RESOURCE_ENABLE").unwrap_or_default(),
+        )
+        .context("--feature-gates")?;
+        let set = |name: &str| Some(values.get_string(name).to_owned()).filter(|text| !text.is_empty());
+        Ok(Self {
+            gates,
+            kubeconfig: set("kubeconfig").map(PathBuf::from),
+            pace: pace(values),
+            namespace: set("namespace"),
+            lease: lease(values)?,
+            metrics: address("metrics-addr", values)?,
+            health: address("health-probe-addr", values)?,
+            webhook: webhook(values, env)?,
+            cloneset_workers: usize::try_from(values.get_int("cloneset-workers"))
+                .unwrap_or(0)
+                .max(1),
+            exclude_preparing_delete: values.get_bool("cloneset-scaling-exclude-preparing-delete"),
+            expectation_timeout: positive("expectation-timeout", values)?,
+            cache_sync_timeout: positive("controller-cache-sync-timeout", values)?,
+            retries: kube_queue::Config {
+                backoff_base: positive("rate-limiter-base-delay", values)?,
+                backoff_cap: positive("rate-limiter-max-delay", values)?,
+                token_interval: Duration::from_secs_f64(
+                    1.0 / values.get_float("rate-limiter-qps").max(0.001),
+                ),
+                burst: u32::try_from(values.get_int("rate-limiter-bucket-size")).unwrap_or(100),
+                ..kube_queue::Config::CLIENT_GO
+            },
+            allow_privileged: values.get_bool("allow-privileged"),
+            dry_run: values.get_bool("dry-run"),
+        })
+    }
+
+    /// What CloneSet decisions depend on.
+    pub fn cloneset_options(&self) -> cloneset::Options {
+        cloneset::Options {
+            short_hash: self.gates.on("CloneSetShortHash"),
+            preparing_update_as_update: self.gates.on("PreparingUpdateAsUpdate"),
+            exclude_preparing_delete: self.exclude_preparing_delete,
+            pod_ready_gate: self.gates.on("PodWebhook"),
+        }
+    }
+}
+
+fn pace(values: &Values) -> Option<(f32, u32)> {
+    let qps = values.get_float("rest-config-qps") as f32;
+    let burst = u32::try_from(values.get_int("rest-config-burst")).unwrap_or(0);
+    (qps > 0.0).then(|| (qps, if burst == 0 { qps.ceil() as u32 } else { burst }))
+}
+
+fn lease(values: &Values) -> anyhow::Result<Option<LeaseConfig>> {
+    if !values.get_bool("enable-leader-election") {
+        return Ok(None);
+    }
+    if values.get_string("leader-election-resource-lock") != "leases" {
+        bail!("--leader-election-resource-lock: only leases are supported");
+    }
+    let lease = LeaseConfig {
+        namespace: values.get_string("leader-election-namespace").to_owned(),
+        name: values.get_string("leader-election-id").to_owned(),
+        duration: positive("leader-election-lease-duration", values)?,
+        renew_deadline: positive("leader-election-renew-deadline", values)?,
+        retry_period: positive("leader-election-retry-period", values)?,
+    };
+    if lease.renew_deadline >= lease.duration {
+        bail!("--leader-election-renew-deadline must be shorter than --leader-election-lease-duration");
+    }
+    if lease.retry_period >= lease.renew_deadline {
+        bail!("--leader-election-retry-period must be shorter than --leader-election-renew-deadline");
+    }
+    Ok(Some(lease))
+}
+
+fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<WebhookConfig> {
+    let or = |name: &str, default: &str| {
+        env(name)
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| default.to_owned())
+    };
+    let host = env("WEBHOOK_HOST").filter(|host| !host.is_empty());
+    let writer = or(
+        "WEBHOOK_CERT_WRITER",
+        if host.is_some() { "fs" } else { "secret" },
+    );
+    if !["fs", "secret"].contains(&writer.as_str()) {
+        bail!("WEBHOOK_CERT_WRITER is {writer:?}; it may be fs or secret");
+    }
+    let port = or("WEBHOOK_PORT", "9876");
+    Ok(WebhookConfig {
+        namespace: or("POD_NAMESPACE", "kruise-system"),
+        port: port
+            .parse()
+            .with_context(|| format!("WEBHOOK_PORT is {port:?}, which is no port"))?,
+        cert_dir: or("WEBHOOK_CERT_DIR", "/tmp/kruise-webhook-certs").into(),
+        writer,
+        secret: or("SECRET_NAME", "kruise-webhook-certs"),
+        service: or("SERVICE_NAME", "kruise-webhook-service"),
+        renew_before: env("CERTS_RENEW_BEFORE").unwrap_or_default(),
+        initialize_timeout: positive("webhook-initialize-timeout", values)?,
+        host,
+    })
+}
+
+fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
+    let value = values.get_duration(name);
+    Duration::try_from(value)
+        .ok()
+        .filter(|value| !value.is_zero())
+        .with_context(|| format!("--{name} must be longer than 0s, is {value}"))
+}
+
+/// Go's listen addresses: `:8080` means every interface, `0` means off.
+fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketAddr>> {
+    let text = values.get_string(name);
+    if text == "0" || text.is_empty() {
+        return Ok(None);
+    }
+    let full = match text.strip_prefix(':') {
+        Some(port) => format!("0.0.0.0:{port}"),
+        None => text.replacen("localhost:", "127.0.0.1:", 1),
+    };
+    full.parse()
+        .map(Some)
+        .with_context(|| format!("--{name} is {text:?}; write it as :8080 or 127.0.0.1:8080"))
+}
+
+#[cfg(test)]
+mod tests {
+    use go_compat::flags::FlagSet;
+
+    use super::Config;
+    use crate::manager::flags::FLAGS;
+
+    fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
+        let values = FlagSet::new(FLAGS).parse(line.iter().copied()).unwrap();
+        let look = |name: &str| {
+            env.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        Config::new(&values, &look).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn the_defaults_are_upstreams() {
+        let config = config(&[], &[]).unwrap();
+        let lease = config.lease.unwrap();
+        assert_eq!(
+            (lease.name.as_str(), lease.namespace.as_str()),
+            ("kruise-manager", "kruise-system")
+        );
+        assert_eq!(
+            [lease.duration, lease.renew_deadline, lease.retry_period].map(|d| d.as_secs()),
+            [15, 10, 2]
+        );
+        assert_eq!(config.metrics.unwrap().to_string(), "0.0.0.0:8080");
+        assert_eq!(
+            (config.webhook.port, config.webhook.writer.as_str()),
+            (9876, "secret")
+        );
+        assert_eq!(config.cloneset_workers, 3);
+        assert_eq!(config.retries, kube_queue::Config::CLIENT_GO);
+    }
+
+    #[test]
+    fn a_webhook_host_keeps_certificates_in_files() {
+        let config = config(&[], &[("WEBHOOK_HOST", "127.0.0.1")]).unwrap();
+        assert_eq!(config.webhook.writer, "fs");
+    }
+
+    #[test]
+    fn mistakes_name_the_flag_or_variable() {
+        for (line, env, wanted) in [
+            (
+                vec!["--feature-gates=Nope=true"],
+                vec![],
+                "unrecognized feature gate: Nope",
+            ),
+            (vec!["--metrics-addr=nonsense"], vec![], "--metrics-addr"),
+            (
+                vec!["--leader-election-lease-duration=5s"],
+                vec![],
+                "--leader-election-renew-deadline",
+            ),
+            (vec!["--expectation-timeout=0s"], vec![], "--expectation-timeout"),
+            (vec![], vec![("WEBHOOK_PORT", "http")], "WEBHOOK_PORT"),
+            (
+                vec![],
+                vec![("WEBHOOK_CERT_WRITER", "tape")],
+                "WEBHOOK_CERT_WRITER",
+            ),
+        ] {
+            let error = config(&line, &env).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

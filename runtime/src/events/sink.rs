@@ -1,0 +1,187 @@
+//! Writes events from a task of its own.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use jiff::Timestamp;
+use kruise_plan_kit::EventNote;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::correlator::{Correlator, Decision, Occurrence};
+use crate::Client;
+
+/// Events waiting at most; what comes beyond is dropped and counted.
+const WAITING: usize = 1000;
+/// Longest message, in bytes; the API refuses longer ones.
+const LONGEST: usize = 1024;
+
+/// What an event is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectRef {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; the event goes there too.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// UID.
+    pub uid: String,
+    /// Version that was looked at.
+    pub resource_version: String,
+}
+
+/// A handle that takes events and never blocks.
+#[derive(Clone)]
+pub struct EventSink {
+    sender: mpsc::Sender<(ObjectRef, EventNote)>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl EventSink {
+    /// Starts the task; `component` is the source that events name. The task ends when all handles are gone.
+    pub fn spawn(client: Client, component: &'static str) -> (Self, JoinHandle<()>) {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let writer = Writer {
+            client,
+            component,
+            correlator: Correlator::default(),
+            started: Instant::now(),
+            next: 0,
+        };
+        (
+            Self {
+                sender,
+                dropped: Arc::default(),
+            },
+            tokio::spawn(writer.run(receiver)),
+        )
+    }
+
+    /// Takes an event.
+    pub fn emit(&self, object: ObjectRef, note: EventNote) {
+        if self.sender.try_send((object, note)).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Events dropped because too many were waiting.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+struct Writer {
+    client: Client,
+    component: &'static str,
+    correlator: Correlator,
+    started: Instant,
+    next: u64,
+}
+
+impl Writer {
+    async fn run(mut self, mut receiver: mpsc::Receiver<(ObjectRef, EventNote)>) {
+        while let Some((object, note)) = receiver.recv().await {
+            match self.correlator.take(&object.uid, &note, self.started.elapsed()) {
+                Decision::Drop => {}
+                Decision::Create(occurrence) => self.create(&object, &note, occurrence).await,
+                Decision::Repeat(occurrence) => self.repeat(&object, &note, occurrence).await,
+            }
+        }
+    }
+
+    async fn create(&mut self, object: &ObjectRef, note: &EventNote, occurrence: Occurrence) {
+        self.next += 1;
+        let name = format!(
+            "{}.{:x}{:04x}",
+            object.name,
+            Timestamp::now().as_microsecond(),
+            self.next & 0xffff
+        );
+        let time = whole_seconds(Timestamp::now());
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": name, "namespace": object.namespace},
+            "involvedObject": {
+                "apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace,
+                "name": object.name, "uid": object.uid, "resourceVersion": object.resource_version,
+            },
+            "reason": note.reason, "message": cut(&occurrence.message), "type": note.kind.as_str(),
+            "count": occurrence.count, "firstTimestamp": time, "lastTimestamp": time,
+            "source": {"component": self.component}, "reportingComponent": self.component, "reportingInstance": "",
+        });
+        match self.client.create::<IgnoredAny>(&path(object, ""), &event).await {
+            Ok(_) => self.correlator.stored(occurrence, name, self.started.elapsed()),
+            Err(error) => tracing::debug!(object = object.name, %error, "event not written"),
+        }
+    }
+
+    async fn repeat(&mut self, object: &ObjectRef, note: &EventNote, occurrence: Occurrence) {
+        let patch = json!({
+            "count": occurrence.count, "message": cut(&occurrence.message),
+            "lastTimestamp": whole_seconds(Timestamp::now()),
+        });
+        let path = path(object, &occurrence.name);
+        match self
+            .client
+            .patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch)
+            .await
+        {
+            Ok(_) => {}
+            // Events live for an hour: what is repeated later is new.
+            Err(error) if error.is_not_found() => {
+                self.correlator.lost(&occurrence);
+                let fresh = Occurrence {
+                    count: 1,
+                    ..occurrence
+                };
+                self.create(object, note, fresh).await;
+            }
+            Err(error) => tracing::debug!(object = object.name, %error, "event not written"),
+        }
+    }
+}
+
+fn whole_seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn path(object: &ObjectRef, name: &str) -> String {
+    let collection = format!("/api/v1/namespaces/{}/events", object.namespace);
+    if name.is_empty() {
+        collection
+    } else {
+        format!("{collection}/{name}")
+    }
+}
+
+/// The longest prefix that the API takes and that ends between characters.
+fn cut(message: &str) -> &str {
+    let end = (0..=LONGEST.min(message.len()))
+        .rev()
+        .find(|end| message.is_char_boundary(*end))
+        .unwrap_or(0);
+    message.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        let long = "ä".repeat(1000);
+        assert_eq!(cut(&long).len(), 1024);
+        let odd = format!("x{long}");
+        assert_eq!(cut(&odd).len(), 1023);
+    }
+}
