@@ -3,6 +3,9 @@
 //! [`CloneSet`] is the hub, version `v1beta1`. It is read from raw JSON with [`CloneSet::from_json`], never written
 //! back: writes are patches of single fields.
 
+pub mod convert;
+mod read;
 mod types;
 
+pub use read::ReadError;
 pub use types::*;

@@ -239,9 +239,15 @@ pub struct Condition {
     /// When `status` last changed.
     pub last_transition_time: Option<Timestamp>,
     /// One word for machines.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub reason: String,
     /// A sentence for people.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub message: String,
 }

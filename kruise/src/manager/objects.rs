@@ -20,7 +20,7 @@ impl<'de> Deserialize<'de> for CachedCloneSet {
         let value = Value::deserialize(deserializer)?;
         let metadata = value.get("metadata").cloned().unwrap_or_default();
         let metadata = ObjectMeta::deserialize(metadata).map_err(D::Error::custom)?;
-        let set = CloneSet::deserialize(value).map_err(|error| error.to_string());
+        let set = CloneSet::from_json(&value).map_err(|error| error.to_string());
         Ok(Self { metadata, set })
     }
 }

@@ -1,0 +1,280 @@
+//! Conversion between the served versions, on raw JSON: members that no rule names stay where they are.
+//!
+//! What the target version cannot express is kept in one annotation, [`names::CONVERSION_DATA`], and comes back with
+//! the way back. An edit made through the older version wins over what was kept, because what was kept is only used
+//! where the older version says nothing.
+
+use serde_json::{Map, Value, json};
+
+use crate::names;
+
+/// `apiVersion` of the hub.
+pub const V1BETA1: &str = "apps.kruise.io/v1beta1";
+/// `apiVersion` of the older version.
+pub const V1ALPHA1: &str = "apps.kruise.io/v1alpha1";
+
+/// `v1beta1` field, `v1alpha1` annotation, and whether the field takes text besides numbers.
+const PREDOWNLOAD: [(&str, &str, bool); 3] = [
+    ("imagePreDownloadParallelism", names::PREDOWNLOAD_PARALLELISM, true),
+    ("imagePreDownloadTimeoutSeconds", names::PREDOWNLOAD_TIMEOUT, false),
+    ("imagePreDownloadMinUpdatedReadyPods", names::PREDOWNLOAD_MIN_READY, false),
+];
+
+/// An object that no rule covers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConvertError {
+    /// Neither served version.
+    #[error("apiVersion: {0:?} is neither {V1BETA1} nor {V1ALPHA1}")]
+    Version(String),
+    /// Not a JSON object.
+    #[error("not an object")]
+    NotAnObject,
+}
+
+/// Turns an object of either version into `v1beta1`.
+pub fn to_v1beta1(object: &mut Value) -> Result<(), ConvertError> {
+    if version(object)? == V1BETA1 {
+        return Ok(());
+    }
+    set(object, &["apiVersion"], V1BETA1.into());
+    let mut kept = unstash(object);
+    if object.get("spec").is_some_and(Value::is_object) {
+        let disabled = take(object, &["spec", "scaleStrategy", "disablePVCReuse"]);
+        invert_into(object, "enablePVCReuse", disabled);
+        if label(object).as_deref() == Some("true") {
+            set(object, &["spec", "scaleStrategy", "excludePreparingDelete"], true.into());
+        }
+        strategy_to_v1beta1(object, &mut kept);
+        predownload_to_fields(object);
+    }
+    stash(object, "v1alpha1", kept.older);
+    Ok(())
+}
+
+/// Turns an object of either version into `v1alpha1`.
+pub fn to_v1alpha1(object: &mut Value) -> Result<(), ConvertError> {
+    if version(object)? == V1ALPHA1 {
+        return Ok(());
+    }
+    set(object, &["apiVersion"], V1ALPHA1.into());
+    let mut kept = unstash(object);
+    if object.get("spec").is_some_and(Value::is_object) {
+        let enabled = take(object, &["spec", "scaleStrategy", "enablePVCReuse"]);
+        invert_into(object, "disablePVCReuse", enabled);
+        exclusion_to_label(object);
+        predownload_to_annotations(object);
+        strategy_to_v1alpha1(object, &mut kept);
+    }
+    stash(object, "v1beta1", kept.newer);
+    Ok(())
+}
+
+fn version(object: &Value) -> Result<&'static str, ConvertError> {
+    if !object.is_object() {
+        return Err(ConvertError::NotAnObject);
+    }
+    match object.get("apiVersion").and_then(Value::as_str) {
+        Some(V1BETA1) => Ok(V1BETA1),
+        Some(V1ALPHA1) => Ok(V1ALPHA1),
+        other => Err(ConvertError::Version(other.unwrap_or_default().to_owned())),
+    }
+}
+
+/// Claims are reused unless disabled in one version, and not unless enabled in the other.
+fn invert_into(object: &mut Value, field: &str, other: Option<Value>) {
+    let value = match other {
+        None | Some(Value::Null) => true.into(),
+        Some(Value::Bool(on)) => (!on).into(),
+        // Not a boolean: the server refuses it in either version, with the value the user wrote.
+        Some(wrong) => wrong,
+    };
+    set(object, &["spec", "scaleStrategy", field], value);
+}
+
+fn label(object: &Value) -> Option<String> {
+    let value = object.get("metadata")?.get("labels")?.get(names::EXCLUDE_PREPARING_DELETE)?;
+    value.as_str().map(str::to_owned)
+}
+
+/// The older version has a label for what is a field in the newer.
+fn exclusion_to_label(object: &mut Value) {
+    let path = ["metadata", "labels", names::EXCLUDE_PREPARING_DELETE];
+    match take(object, &["spec", "scaleStrategy", "excludePreparingDelete"]) {
+        Some(Value::Bool(true)) => set(object, &path, "true".into()),
+        _ if label(object).as_deref() == Some("true") => {
+            take(object, &path);
+        }
+        _ => {}
+    }
+}
+
+/// Everything but `type` moves into `rollingUpdate`, and the in-place types become a policy.
+fn strategy_to_v1beta1(object: &mut Value, kept: &mut Kept) {
+    let strategy = take(object, &["spec", "updateStrategy"]);
+    let mut rolling = match strategy {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(members)) => members,
+        Some(wrong) => return set(object, &["spec", "updateStrategy"], wrong),
+    };
+    let kind = rolling.remove("type");
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let on_delete = kind == "OnDelete";
+    if on_delete {
+        if let Some(policy) = kept.newer.remove("podUpdatePolicy") {
+            rolling.insert("podUpdatePolicy".into(), policy);
+        }
+    } else {
+        let policy = if matches!(kind, "InPlaceIfPossible" | "InPlaceOnly") { kind } else { "ReCreate" };
+        rolling.insert("podUpdatePolicy".into(), policy.into());
+    }
+    if let Some(in_place) = rolling.get_mut("inPlaceUpdateStrategy").and_then(Value::as_object_mut) {
+        for (field, ..) in PREDOWNLOAD {
+            // The older version stores these fields and ignores them.
+            if let Some(value) = in_place.remove(field) {
+                kept.older.insert(field.into(), value);
+            }
+        }
+    }
+    let mut strategy = json!({"type": if on_delete { "OnDelete" } else { "RollingUpdate" }});
+    if !rolling.is_empty() {
+        strategy["rollingUpdate"] = Value::Object(rolling);
+    }
+    set(object, &["spec", "updateStrategy"], strategy);
+}
+
+/// The way back: `rollingUpdate` is unfolded, the policy becomes the type.
+fn strategy_to_v1alpha1(object: &mut Value, kept: &mut Kept) {
+    let mut strategy = match take(object, &["spec", "updateStrategy"]) {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(members)) => members,
+        Some(wrong) => return set(object, &["spec", "updateStrategy"], wrong),
+    };
+    let on_delete = strategy.get("type").is_some_and(|kind| kind == "OnDelete");
+    let rolling = match strategy.remove("rollingUpdate") {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
+    strategy.extend(rolling);
+    let policy = strategy.remove("podUpdatePolicy");
+    let kind = match policy.as_ref().and_then(Value::as_str) {
+        _ if on_delete => "OnDelete",
+        Some("InPlaceIfPossible") => "InPlaceIfPossible",
+        Some("InPlaceOnly") => "InPlaceOnly",
+        _ => "ReCreate",
+    };
+    if on_delete && let Some(policy) = policy {
+        kept.newer.insert("podUpdatePolicy".into(), policy);
+    }
+    strategy.insert("type".into(), kind.into());
+    for (field, ..) in PREDOWNLOAD {
+        if let Some(value) = kept.older.remove(field) {
+            let in_place = strategy.entry("inPlaceUpdateStrategy").or_insert_with(|| json!({}));
+            if let Some(in_place) = in_place.as_object_mut() {
+                in_place.insert(field.into(), value);
+            }
+        }
+    }
+    set(object, &["spec", "updateStrategy"], Value::Object(strategy));
+}
+
+const IN_PLACE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "inPlaceUpdateStrategy"];
+
+fn predownload_to_fields(object: &mut Value) {
+    for (field, annotation, takes_text) in PREDOWNLOAD {
+        let text = object.get("metadata").and_then(|m| m.get("annotations")?.get(annotation)?.as_str().map(str::to_owned));
+        if let Some(value) = text.and_then(|text| parsed(&text, takes_text)) {
+            let [a, b, c, d] = IN_PLACE;
+            set(object, &[a, b, c, d, field], value);
+        }
+    }
+}
+
+/// Writes the annotations anew; one whose text is no value of the field was never in it, and stays.
+fn predownload_to_annotations(object: &mut Value) {
+    for (field, annotation, takes_text) in PREDOWNLOAD {
+        let [a, b, c, d] = IN_PLACE;
+        let path = ["metadata", "annotations", annotation];
+        match take(object, &[a, b, c, d, field]) {
+            Some(Value::String(text)) => set(object, &path, text.into()),
+            Some(Value::Number(number)) => set(object, &path, number.to_string().into()),
+            _ => {
+                let old = take(object, &path);
+                let text = old.as_ref().and_then(Value::as_str);
+                if text.is_some_and(|text| parsed(text, takes_text).is_none())
+                    && let Some(old) = old
+                {
+                    set(object, &path, old);
+                }
+            }
+        }
+    }
+}
+
+fn parsed(text: &str, takes_text: bool) -> Option<Value> {
+    match text.parse::<i32>() {
+        Ok(number) => Some(number.into()),
+        Err(_) if takes_text && !text.is_empty() => Some(text.into()),
+        Err(_) => None,
+    }
+}
+
+/// What one version says and the other cannot.
+#[derive(Default)]
+struct Kept {
+    /// Said by `v1alpha1` only.
+    older: Map<String, Value>,
+    /// Said by `v1beta1` only.
+    newer: Map<String, Value>,
+}
+
+fn unstash(object: &mut Value) -> Kept {
+    let path = ["metadata", "annotations", names::CONVERSION_DATA];
+    let Some(text) = take(object, &path) else { return Kept::default() };
+    let data: Value = text.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let members = |version: &str| data.get(version).and_then(Value::as_object).cloned().unwrap_or_default();
+    Kept { older: members("v1alpha1"), newer: members("v1beta1") }
+}
+
+fn stash(object: &mut Value, version: &str, members: Map<String, Value>) {
+    if members.is_empty() {
+        return;
+    }
+    let text = json!({version: members}).to_string();
+    set(object, &["metadata", "annotations", names::CONVERSION_DATA], text.into());
+}
+
+/// Removes a member; maps of metadata that become empty go too.
+fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
+    let (last, parents) = path.split_last()?;
+    let parent = parents.iter().try_fold(&mut *object, |at, key| at.get_mut(*key))?;
+    let taken = parent.as_object_mut()?.remove(*last)?;
+    let emptied = parent.as_object().is_some_and(Map::is_empty);
+    if emptied && path.first() == Some(&"metadata") {
+        let (map, parents) = parents.split_last()?;
+        let owner = parents.iter().try_fold(object, |at, key| at.get_mut(*key))?;
+        owner.as_object_mut()?.remove(*map);
+    }
+    Some(taken)
+}
+
+/// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
+fn set(object: &mut Value, path: &[&str], value: Value) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut at = object;
+    for key in parents {
+        if at.is_null() {
+            *at = json!({});
+        }
+        let Some(members) = at.as_object_mut() else { return };
+        at = members.entry(*key).or_insert(Value::Null);
+    }
+    if at.is_null() {
+        *at = json!({});
+    }
+    if let Some(members) = at.as_object_mut() {
+        members.insert((*last).to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests;
