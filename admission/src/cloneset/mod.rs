@@ -1,11 +1,11 @@
 //! Admission of CloneSets, in whatever version they are written.
 
+pub mod convert;
 pub mod validate;
 mod version;
 
 use kruise_api::cloneset::CloneSet;
 use kube_schema::defaults;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use self::version::member;
@@ -16,7 +16,7 @@ fn decode(object: &Value) -> Result<CloneSet, Answer> {
     if member(object, "spec").is_none() {
         return Err(Answer::undecodable("spec must be an object"));
     }
-    CloneSet::deserialize(object).map_err(Answer::undecodable)
+    CloneSet::from_json(object).map_err(Answer::undecodable)
 }
 
 /// Gates as the defaulting of templates knows them.
