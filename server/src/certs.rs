@@ -75,15 +75,23 @@ pub enum SecretDecision {
 impl Stored {
     /// Reads a Secret's `data`; either program's names for the serving files will do.
     pub fn from_secret(secret: &Value) -> Self {
-        let field = |name: &str| {
-            let text = secret.get("data")?.get(name)?.as_str()?;
-            STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty())
-        };
+        let field = |name: &str| field(secret, name);
         Self {
             ca: field("ca-cert.pem"),
             ca_key: field("ca-key.pem"),
             cert: field("tls.crt").or_else(|| field("cert.pem")),
             key: field("tls.key").or_else(|| field("key.pem")),
+        }
+    }
+
+    /// Reads the Secret of an external issuer, whose names are the usual ones of cert-manager.
+    pub fn from_external(secret: &Value) -> Self {
+        let field = |name: &str| field(secret, name);
+        Self {
+            ca: field("ca.crt"),
+            ca_key: None,
+            cert: field("tls.crt"),
+            key: field("tls.key"),
         }
     }
 
@@ -152,6 +160,12 @@ pub fn reconcile_secret(
         }
     }
     Ok(SecretDecision::Update(secret, pair))
+}
+
+/// A key of a Secret; an empty one counts as missing.
+fn field(secret: &Value, name: &str) -> Option<Vec<u8>> {
+    let text = secret.get("data")?.get(name)?.as_str()?;
+    STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty())
 }
 
 fn seconds(at: Timestamp) -> u64 {

@@ -32,6 +32,16 @@ pub enum Endpoint {
     },
 }
 
+impl Endpoint {
+    /// The name or address by which the API server calls, which the certificate must be valid for.
+    pub fn host(&self) -> String {
+        match self {
+            Self::Service { namespace, name } => format!("{name}.{namespace}.svc"),
+            Self::Url { host, .. } => host.clone(),
+        }
+    }
+}
+
 /// The outcome for a webhook configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registration {
@@ -181,6 +191,24 @@ fn contained(wanted: &Value, live: &Value) -> bool {
         }
         _ => wanted == live,
     }
+}
+
+/// Whether every webhook of a configuration trusts `ca_pem` and nothing else.
+pub fn webhooks_trust(current: &Value, ca_pem: &[u8]) -> bool {
+    let bundle = Value::String(STANDARD.encode(ca_pem));
+    let webhooks = current.get("webhooks").and_then(Value::as_array);
+    webhooks
+        .into_iter()
+        .flatten()
+        .all(|webhook| webhook.pointer("/clientConfig/caBundle") == Some(&bundle))
+}
+
+/// Whether a CRD that is converted by webhook trusts `ca_pem` and nothing else. Others trust vacuously.
+pub fn conversion_trusts(crd: &Value, ca_pem: &[u8]) -> bool {
+    let bundle = Value::String(STANDARD.encode(ca_pem));
+    let strategy = crd.pointer("/spec/conversion/strategy").and_then(Value::as_str);
+    strategy != Some("Webhook")
+        || crd.pointer("/spec/conversion/webhook/clientConfig/caBundle") == Some(&bundle)
 }
 
 /// The request path of a client configuration, without query.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::pass::ApiError;
+
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -45,4 +47,21 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// The API server refused, or somebody else was faster several times in a row; the next pass may succeed.
+    #[error("{object}: {source}")]
+    Api {
+        /// What was read or written.
+        object: String,
+        /// Its answer.
+        source: ApiError,
+    },
+    /// The Secret of the external issuer lacks a key; wait for the issuer.
+    #[error("the external certificate has no {0}")]
+    External(&'static str),
+    /// The injector has not published the external CA yet, or another one.
+    #[error("caBundle of {0} does not match the external caBundle")]
+    Bundle(String),
+    /// A blocking task was cancelled, which only happens when the process ends.
+    #[error("interrupted")]
+    Interrupted,
 }

@@ -11,6 +11,7 @@ pub mod health;
 pub mod issue;
 pub mod listen;
 pub mod metrics;
+pub mod pass;
 pub mod plain;
 pub mod renewal;
 pub mod review;
