@@ -7,3 +7,4 @@
 pub mod cloneset;
 pub mod meta;
 pub mod names;
+pub mod schema;

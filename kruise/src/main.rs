@@ -4,6 +4,7 @@
 mod explain;
 mod gates;
 mod manager;
+mod manifests;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
+    /// Print everything an installation needs, for kubectl apply -f -.
+    Manifests(manifests::Options),
     /// Say what would be done with a CloneSet, what would not yet, and which limit decides it.
     Explain(explain::Options),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
+        Command::Manifests(options) => report(manifests::render(&options)),
         Command::Explain(options) => report(explain::run(&options)),
     }
 }

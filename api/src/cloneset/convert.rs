@@ -15,9 +15,21 @@ pub const V1ALPHA1: &str = "apps.kruise.io/v1alpha1";
 
 /// `v1beta1` field, `v1alpha1` annotation, and whether the field takes text besides numbers.
 const PREDOWNLOAD: [(&str, &str, bool); 3] = [
-    ("imagePreDownloadParallelism", names::PREDOWNLOAD_PARALLELISM, true),
-    ("imagePreDownloadTimeoutSeconds", names::PREDOWNLOAD_TIMEOUT, false),
-    ("imagePreDownloadMinUpdatedReadyPods", names::PREDOWNLOAD_MIN_READY, false),
+    (
+        "imagePreDownloadParallelism",
+        names::PREDOWNLOAD_PARALLELISM,
+        true,
+    ),
+    (
+        "imagePreDownloadTimeoutSeconds",
+        names::PREDOWNLOAD_TIMEOUT,
+        false,
+    ),
+    (
+        "imagePreDownloadMinUpdatedReadyPods",
+        names::PREDOWNLOAD_MIN_READY,
+        false,
+    ),
 ];
 
 /// An object that no rule covers.
@@ -42,7 +54,11 @@ pub fn to_v1beta1(object: &mut Value) -> Result<(), ConvertError> {
         let disabled = take(object, &["spec", "scaleStrategy", "disablePVCReuse"]);
         invert_into(object, "enablePVCReuse", disabled);
         if label(object).as_deref() == Some("true") {
-            set(object, &["spec", "scaleStrategy", "excludePreparingDelete"], true.into());
+            set(
+                object,
+                &["spec", "scaleStrategy", "excludePreparingDelete"],
+                true.into(),
+            );
         }
         strategy_to_v1beta1(object, &mut kept);
         predownload_to_fields(object);
@@ -92,7 +108,10 @@ fn invert_into(object: &mut Value, field: &str, other: Option<Value>) {
 }
 
 fn label(object: &Value) -> Option<String> {
-    let value = object.get("metadata")?.get("labels")?.get(names::EXCLUDE_PREPARING_DELETE)?;
+    let value = object
+        .get("metadata")?
+        .get("labels")?
+        .get(names::EXCLUDE_PREPARING_DELETE)?;
     value.as_str().map(str::to_owned)
 }
 
@@ -124,10 +143,17 @@ fn strategy_to_v1beta1(object: &mut Value, kept: &mut Kept) {
             rolling.insert("podUpdatePolicy".into(), policy);
         }
     } else {
-        let policy = if matches!(kind, "InPlaceIfPossible" | "InPlaceOnly") { kind } else { "ReCreate" };
+        let policy = if matches!(kind, "InPlaceIfPossible" | "InPlaceOnly") {
+            kind
+        } else {
+            "ReCreate"
+        };
         rolling.insert("podUpdatePolicy".into(), policy.into());
     }
-    if let Some(in_place) = rolling.get_mut("inPlaceUpdateStrategy").and_then(Value::as_object_mut) {
+    if let Some(in_place) = rolling
+        .get_mut("inPlaceUpdateStrategy")
+        .and_then(Value::as_object_mut)
+    {
         for (field, ..) in PREDOWNLOAD {
             // The older version stores these fields and ignores them.
             if let Some(value) = in_place.remove(field) {
@@ -168,7 +194,9 @@ fn strategy_to_v1alpha1(object: &mut Value, kept: &mut Kept) {
     strategy.insert("type".into(), kind.into());
     for (field, ..) in PREDOWNLOAD {
         if let Some(value) = kept.older.remove(field) {
-            let in_place = strategy.entry("inPlaceUpdateStrategy").or_insert_with(|| json!({}));
+            let in_place = strategy
+                .entry("inPlaceUpdateStrategy")
+                .or_insert_with(|| json!({}));
             if let Some(in_place) = in_place.as_object_mut() {
                 in_place.insert(field.into(), value);
             }
@@ -181,7 +209,9 @@ const IN_PLACE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "inPlace
 
 fn predownload_to_fields(object: &mut Value) {
     for (field, annotation, takes_text) in PREDOWNLOAD {
-        let text = object.get("metadata").and_then(|m| m.get("annotations")?.get(annotation)?.as_str().map(str::to_owned));
+        let text = object
+            .get("metadata")
+            .and_then(|m| m.get("annotations")?.get(annotation)?.as_str().map(str::to_owned));
         if let Some(value) = text.and_then(|text| parsed(&text, takes_text)) {
             let [a, b, c, d] = IN_PLACE;
             set(object, &[a, b, c, d, field], value);
@@ -229,10 +259,23 @@ struct Kept {
 
 fn unstash(object: &mut Value) -> Kept {
     let path = ["metadata", "annotations", names::CONVERSION_DATA];
-    let Some(text) = take(object, &path) else { return Kept::default() };
-    let data: Value = text.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let members = |version: &str| data.get(version).and_then(Value::as_object).cloned().unwrap_or_default();
-    Kept { older: members("v1alpha1"), newer: members("v1beta1") }
+    let Some(text) = take(object, &path) else {
+        return Kept::default();
+    };
+    let data: Value = text
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let members = |version: &str| {
+        data.get(version)
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default()
+    };
+    Kept {
+        older: members("v1alpha1"),
+        newer: members("v1beta1"),
+    }
 }
 
 fn stash(object: &mut Value, version: &str, members: Map<String, Value>) {
@@ -240,13 +283,19 @@ fn stash(object: &mut Value, version: &str, members: Map<String, Value>) {
         return;
     }
     let text = json!({version: members}).to_string();
-    set(object, &["metadata", "annotations", names::CONVERSION_DATA], text.into());
+    set(
+        object,
+        &["metadata", "annotations", names::CONVERSION_DATA],
+        text.into(),
+    );
 }
 
 /// Removes a member; maps of metadata that become empty go too.
 fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
-    let parent = parents.iter().try_fold(&mut *object, |at, key| at.get_mut(*key))?;
+    let parent = parents
+        .iter()
+        .try_fold(&mut *object, |at, key| at.get_mut(*key))?;
     let taken = parent.as_object_mut()?.remove(*last)?;
     let emptied = parent.as_object().is_some_and(Map::is_empty);
     if emptied && path.first() == Some(&"metadata") {
@@ -259,7 +308,9 @@ fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
 
 /// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
 fn set(object: &mut Value, path: &[&str], value: Value) {
-    let Some((last, parents)) = path.split_last() else { return };
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
     let mut at = object;
     for key in parents {
         if at.is_null() {

@@ -46,7 +46,10 @@ mod tests {
         }))
         .unwrap();
         let rolling = set.spec.update_strategy.rolling_update.unwrap();
-        assert_eq!((rolling.pod_update_policy.as_str(), set.spec.replicas), ("InPlaceOnly", Some(3)));
+        assert_eq!(
+            (rolling.pod_update_policy.as_str(), set.spec.replicas),
+            ("InPlaceOnly", Some(3))
+        );
         assert_eq!(set.api_version, "apps.kruise.io/v1alpha1");
         assert!(set.spec.scale_strategy.enable_pvc_reuse);
     }

@@ -45,7 +45,10 @@ pub fn render(options: &Options) -> anyhow::Result<String> {
 
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
-    let mut objects = vec![workload::namespace(namespace), kruise_api::cloneset::crd::manifest()];
+    let mut objects = vec![
+        workload::namespace(namespace),
+        kruise_api::cloneset::crd::manifest(namespace),
+    ];
     objects.extend(rbac::objects(namespace));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
@@ -56,6 +59,9 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
             feature_gates: &options.feature_gates,
         }));
     }
-    objects.extend(webhooks::configurations(namespace, gates.on("KruisePodReadinessGate")));
+    objects.extend(webhooks::configurations(
+        namespace,
+        gates.on("KruisePodReadinessGate"),
+    ));
     objects
 }

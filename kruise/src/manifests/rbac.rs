@@ -9,7 +9,14 @@ pub fn objects(namespace: &str) -> Vec<Value> {
                "metadata": {"name": "kruise-manager", "namespace": namespace}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                "metadata": {"name": "kruise-manager-role"}, "rules": cluster_rules()}),
-        binding("ClusterRoleBinding", "kruise-manager-rolebinding", None, "ClusterRole", "kruise-manager-role", namespace),
+        binding(
+            "ClusterRoleBinding",
+            "kruise-manager-rolebinding",
+            None,
+            "ClusterRole",
+            "kruise-manager-role",
+            namespace,
+        ),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
                "metadata": {"name": "kruise-leader-election-role", "namespace": namespace},
                "rules": [rule("coordination.k8s.io", &["leases"], &["get", "list", "watch", "create", "update", "patch", "delete"]),
@@ -39,11 +46,20 @@ pub fn objects(namespace: &str) -> Vec<Value> {
 fn cluster_rules() -> Value {
     const READ: &[&str] = &["get", "list", "watch"];
     const READ_WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-    let mut configurations =
-        rule("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"], &["update", "patch"]);
-    configurations["resourceNames"] =
-        json!(["kruise-mutating-webhook-configuration", "kruise-validating-webhook-configuration"]);
-    let mut conversion = rule("apiextensions.k8s.io", &["customresourcedefinitions"], &["update", "patch"]);
+    let mut configurations = rule(
+        "admissionregistration.k8s.io",
+        &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        &["update", "patch"],
+    );
+    configurations["resourceNames"] = json!([
+        "kruise-mutating-webhook-configuration",
+        "kruise-validating-webhook-configuration"
+    ]);
+    let mut conversion = rule(
+        "apiextensions.k8s.io",
+        &["customresourcedefinitions"],
+        &["update", "patch"],
+    );
     conversion["resourceNames"] = json!(["clonesets.apps.kruise.io"]);
     json!([
         rule("", &["pods"], READ_WRITE),
@@ -52,9 +68,17 @@ fn cluster_rules() -> Value {
         rule("", &["events"], &["create", "patch", "update"]),
         rule("apps", &["controllerrevisions"], READ_WRITE),
         rule("apps.kruise.io", &["clonesets"], READ_WRITE),
-        rule("apps.kruise.io", &["clonesets/status"], &["get", "patch", "update"]),
+        rule(
+            "apps.kruise.io",
+            &["clonesets/status"],
+            &["get", "patch", "update"]
+        ),
         rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
-        rule("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"], READ),
+        rule(
+            "admissionregistration.k8s.io",
+            &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+            READ
+        ),
         configurations,
         rule("apiextensions.k8s.io", &["customresourcedefinitions"], READ),
         conversion,

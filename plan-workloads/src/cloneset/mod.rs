@@ -37,4 +37,4 @@ pub use history::Revisions;
 pub use members::{Member, Side, Standing};
 pub use numbers::{Limits, Numbers, Tally, numbers};
 pub use observe::{Explain, Observed, Options};
-pub use plan::{plan, unsupported};
+pub use plan::plan;

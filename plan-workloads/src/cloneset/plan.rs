@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_api::cloneset::CloneSetSpec;
+use kruise_api::cloneset::coverage;
 use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave,
     Why, Write, inplace::Progress,
@@ -60,9 +60,14 @@ fn act(
     plan: &mut Plan,
     now: Timestamp,
 ) {
-    let ready = refresh(observed, found, members, plan, now);
+    // A pod whose readiness a hook turned off must not be moved on by somebody who would not turn it on again.
+    let ready = if coverage::marks_not_ready(&observed.set.spec) {
+        Vec::new()
+    } else {
+        refresh(observed, found, members, plan, now)
+    };
     let decided = plan.chains.len();
-    if let Some(what) = unsupported(&observed.set.spec) {
+    if let Some(what) = coverage::unsupported(&observed.set.spec) {
         let message = format!("this build does not act on {what} yet: pods of this set are left as they are");
         plan.why.push(Why {
             about: String::new(),
@@ -165,26 +170,6 @@ fn refresh(
         }
     }
     chains
-}
-
-/// What this build does not act on, if the set asks for it. Such a set is left alone rather than half served.
-pub fn unsupported(spec: &CloneSetSpec) -> Option<&'static str> {
-    let rolling = spec.update_strategy.rolling_update.as_ref();
-    let in_place = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());
-    let hooks = spec
-        .lifecycle
-        .iter()
-        .flat_map(|hooks| [&hooks.pre_delete, &hooks.in_place_update])
-        .flatten();
-    if !spec.volume_claim_templates.is_empty() {
-        Some("volumeClaimTemplates")
-    } else if in_place.is_some_and(|strategy| strategy.grace_period_seconds > 0) {
-        Some("inPlaceUpdateStrategy.gracePeriodSeconds")
-    } else if hooks.into_iter().any(|hook| hook.mark_pod_not_ready) {
-        Some("lifecycle.markPodNotReady")
-    } else {
-        None
-    }
 }
 
 fn explain(observed: &Observed<'_>, limits: Limits, numbers: Numbers, plan: &mut Plan) {

@@ -23,13 +23,20 @@ fn newer(spec: Value) -> Value {
 
 #[test]
 fn claims_are_reused_by_default_in_the_older_version_and_not_in_the_newer() {
-    assert_eq!(there(older(json!({})))["spec"]["scaleStrategy"]["enablePVCReuse"], true);
-    assert_eq!(back(newer(json!({})))["spec"]["scaleStrategy"]["disablePVCReuse"], true);
+    assert_eq!(
+        there(older(json!({})))["spec"]["scaleStrategy"]["enablePVCReuse"],
+        true
+    );
+    assert_eq!(
+        back(newer(json!({})))["spec"]["scaleStrategy"]["disablePVCReuse"],
+        true
+    );
 }
 
 #[test]
 fn types_become_policies_and_fields_move_into_the_rolling_update() {
-    let strategy = json!({"type": "InPlaceIfPossible", "partition": 3, "maxUnavailable": "50%", "newer": {"x": 1}});
+    let strategy =
+        json!({"type": "InPlaceIfPossible", "partition": 3, "maxUnavailable": "50%", "newer": {"x": 1}});
     let converted = there(older(json!({"updateStrategy": strategy})));
     assert_eq!(
         converted["spec"]["updateStrategy"],
@@ -45,17 +52,24 @@ fn on_delete_keeps_its_fields_and_its_policy() {
         "podUpdatePolicy": "InPlaceOnly", "partition": 1, "maxUnavailable": 2}},
         "scaleStrategy": {"enablePVCReuse": false}});
     let converted = back(newer(spec.clone()));
-    assert_eq!(converted["spec"]["updateStrategy"], json!({"type": "OnDelete", "partition": 1, "maxUnavailable": 2}));
+    assert_eq!(
+        converted["spec"]["updateStrategy"],
+        json!({"type": "OnDelete", "partition": 1, "maxUnavailable": 2})
+    );
     assert_eq!(there(converted), newer(spec));
 }
 
 #[test]
 fn an_edit_through_the_older_version_wins_over_what_was_kept() {
-    let spec = json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly"}}});
+    let spec =
+        json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly"}}});
     let mut edited = back(newer(spec));
     edited["spec"]["updateStrategy"]["type"] = json!("ReCreate");
     let converted = there(edited);
-    assert_eq!(converted["spec"]["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"], "ReCreate");
+    assert_eq!(
+        converted["spec"]["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"],
+        "ReCreate"
+    );
     assert!(converted["metadata"].get("annotations").is_none());
 }
 
@@ -73,7 +87,8 @@ fn the_exclusion_label_follows_the_field() {
 
 #[test]
 fn predownload_annotations_become_fields_and_text_that_is_no_number_is_not_lost() {
-    let mut object = older(json!({"updateStrategy": {"type": "InPlaceOnly"}, "scaleStrategy": {"disablePVCReuse": true}}));
+    let mut object =
+        older(json!({"updateStrategy": {"type": "InPlaceOnly"}, "scaleStrategy": {"disablePVCReuse": true}}));
     object["metadata"]["annotations"] = json!({
         "apps.kruise.io/image-predownload-parallelism": "20%",
         "apps.kruise.io/image-predownload-timeout-seconds": "soon",
@@ -85,7 +100,10 @@ fn predownload_annotations_become_fields_and_text_that_is_no_number_is_not_lost(
         json!({"imagePreDownloadParallelism": "20%", "imagePreDownloadMinUpdatedReadyPods": 2})
     );
     let mut returned = back(converted);
-    returned["spec"]["updateStrategy"].as_object_mut().unwrap().remove("inPlaceUpdateStrategy");
+    returned["spec"]["updateStrategy"]
+        .as_object_mut()
+        .unwrap()
+        .remove("inPlaceUpdateStrategy");
     assert_eq!(returned, object);
 }
 
@@ -123,7 +141,14 @@ fn members(names: &'static [&'static str]) -> impl Strategy<Value = Value> {
     proptest::collection::btree_map(proptest::sample::select(names), leaf(), 0..4).prop_map(|map| json!(map))
 }
 
-const FIELDS: &[&str] = &["partition", "maxUnavailable", "maxSurge", "paused", "priorityStrategy", "unknownField"];
+const FIELDS: &[&str] = &[
+    "partition",
+    "maxUnavailable",
+    "maxSurge",
+    "paused",
+    "priorityStrategy",
+    "unknownField",
+];
 
 proptest! {
     #[test]

@@ -1,0 +1,28 @@
+//! What a CloneSet may ask for and this build does not act on yet.
+
+use super::CloneSetSpec;
+
+/// The first such field, if the set asks for one. Such a set is accepted, and left alone rather than half served.
+pub fn unsupported(spec: &CloneSetSpec) -> Option<&'static str> {
+    let rolling = spec.update_strategy.rolling_update.as_ref();
+    let in_place = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());
+    if !spec.volume_claim_templates.is_empty() {
+        Some("volumeClaimTemplates")
+    } else if in_place.is_some_and(|strategy| strategy.grace_period_seconds > 0) {
+        Some("inPlaceUpdateStrategy.gracePeriodSeconds")
+    } else if marks_not_ready(spec) {
+        Some("lifecycle.markPodNotReady")
+    } else {
+        None
+    }
+}
+
+/// Does a hook turn readiness off? Moving such a pod on without turning it on again would leave it out of service.
+pub fn marks_not_ready(spec: &CloneSetSpec) -> bool {
+    let hooks = spec
+        .lifecycle
+        .iter()
+        .flat_map(|hooks| [&hooks.pre_delete, &hooks.in_place_update])
+        .flatten();
+    hooks.into_iter().any(|hook| hook.mark_pod_not_ready)
+}
