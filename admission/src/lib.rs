@@ -5,7 +5,7 @@
 //!
 //! * [`manifests`]: what an API server has to know to call us, and what we serve;
 //! * [`pod`]: the readiness gate of new pods;
-//! * [`cloneset`]: rules of CloneSets.
+//! * [`cloneset`]: defaults, rules and conversion of CloneSets.
 
 pub mod cloneset;
 mod error;

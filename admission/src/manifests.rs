@@ -28,9 +28,9 @@ const POD_TIMEOUT: u8 = 10;
 /// Who answers a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
-    /// Defaults of a CloneSet: see `cloneset::mutate`.
+    /// Defaults of a CloneSet: [`crate::cloneset::mutate`].
     MutateCloneSet,
-    /// Rules of a CloneSet: see `cloneset::validate`.
+    /// Rules of a CloneSet: [`crate::cloneset::validate`].
     ValidateCloneSet,
     /// Readiness gate of a pod: [`crate::pod::mutate`].
     MutatePod,

@@ -1,0 +1,294 @@
+//! Defaults of a CloneSet, as a minimal patch.
+//!
+//! The defaulted template is what revisions hash, so a template is completed only when it is new: on CREATE, and on
+//! UPDATE when it differs from the stored one. A stored template that some other version left incomplete stays as it
+//! is, or every defaulting rule added later would roll its pods.
+
+use go_compat::pod_template::canonical_pod_template;
+use kruise_api::cloneset::{CloneSetSpec, coverage, defaults as cloneset};
+use kube_schema::defaults;
+use serde_json::Value;
+
+use super::version::{Version, member};
+use super::{decode, template_options};
+use crate::{Answer, Operation, Options, Request};
+
+/// Fills in what the client left out, and warns about what this version of the controller will not do.
+pub fn mutate(request: &Request, options: Options) -> Answer {
+    if !request.sub_resource.is_empty() || !matches!(request.operation, Operation::Create | Operation::Update)
+    {
+        return Answer::ALLOW;
+    }
+    let set = match Version::of(request).and_then(|_| decode(&request.object)) {
+        Ok(set) => set,
+        Err(answer) => return answer,
+    };
+    let mut object = request.object.clone();
+    cloneset::apply(&mut object);
+    if options.template_defaults && template_is_new(request) {
+        template_defaults(&mut object, options);
+    }
+    let patch = json_patch::diff(&request.object, &object);
+    let patch = (!patch.is_empty()).then(|| serde_json::to_value(&patch));
+    match patch.transpose() {
+        Ok(patch) => Answer::Allow {
+            patch,
+            warnings: warning(&set.spec).into_iter().collect(),
+        },
+        Err(error) => Answer::undecodable(error),
+    }
+}
+
+fn warning(spec: &CloneSetSpec) -> Option<String> {
+    let field = coverage::unsupported(spec)?;
+    Some(format!(
+        "{field} is not supported yet: the controller leaves this CloneSet alone until it is unset"
+    ))
+}
+
+/// Compared as a Go client reads them: an explicit zero value is the same as none.
+fn template_is_new(request: &Request) -> bool {
+    let template = |object: &Value| {
+        object
+            .pointer("/spec/template")
+            .map(canonical_pod_template)
+            .unwrap_or_default()
+    };
+    request.operation == Operation::Create || template(&request.object) != template(&request.old_object)
+}
+
+fn template_defaults(object: &mut Value, options: Options) {
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else {
+        return;
+    };
+    if member(spec, "template").is_some()
+        && let Some(template) = spec.get_mut("template")
+    {
+        defaults::pod_template(template, template_options(options));
+    }
+    let claims = spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
+    claims.into_iter().flatten().for_each(defaults::claim);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(operation: &str, object: &Value, old: &Value) -> Request {
+        let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
+        Request::from_review(&json!({
+            "kind": {"group": "apps.kruise.io", "version": version, "kind": "CloneSet"},
+            "operation": operation,
+            "object": object,
+            "oldObject": old,
+        }))
+        .unwrap()
+    }
+
+    /// The object after the patch, and whether there was one.
+    fn mutated(operation: &str, object: &Value, old: &Value, options: Options) -> (Value, bool) {
+        let Answer::Allow { patch, .. } = mutate(&request(operation, object, old), options) else {
+            panic!("denied");
+        };
+        let mut after = object.clone();
+        if let Some(patch) = &patch {
+            let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+            json_patch::patch(&mut after, &patch).unwrap();
+        }
+        (after, patch.is_some())
+    }
+
+    fn set(version: &str) -> Value {
+        json!({
+            "apiVersion": format!("apps.kruise.io/{version}"),
+            "kind": "CloneSet",
+            "metadata": {"name": "web"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [
+                        {"name": "a", "image": "a:1", "newerThanUs": {"x": 1}},
+                        {"name": "b", "image": "b:1", "ports": [{"containerPort": 80}]},
+                    ]},
+                },
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"newerThanUs": true}}],
+            },
+        })
+    }
+
+    /// What upstream stored, in the versions it stored.
+    fn stored() -> Vec<Value> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+        let mut sets = Vec::new();
+        for file in [
+            "1.8.4/rest-clonesets.v1alpha1.apps.kruise.io.json",
+            "1.9.0/rest-clonesets.json",
+            "main/rest-clonesets.json",
+        ] {
+            let text = std::fs::read_to_string(root.join(file)).unwrap();
+            sets.extend(serde_json::from_str::<Vec<Value>>(&text).unwrap());
+        }
+        sets
+    }
+
+    #[test]
+    fn unknown_fields_stay_on_their_items() {
+        for version in ["v1alpha1", "v1beta1"] {
+            let (after, _) = mutated("CREATE", &set(version), &Value::Null, Options::default());
+            let containers = &after["spec"]["template"]["spec"]["containers"];
+            assert_eq!(containers[0]["newerThanUs"], json!({"x": 1}));
+            assert_eq!(containers[1].get("newerThanUs"), None);
+            assert_eq!(containers[1]["ports"][0]["protocol"], "TCP");
+            assert_eq!(
+                after["spec"]["volumeClaimTemplates"][0]["spec"]["newerThanUs"],
+                true
+            );
+            assert_eq!(
+                after["spec"]["volumeClaimTemplates"][0]["status"]["phase"],
+                "Pending"
+            );
+            assert_eq!(after["spec"]["replicas"], 1);
+        }
+    }
+
+    #[test]
+    fn a_complete_set_is_not_patched() {
+        for version in ["v1alpha1", "v1beta1"] {
+            let (after, patched) = mutated("CREATE", &set(version), &Value::Null, Options::default());
+            assert!(patched);
+            assert_eq!(
+                mutated("CREATE", &after, &Value::Null, Options::default()),
+                (after.clone(), false)
+            );
+            assert_eq!(
+                mutated("UPDATE", &after, &after, Options::default()),
+                (after.clone(), false)
+            );
+        }
+        for set in stored() {
+            let (_, patched) = mutated("UPDATE", &set, &set, Options::default());
+            assert!(!patched, "{}", set["metadata"]["name"]);
+        }
+    }
+
+    #[test]
+    fn manifests_become_what_upstream_stored() {
+        let mut compared = 0;
+        for set in stored() {
+            let applied = &set["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+            let applied: Value = serde_json::from_str(applied.as_str().unwrap()).unwrap();
+            if applied["apiVersion"] != set["apiVersion"] {
+                continue;
+            }
+            compared += 1;
+            let (after, _) = mutated("CREATE", &applied, &Value::Null, Options::default());
+            for (field, value) in set["spec"].as_object().unwrap() {
+                match field.as_str() {
+                    "template" => assert_eq!(
+                        canonical_pod_template(&after["spec"]["template"]),
+                        canonical_pod_template(value)
+                    ),
+                    // the API server prunes and fills these by the schema
+                    "scaleStrategy" | "volumeClaimTemplates" => {}
+                    _ => assert_eq!(
+                        &after["spec"][field], value,
+                        "{field} of {}",
+                        set["metadata"]["name"]
+                    ),
+                }
+            }
+        }
+        assert!(compared >= 8, "{compared}");
+    }
+
+    #[test]
+    fn a_stored_template_is_completed_only_when_it_changes() {
+        let old = set("v1beta1");
+        let mut scaled = old.clone();
+        scaled["spec"]["replicas"] = json!(7);
+        let (after, _) = mutated("UPDATE", &scaled, &old, Options::default());
+        assert_eq!(after["spec"]["template"], old["spec"]["template"]);
+        assert_eq!(
+            after["spec"]["volumeClaimTemplates"],
+            old["spec"]["volumeClaimTemplates"]
+        );
+        let mut changed = old.clone();
+        changed["spec"]["template"]["spec"]["containers"][0]["image"] = json!("a:2");
+        let (after, _) = mutated("UPDATE", &changed, &old, Options::default());
+        assert_eq!(after["spec"]["template"]["spec"]["dnsPolicy"], "ClusterFirst");
+        assert_eq!(
+            after["spec"]["volumeClaimTemplates"][0]["status"]["phase"],
+            "Pending"
+        );
+    }
+
+    #[test]
+    fn gates_decide_about_template_defaults() {
+        let mut object = set("v1beta1");
+        object["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+        let bare = Options {
+            template_defaults: false,
+            ..Options::default()
+        };
+        let (after, _) = mutated("CREATE", &object, &Value::Null, bare);
+        assert_eq!(after["spec"]["template"], object["spec"]["template"]);
+        assert_eq!(after["spec"]["replicas"], 1);
+        let port = |options| {
+            let (after, _) = mutated("CREATE", &object, &Value::Null, options);
+            after["spec"]["template"]["spec"]["containers"][1]["ports"][0]["hostPort"].clone()
+        };
+        let with_ports = Options {
+            host_ports: true,
+            ..Options::default()
+        };
+        assert_eq!(
+            (port(Options::default()), port(with_ports)),
+            (Value::Null, json!(80))
+        );
+    }
+
+    #[test]
+    fn a_client_is_told_what_nobody_will_act_on() {
+        let warnings =
+            |object: &Value| match mutate(&request("CREATE", object, &Value::Null), Options::default()) {
+                Answer::Allow { warnings, .. } => warnings,
+                denied @ Answer::Deny { .. } => panic!("{denied:?}"),
+            };
+        for version in ["v1alpha1", "v1beta1"] {
+            let mut plain = set(version);
+            plain["spec"]
+                .as_object_mut()
+                .unwrap()
+                .remove("volumeClaimTemplates");
+            let mut hooked = plain.clone();
+            hooked["spec"]["lifecycle"] =
+                json!({"preDelete": {"labelsHandler": {"a": "b"}, "markPodNotReady": true}});
+            assert!(warnings(&plain).is_empty());
+            for object in [hooked, set(version)] {
+                let field = coverage::unsupported(&decode(&object).unwrap().spec);
+                let found = warnings(&object);
+                assert_eq!(found.len(), usize::from(field.is_some()), "{found:?}");
+                assert!(
+                    found.iter().all(|text| text.starts_with(field.unwrap())),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn subresources_and_nonsense_are_told_apart() {
+        let mut scale = request("UPDATE", &set("v1beta1"), &Value::Null);
+        scale.sub_resource = "scale".into();
+        assert_eq!(mutate(&scale, Options::default()), Answer::ALLOW);
+        let mut strange = set("v1beta1");
+        strange["spec"]["replicas"] = json!("three");
+        let answer = mutate(&request("CREATE", &strange, &Value::Null), Options::default());
+        assert!(matches!(answer, Answer::Deny { code: 400, .. }), "{answer:?}");
+    }
+}
