@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::rules::weight;
 use super::*;
+use crate::cloneset::mutate::mutate;
 
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -76,6 +77,7 @@ proptest! {
             (request.operation, request.object, request.old_object) = (operation, object.clone(), stored.clone());
             let _ = validate(&request, Options { deletion_protection: true, ..Options::default() });
             let _ = validate_with_pods(&request, Options::default(), &[]);
+            let _ = mutate(&request, Options::default());
         }
         (request.operation, request.object, request.old_object) = (Operation::Update, mutated.clone(), mutated);
         let outcome = validate(&request, Options::default());
