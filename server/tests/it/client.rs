@@ -16,7 +16,7 @@ use kruise_server::{
     tls::{Pair, Tls},
     webhook::{WebhookServer, serve},
 };
-use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, crypto::aws_lc_rs};
 use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -67,21 +67,34 @@ pub(crate) enum Version {
     Http2,
 }
 
+fn config(pair: &Pair) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(&pair.ca_pem).unwrap())
+        .unwrap();
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+/// The first message of a handshake.
+pub(crate) fn hello(pair: &Pair) -> Vec<u8> {
+    let name = ServerName::try_from("svc.ns.svc").unwrap();
+    let mut client = ClientConnection::new(Arc::new(config(pair)), name).unwrap();
+    let mut message = Vec::new();
+    client.write_tls(&mut message).unwrap();
+    message
+}
+
 /// A TLS connection that trusts `pair`'s CA only.
 pub(crate) async fn connect(
     address: SocketAddr,
     pair: &Pair,
     version: Version,
 ) -> std::io::Result<TlsStream<TcpStream>> {
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_slice(&pair.ca_pem).unwrap())
-        .unwrap();
-    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = config(pair);
     if version == Version::Http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }

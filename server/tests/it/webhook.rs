@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::client::{Client, PAIR, Server, Version, connect, pair, post, start};
+use crate::client::{Client, PAIR, Server, Version, connect, hello, pair, post, start};
 
 /// Longer than anything takes here, shorter than anyone waits for a failing test.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -212,6 +212,26 @@ async fn a_peer_that_stalls_or_babbles_before_tls_is_cut_off() {
     }
     let mut client = Client::connect(server.address, Version::Http2).await;
     assert_eq!(client.post("/deny", review("u")).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn peers_that_stall_after_their_hello_do_not_delay_others() {
+    let server = default().await;
+    let all = async {
+        let mut stalled = Vec::new();
+        for _ in 0..16 {
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            stream.write_all(&hello(&PAIR)).await.unwrap();
+            // The server has begun its answer, so its part of the computation is over.
+            stream.read_exact(&mut [0; 5]).await.unwrap();
+            stalled.push(stream);
+        }
+        connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    };
+    let patience = Limits::default().handshake - Duration::from_secs(1);
+    timeout(patience, all)
+        .await
+        .expect("nobody waits for the stalled");
 }
 
 #[tokio::test]
