@@ -128,3 +128,43 @@ pub(crate) fn config(pair: &Pair) -> Result<ServerConfig, Error> {
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_pkcs8_are_read_and_every_reading_is_counted() {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(vec!["a".to_owned()]).unwrap();
+        let pair = |key: &str| Pair {
+            ca_pem: Vec::new(),
+            cert_pem: cert.pem().into_bytes(),
+            key_pem: key.as_bytes().to_vec(),
+        };
+        let key = signing_key.serialize_pem();
+        assert!(key.starts_with("-----BEGIN PRIVATE KEY-----"));
+        let tls = Tls::new(pair(&key)).unwrap();
+        let text = tls.swap(pair("text"));
+        let what = "private key";
+        assert!(matches!(text, Err(Error::Pem { what: found, .. }) if found == what));
+        assert_eq!(
+            tls.pair(),
+            Some(pair(&key)),
+            "a pair that cannot be served changes nothing"
+        );
+
+        let mut registry = Registry::default();
+        tls.register(&mut registry);
+        let mut metrics = String::new();
+        prometheus_client::encoding::text::encode(&mut metrics, &registry).unwrap();
+        assert!(
+            metrics.contains("\ncertwatcher_read_certificate_total 2\n"),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains("\ncertwatcher_read_certificate_errors_total 1\n"),
+            "{metrics}"
+        );
+    }
+}
