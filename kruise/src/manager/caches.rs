@@ -156,7 +156,7 @@ fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
 }
 
 /// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
-fn jitter() -> u64 {
+pub(super) fn jitter() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -1,12 +1,15 @@
 //! `kruise manager`: flags → configuration → tasks.
 
+mod admission;
 mod caches;
 mod cloneset;
 mod config;
+mod endpoints;
 mod flags;
 mod logging;
 mod objects;
 mod pod_readiness;
+mod registrar;
 mod run;
 
 use std::process::ExitCode;

@@ -21,6 +21,7 @@ use super::{
     caches::{Caches, Handlers},
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig},
+    endpoints,
     pod_readiness::{self, PodReadiness},
 };
 
@@ -44,6 +45,12 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         pod_readiness::NAME
     );
     let caches = Caches::new();
+    // Reading a CloneSet may need the conversion webhook, so the endpoints come before the watches.
+    let served = if config.dry_run {
+        JoinSet::new()
+    } else {
+        endpoints::start(&config, &client, &caches, registry, stop.clone()).await?
+    };
     let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
     let controllers = Controllers::new(&config, &client, clonesets, &caches, &metrics, events);
     let patience = config.cache_sync_timeout;
@@ -62,6 +69,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     // The handlers hold the controllers, which hold the events: once the watches are gone, the last event is written.
     drop(watches);
     let _ = tokio::time::timeout(FLUSH, written).await;
+    drop(served);
     result
 }
 

@@ -1,0 +1,96 @@
+//! Which handler answers which webhook path.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kruise_admission::{
+    Answer, Options, Request,
+    cloneset::{
+        convert::convert,
+        mutate::mutate,
+        validate::{Outcome, Pod, validate, validate_with_pods},
+    },
+    manifests::{self, Handler},
+    pod,
+};
+use kruise_server::{
+    review::{Review, Verdict},
+    webhook,
+};
+use kube_cache::ObjectKey;
+
+use super::{caches::Caches, config::Config};
+
+/// Path of the conversion webhook, as definitions name it.
+pub(super) const CONVERT: &str = "/convert";
+
+/// Gates and flags that admission heeds.
+pub(super) fn options(config: &Config) -> Options {
+    Options {
+        template_defaults: !config.gates.on("TemplateNoDefaults"),
+        host_ports: config.gates.on("DefaultHostNetworkHostPortsInPodTemplates"),
+        allow_privileged: config.allow_privileged,
+        deletion_protection: config.gates.on("ResourcesDeletionProtection"),
+        readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
+    }
+}
+
+/// The routes of this build. Without gate `PodWebhook` pods are not answered for, and the entry that would send them
+/// here is taken out of the live configuration.
+pub(super) fn routes(options: Options, pods: bool, caches: &Caches) -> BTreeMap<String, webhook::Handler> {
+    let mut routes = BTreeMap::new();
+    for (path, handler) in manifests::paths() {
+        if *handler == Handler::MutatePod && !pods {
+            continue;
+        }
+        let (handler, caches) = (*handler, caches.clone());
+        let reviewer = move |review: Review| verdict(decide(handler, &review, options, &caches));
+        routes.insert((*path).to_owned(), webhook::Handler::Review(Arc::new(reviewer)));
+    }
+    let converter = |body: &[u8]| convert(body).map_err(|error| error.to_string());
+    routes.insert(CONVERT.to_owned(), webhook::Handler::Convert(Arc::new(converter)));
+    routes
+}
+
+fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) -> Answer {
+    let request = match Request::from_review(&review.request) {
+        Ok(request) => request,
+        Err(error) => return Answer::Deny { code: 400, message: error.to_string() },
+    };
+    match handler {
+        Handler::MutatePod => pod::mutate(&request, options),
+        Handler::MutateCloneSet => mutate(&request, options),
+        Handler::ValidateCloneSet => match validate(&request, options) {
+            Outcome::Answer(answer) => answer,
+            Outcome::NeedPods(names) => match look_up(caches, &request.namespace, &names) {
+                Some(pods) => validate_with_pods(&request, options, &pods),
+                None => {
+                    let message = "the pods to delete cannot be checked yet, the manager has just started; try again";
+                    Answer::Deny { code: 503, message: message.to_owned() }
+                }
+            },
+        },
+    }
+}
+
+/// The pods of these names that exist; `None` before the first list is in.
+fn look_up(caches: &Caches, namespace: &str, names: &[String]) -> Option<Vec<Pod>> {
+    caches.pods.synced_version()?;
+    let snapshot = caches.pods.snapshot();
+    let found = names.iter().filter_map(|name| snapshot.get(&ObjectKey::new(namespace, name.as_str())));
+    let pods = found.map(|pod| Pod {
+        name: pod.name.to_string(),
+        controller: pod.controller.as_ref().map(|owner| owner.uid.to_string()),
+        deleting: pod.deleting,
+    });
+    Some(pods.collect())
+}
+
+fn verdict(answer: Answer) -> Verdict {
+    match answer {
+        Answer::Allow { patch, warnings } => {
+            let patch = patch.and_then(|patch| patch.as_array().cloned()).unwrap_or_default();
+            Verdict::Allow { patch, warnings }
+        }
+        Answer::Deny { code, message } => Verdict::Deny { code, message },
+    }
+}

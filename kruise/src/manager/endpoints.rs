@@ -1,0 +1,122 @@
+//! What the manager serves: webhooks over TLS, probes, metrics. In every replica, whoever leads.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::{Context, bail};
+use kruise_runtime::Client;
+use kruise_server::{
+    cert_dir::CertDir,
+    configuration::Endpoint,
+    health::Check,
+    pass::{Keeper, Phase, Progress, Settings, Source},
+    plain::PlainServer,
+    renewal,
+    tls::Tls,
+    webhook::{self, WebhookServer},
+};
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use tokio::{
+    net::TcpListener,
+    sync::{oneshot, watch},
+    task::JoinSet,
+};
+
+use super::{admission, caches, caches::Caches, config::Config, registrar::Registrar};
+
+/// Starts everything and returns once the webhooks are registered and answered.
+pub(super) async fn start(
+    config: &Config,
+    client: &Client,
+    caches: &Caches,
+    mut registry: Registry,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<JoinSet<()>> {
+    let tls = Arc::new(Tls::default());
+    let progress = Progress::default();
+    let options = admission::options(config);
+    let server = Arc::new(WebhookServer {
+        routes: admission::routes(options, config.gates.on("PodWebhook"), caches),
+        ..WebhookServer::default()
+    });
+    tls.register(&mut registry);
+    progress.register(&mut registry);
+    server.metrics.register(&mut registry);
+
+    let mut tasks = JoinSet::new();
+    let port = config.webhook.port;
+    let probes = PlainServer::health(vec![Check::ping()], vec![Check::webhook_ready(tls.clone(), port)]);
+    plain(&mut tasks, config.health, "--health-probe-addr", probes, &stop).await?;
+    let metrics = PlainServer::metrics(Arc::new(move || {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }));
+    plain(&mut tasks, config.metrics, "--metrics-addr", metrics, &stop).await?;
+
+    let address = SocketAddr::from(([0, 0, 0, 0], port));
+    let listener = bind(address, "WEBHOOK_PORT").await?;
+    tasks.spawn(webhook::serve(listener, tls.clone(), server.clone(), stop.clone()));
+    let (first, succeeded) = oneshot::channel();
+    let keeper = Keeper {
+        api: Registrar(client.named("kruise-manager/webhook-controller")),
+        settings: settings(config, &server),
+        tls,
+        jitter: caches::jitter(),
+        progress,
+    };
+    tasks.spawn(keeper.keep(stop, first));
+    let patience = config.webhook.initialize_timeout;
+    match tokio::time::timeout(patience, succeeded).await {
+        Ok(Ok(())) => Ok(tasks),
+        // The keeper only ends without success when the manager is stopping.
+        Ok(Err(_)) => Ok(tasks),
+        Err(_) => bail!("failed to start webhook controller for waiting more than {}s", patience.as_secs()),
+    }
+}
+
+fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
+    use kruise_admission::manifests::{MUTATING, VALIDATING};
+    let webhook = &config.webhook;
+    let endpoint = match &webhook.host {
+        Some(host) => Endpoint::Url { host: host.clone(), port: webhook.port },
+        None => Endpoint::Service { namespace: webhook.namespace.clone(), name: webhook.service.clone() },
+    };
+    let source = if config.gates.on("EnableExternalCerts") {
+        Source::External
+    } else if webhook.writer == "fs" {
+        Source::Directory
+    } else {
+        Source::Secret
+    };
+    let server = server.clone();
+    Settings {
+        namespace: webhook.namespace.clone(),
+        secret: webhook.secret.clone(),
+        configurations: vec![(Phase::Mutating, MUTATING.into()), (Phase::Validating, VALIDATING.into())],
+        crds: vec!["clonesets.apps.kruise.io".into()],
+        endpoint,
+        lead: renewal::lead_from_text(&webhook.renew_before),
+        source,
+        cert_dir: CertDir::new(&webhook.cert_dir),
+        served: Arc::new(move |path: &str| server.routes.contains_key(path)),
+    }
+}
+
+async fn plain(
+    tasks: &mut JoinSet<()>,
+    address: Option<SocketAddr>,
+    flag: &str,
+    server: PlainServer,
+    stop: &watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    if let Some(address) = address {
+        let listener = bind(address, flag).await?;
+        tasks.spawn(server.serve(listener, stop.clone()));
+    }
+    Ok(())
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; change {setting}"))
+}

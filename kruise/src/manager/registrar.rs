@@ -1,0 +1,75 @@
+//! The API server as the certificate and configuration pass needs it.
+
+use kruise_runtime::Client;
+use kruise_server::pass::{Api, ApiError, Phase};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// Reads and writes what the pass keeps in shape.
+#[derive(Clone)]
+pub(super) struct Registrar(pub(super) Client);
+
+fn error(error: kruise_runtime::ApiError) -> ApiError {
+    if error.is_not_found() {
+        ApiError::NotFound
+    } else if error.is_conflict() || error.is_already_exists() {
+        ApiError::Conflict
+    } else {
+        ApiError::Other(error.to_string())
+    }
+}
+
+fn secrets(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/secrets")
+}
+
+fn configuration(phase: Phase, name: &str) -> String {
+    let plural = match phase {
+        Phase::Mutating => "mutatingwebhookconfigurations",
+        Phase::Validating => "validatingwebhookconfigurations",
+    };
+    format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}")
+}
+
+fn definition(name: &str) -> String {
+    format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+}
+
+/// `metadata.<member>` of an object.
+fn of_metadata<'a>(object: &'a Value, member: &str) -> &'a str {
+    object.get("metadata").and_then(|metadata| metadata.get(member)?.as_str()).unwrap_or_default()
+}
+
+impl Api for Registrar {
+    async fn get_secret(&self, namespace: &str, name: &str) -> Result<Value, ApiError> {
+        self.0.get(&format!("{}/{name}", secrets(namespace))).await.map_err(error)
+    }
+
+    async fn create_secret(&self, secret: Value) -> Result<(), ApiError> {
+        let path = secrets(of_metadata(&secret, "namespace"));
+        self.0.create::<IgnoredAny>(&path, &secret).await.map(drop).map_err(error)
+    }
+
+    async fn replace_secret(&self, secret: Value) -> Result<(), ApiError> {
+        let path = format!("{}/{}", secrets(of_metadata(&secret, "namespace")), of_metadata(&secret, "name"));
+        self.0.replace::<IgnoredAny>(&path, &secret).await.map(drop).map_err(error)
+    }
+
+    async fn get_configuration(&self, phase: Phase, name: &str) -> Result<Value, ApiError> {
+        self.0.get(&configuration(phase, name)).await.map_err(error)
+    }
+
+    async fn patch_configuration(&self, phase: Phase, name: &str, patch: Value) -> Result<(), ApiError> {
+        self.0.patch::<IgnoredAny>(&configuration(phase, name), MERGE, &patch).await.map(drop).map_err(error)
+    }
+
+    async fn get_crd(&self, name: &str) -> Result<Value, ApiError> {
+        self.0.get(&definition(name)).await.map_err(error)
+    }
+
+    async fn patch_crd(&self, name: &str, patch: Value) -> Result<(), ApiError> {
+        self.0.patch::<IgnoredAny>(&definition(name), MERGE, &patch).await.map(drop).map_err(error)
+    }
+}
