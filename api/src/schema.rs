@@ -35,11 +35,12 @@ pub fn object(description: &str, fields: Vec<Field>) -> Value {
         .into_iter()
         .map(|(name, schema, _)| (name.to_owned(), schema))
         .collect();
-    let mut schema = json!({"type": "object", "description": description, "properties": properties});
-    if !must.is_empty() {
-        schema["required"] = json!(must);
+    let schema = json!({"type": "object", "description": description, "properties": properties});
+    if must.is_empty() {
+        schema
+    } else {
+        with(schema, "required", json!(must))
     }
-    schema
 }
 
 /// A signed 32-bit number.
@@ -98,10 +99,7 @@ pub fn text_items() -> Value {
 
 /// A label selector, replaced as a whole by apply.
 pub fn label_selector(description: &str) -> Value {
-    let atomic = |mut schema: Value| {
-        schema["x-kubernetes-list-type"] = "atomic".into();
-        schema
-    };
+    let atomic = |schema: Value| with(schema, "x-kubernetes-list-type", "atomic".into());
     let requirement = object(
         "One requirement on one label; all requirements of a selector must hold.",
         vec![
@@ -122,7 +120,7 @@ pub fn label_selector(description: &str) -> Value {
             ),
         ],
     );
-    let mut schema = object(
+    let schema = object(
         description,
         vec![
             field(
@@ -141,6 +139,12 @@ pub fn label_selector(description: &str) -> Value {
             ),
         ],
     );
-    schema["x-kubernetes-map-type"] = "atomic".into();
+    with(schema, "x-kubernetes-map-type", "atomic".into())
+}
+
+fn with(mut schema: Value, key: &str, value: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.insert(key.to_owned(), value);
+    }
     schema
 }

@@ -29,7 +29,7 @@ impl NodeView {
 }
 
 impl Cached for NodeView {
-    fn namespace(&self) -> &str {
+    fn namespace(&self) -> &'static str {
         ""
     }
 

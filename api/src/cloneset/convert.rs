@@ -163,7 +163,7 @@ fn strategy_to_v1beta1(object: &mut Value, kept: &mut Kept) {
     }
     let mut strategy = json!({"type": if on_delete { "OnDelete" } else { "RollingUpdate" }});
     if !rolling.is_empty() {
-        strategy["rollingUpdate"] = Value::Object(rolling);
+        set(&mut strategy, &["rollingUpdate"], Value::Object(rolling));
     }
     set(object, &["spec", "updateStrategy"], strategy);
 }

@@ -221,6 +221,8 @@ pub struct CloneSetStatus {
     pub label_selector: String,
 }
 
+// Serde passes references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &i64) -> bool {
     *number == 0
 }

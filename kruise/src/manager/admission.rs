@@ -54,20 +54,29 @@ pub(super) fn routes(options: Options, pods: bool, caches: &Caches) -> BTreeMap<
 fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) -> Answer {
     let request = match Request::from_review(&review.request) {
         Ok(request) => request,
-        Err(error) => return Answer::Deny { code: 400, message: error.to_string() },
+        Err(error) => {
+            return Answer::Deny {
+                code: 400,
+                message: error.to_string(),
+            };
+        }
     };
     match handler {
         Handler::MutatePod => pod::mutate(&request, options),
         Handler::MutateCloneSet => mutate(&request, options),
         Handler::ValidateCloneSet => match validate(&request, options) {
             Outcome::Answer(answer) => answer,
-            Outcome::NeedPods(names) => match look_up(caches, &request.namespace, &names) {
-                Some(pods) => validate_with_pods(&request, options, &pods),
-                None => {
-                    let message = "the pods to delete cannot be checked yet, the manager has just started; try again";
-                    Answer::Deny { code: 503, message: message.to_owned() }
-                }
-            },
+            Outcome::NeedPods(names) => {
+                let Some(pods) = look_up(caches, &request.namespace, &names) else {
+                    let message =
+                        "the pods to delete cannot be checked yet, the manager has just started; try again";
+                    return Answer::Deny {
+                        code: 503,
+                        message: message.to_owned(),
+                    };
+                };
+                validate_with_pods(&request, options, &pods)
+            }
         },
     }
 }
@@ -76,7 +85,9 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
 fn look_up(caches: &Caches, namespace: &str, names: &[String]) -> Option<Vec<Pod>> {
     caches.pods.synced_version()?;
     let snapshot = caches.pods.snapshot();
-    let found = names.iter().filter_map(|name| snapshot.get(&ObjectKey::new(namespace, name.as_str())));
+    let found = names
+        .iter()
+        .filter_map(|name| snapshot.get(&ObjectKey::new(namespace, name.as_str())));
     let pods = found.map(|pod| Pod {
         name: pod.name.to_string(),
         controller: pod.controller.as_ref().map(|owner| owner.uid.to_string()),
@@ -88,7 +99,9 @@ fn look_up(caches: &Caches, namespace: &str, names: &[String]) -> Option<Vec<Pod
 fn verdict(answer: Answer) -> Verdict {
     match answer {
         Answer::Allow { patch, warnings } => {
-            let patch = patch.and_then(|patch| patch.as_array().cloned()).unwrap_or_default();
+            let patch = patch
+                .and_then(|patch| patch.as_array().cloned())
+                .unwrap_or_default();
             Verdict::Allow { patch, warnings }
         }
         Answer::Deny { code, message } => Verdict::Deny { code, message },

@@ -43,7 +43,14 @@ impl Planner for CloneSets {
         match &cached.set {
             Ok(set) => {
                 let world = World::observe(&self.caches, set);
-                Outcome::Plan(world.plan(set, &self.api_version, self.options, memory, Explain::No, now))
+                Outcome::Plan(Box::new(world.plan(
+                    set,
+                    &self.api_version,
+                    self.options,
+                    memory,
+                    Explain::No,
+                    now,
+                )))
             }
             Err(error) => {
                 let message = format!("the specification cannot be read: {error}");
@@ -52,10 +59,10 @@ impl Planner for CloneSets {
                     reason: "InvalidSpec",
                     message,
                 };
-                Outcome::Plan(Plan {
+                Outcome::Plan(Box::new(Plan {
                     events: vec![note],
                     ..Plan::default()
-                })
+                }))
             }
         }
     }

@@ -56,7 +56,12 @@ pub(super) async fn start(
 
     let address = SocketAddr::from(([0, 0, 0, 0], port));
     let listener = bind(address, "WEBHOOK_PORT").await?;
-    tasks.spawn(webhook::serve(listener, tls.clone(), server.clone(), stop.clone()));
+    tasks.spawn(webhook::serve(
+        listener,
+        tls.clone(),
+        server.clone(),
+        stop.clone(),
+    ));
     let (first, succeeded) = oneshot::channel();
     let keeper = Keeper {
         api: Registrar(client.named("kruise-manager/webhook-controller")),
@@ -68,10 +73,12 @@ pub(super) async fn start(
     tasks.spawn(keeper.keep(stop, first));
     let patience = config.webhook.initialize_timeout;
     match tokio::time::timeout(patience, succeeded).await {
-        Ok(Ok(())) => Ok(tasks),
         // The keeper only ends without success when the manager is stopping.
-        Ok(Err(_)) => Ok(tasks),
-        Err(_) => bail!("failed to start webhook controller for waiting more than {}s", patience.as_secs()),
+        Ok(Ok(()) | Err(_)) => Ok(tasks),
+        Err(_) => bail!(
+            "failed to start webhook controller for waiting more than {}s",
+            patience.as_secs()
+        ),
     }
 }
 
@@ -79,8 +86,14 @@ fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
     use kruise_admission::manifests::{MUTATING, VALIDATING};
     let webhook = &config.webhook;
     let endpoint = match &webhook.host {
-        Some(host) => Endpoint::Url { host: host.clone(), port: webhook.port },
-        None => Endpoint::Service { namespace: webhook.namespace.clone(), name: webhook.service.clone() },
+        Some(host) => Endpoint::Url {
+            host: host.clone(),
+            port: webhook.port,
+        },
+        None => Endpoint::Service {
+            namespace: webhook.namespace.clone(),
+            name: webhook.service.clone(),
+        },
     };
     let source = if config.gates.on("EnableExternalCerts") {
         Source::External
@@ -93,7 +106,10 @@ fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
     Settings {
         namespace: webhook.namespace.clone(),
         secret: webhook.secret.clone(),
-        configurations: vec![(Phase::Mutating, MUTATING.into()), (Phase::Validating, VALIDATING.into())],
+        configurations: vec![
+            (Phase::Mutating, MUTATING.into()),
+            (Phase::Validating, VALIDATING.into()),
+        ],
         crds: vec!["clonesets.apps.kruise.io".into()],
         endpoint,
         lead: renewal::lead_from_text(&webhook.renew_before),
@@ -118,5 +134,7 @@ async fn plain(
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; change {setting}"))
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; change {setting}"))
 }

@@ -24,7 +24,9 @@ impl Planner for PodReadiness {
 
     fn plan(&self, key: &ObjectKey, _memory: &Memory, now: Timestamp) -> Outcome {
         match self.caches.pods.snapshot().get(key) {
-            Some(pod) if pod_readiness::concerns(&pod) => Outcome::Plan(pod_readiness::plan(&pod, now)),
+            Some(pod) if pod_readiness::concerns(&pod) => {
+                Outcome::Plan(Box::new(pod_readiness::plan(&pod, now)))
+            }
             // Nothing to do, now or until the pod changes: nothing to remember either.
             _ => Outcome::Gone,
         }

@@ -39,22 +39,40 @@ fn definition(name: &str) -> String {
 
 /// `metadata.<member>` of an object.
 fn of_metadata<'a>(object: &'a Value, member: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(member)?.as_str()).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(member)?.as_str())
+        .unwrap_or_default()
 }
 
 impl Api for Registrar {
     async fn get_secret(&self, namespace: &str, name: &str) -> Result<Value, ApiError> {
-        self.0.get(&format!("{}/{name}", secrets(namespace))).await.map_err(error)
+        self.0
+            .get(&format!("{}/{name}", secrets(namespace)))
+            .await
+            .map_err(error)
     }
 
     async fn create_secret(&self, secret: Value) -> Result<(), ApiError> {
         let path = secrets(of_metadata(&secret, "namespace"));
-        self.0.create::<IgnoredAny>(&path, &secret).await.map(drop).map_err(error)
+        self.0
+            .create::<IgnoredAny>(&path, &secret)
+            .await
+            .map(drop)
+            .map_err(error)
     }
 
     async fn replace_secret(&self, secret: Value) -> Result<(), ApiError> {
-        let path = format!("{}/{}", secrets(of_metadata(&secret, "namespace")), of_metadata(&secret, "name"));
-        self.0.replace::<IgnoredAny>(&path, &secret).await.map(drop).map_err(error)
+        let path = format!(
+            "{}/{}",
+            secrets(of_metadata(&secret, "namespace")),
+            of_metadata(&secret, "name")
+        );
+        self.0
+            .replace::<IgnoredAny>(&path, &secret)
+            .await
+            .map(drop)
+            .map_err(error)
     }
 
     async fn get_configuration(&self, phase: Phase, name: &str) -> Result<Value, ApiError> {
@@ -62,7 +80,11 @@ impl Api for Registrar {
     }
 
     async fn patch_configuration(&self, phase: Phase, name: &str, patch: Value) -> Result<(), ApiError> {
-        self.0.patch::<IgnoredAny>(&configuration(phase, name), MERGE, &patch).await.map(drop).map_err(error)
+        self.0
+            .patch::<IgnoredAny>(&configuration(phase, name), MERGE, &patch)
+            .await
+            .map(drop)
+            .map_err(error)
     }
 
     async fn get_crd(&self, name: &str) -> Result<Value, ApiError> {
@@ -70,6 +92,10 @@ impl Api for Registrar {
     }
 
     async fn patch_crd(&self, name: &str, patch: Value) -> Result<(), ApiError> {
-        self.0.patch::<IgnoredAny>(&definition(name), MERGE, &patch).await.map(drop).map_err(error)
+        self.0
+            .patch::<IgnoredAny>(&definition(name), MERGE, &patch)
+            .await
+            .map(drop)
+            .map_err(error)
     }
 }

@@ -46,21 +46,26 @@ pub fn objects(namespace: &str) -> Vec<Value> {
 fn cluster_rules() -> Value {
     const READ: &[&str] = &["get", "list", "watch"];
     const READ_WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-    let mut configurations = rule(
-        "admissionregistration.k8s.io",
-        &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-        &["update", "patch"],
+    const CONFIGURATIONS: &[&str] = &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+    let configurations = named(
+        rule(
+            "admissionregistration.k8s.io",
+            CONFIGURATIONS,
+            &["update", "patch"],
+        ),
+        &[
+            "kruise-mutating-webhook-configuration",
+            "kruise-validating-webhook-configuration",
+        ],
     );
-    configurations["resourceNames"] = json!([
-        "kruise-mutating-webhook-configuration",
-        "kruise-validating-webhook-configuration"
-    ]);
-    let mut conversion = rule(
-        "apiextensions.k8s.io",
-        &["customresourcedefinitions"],
-        &["update", "patch"],
+    let conversion = named(
+        rule(
+            "apiextensions.k8s.io",
+            &["customresourcedefinitions"],
+            &["update", "patch"],
+        ),
+        &["clonesets.apps.kruise.io"],
     );
-    conversion["resourceNames"] = json!(["clonesets.apps.kruise.io"]);
     json!([
         rule("", &["pods"], READ_WRITE),
         rule("", &["pods/status"], &["get", "patch", "update"]),
@@ -74,15 +79,19 @@ fn cluster_rules() -> Value {
             &["get", "patch", "update"]
         ),
         rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
-        rule(
-            "admissionregistration.k8s.io",
-            &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-            READ
-        ),
+        rule("admissionregistration.k8s.io", CONFIGURATIONS, READ),
         configurations,
         rule("apiextensions.k8s.io", &["customresourcedefinitions"], READ),
         conversion,
     ])
+}
+
+/// The same rule for these objects only.
+fn named(mut rule: Value, names: &[&str]) -> Value {
+    if let Some(rule) = rule.as_object_mut() {
+        rule.insert("resourceNames".into(), json!(names));
+    }
+    rule
 }
 
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
@@ -90,10 +99,10 @@ fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 }
 
 fn binding(kind: &str, name: &str, of: Option<&str>, role_kind: &str, role: &str, namespace: &str) -> Value {
-    let mut metadata = json!({"name": name});
-    if let Some(of) = of {
-        metadata["namespace"] = of.into();
-    }
+    let metadata = match of {
+        Some(namespace) => json!({"name": name, "namespace": namespace}),
+        None => json!({"name": name}),
+    };
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata,
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role},

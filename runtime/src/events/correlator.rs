@@ -218,7 +218,7 @@ mod tests {
         }
         match send(&mut correlator, "eleven", 1) {
             Decision::Create(combined) => {
-                assert_eq!(combined.message, "(combined from similar events): eleven")
+                assert_eq!(combined.message, "(combined from similar events): eleven");
             }
             other => panic!("{other:?}"),
         }

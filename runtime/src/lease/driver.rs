@@ -52,7 +52,7 @@ pub async fn lead(
             }
             Ok(Ok(Standing::Follows | Standing::Contended)) => {}
             Ok(Err(error)) => {
-                tracing::warn!(lease = settings.name, error = advice(&error, &settings), "lease")
+                tracing::warn!(lease = settings.name, error = advice(&error, &settings), "lease");
             }
             Err(_) => tracing::warn!(
                 lease = settings.name,

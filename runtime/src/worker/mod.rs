@@ -57,7 +57,7 @@ pub enum Outcome {
     /// The owner is gone: forget it.
     Gone,
     /// Do this.
-    Plan(Plan),
+    Plan(Box<Plan>),
 }
 
 /// Settings of a controller's loop.
@@ -197,7 +197,7 @@ impl<P: Planner> Controller<P> {
             };
             let Some(next) = next else {
                 let pause = wake
-                    .unwrap_or(Duration::from_secs(3600))
+                    .unwrap_or(Duration::from_hours(1))
                     .max(Duration::from_millis(1));
                 let _ = tokio::time::timeout(pause, notified).await;
                 continue;
@@ -246,7 +246,7 @@ impl<P: Planner> Controller<P> {
                 "success"
             }
             Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
-            Outcome::Plan(plan) => self.execute(key, plan).await,
+            Outcome::Plan(plan) => self.execute(key, *plan).await,
         }
     }
 

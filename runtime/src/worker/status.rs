@@ -136,7 +136,7 @@ impl StatusWriter {
             if !due.is_empty() {
                 continue;
             }
-            let pause = next.map_or(Duration::from_secs(3600), |at| {
+            let pause = next.map_or(Duration::from_hours(1), |at| {
                 at.saturating_sub(self.started.elapsed())
             });
             let _ = tokio::time::timeout(pause.max(Duration::from_millis(1)), self.state.1.notified()).await;
