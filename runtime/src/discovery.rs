@@ -7,18 +7,45 @@ use crate::{ApiError, Client};
 /// Versions of `apps.kruise.io` that this build can work in, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
+/// The CloneSet definition.
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clonesets.apps.kruise.io";
+
 /// Why the manager cannot work on this cluster, and the command that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The API server did not answer.
-    #[error("the API server cannot be asked what it serves")]
-    Unreachable(#[from] ApiError),
+    /// The API server did not answer, or is not ready.
+    #[error(
+        "the API server {host} cannot be asked what it serves: {error}; is it up? kubectl get --raw /readyz"
+    )]
+    Unreachable {
+        /// Host and port.
+        host: String,
+        /// What happened.
+        error: ApiError,
+    },
+    /// The credentials or their rights do not do.
+    #[error(
+        "the API server {host} does not let the manager look: {error}; check the credentials with: \
+         kubectl auth whoami, and install their rights with: kruise manifests | kubectl apply -f -"
+    )]
+    Refused {
+        /// Host and port.
+        host: String,
+        /// Its answer.
+        error: ApiError,
+    },
     /// No CloneSet definition.
     #[error(
         "the cluster does not serve clonesets.apps.kruise.io; install the definitions first: \
          kruise manifests | kubectl apply -f -"
     )]
     NoCloneSets,
+    /// Two versions are served and nobody converts between them: the server would drop fields of either.
+    #[error(
+        "clonesets.apps.kruise.io is served in several versions without a conversion webhook, which loses fields; \
+         install this build's definitions: kruise manifests | kubectl apply -f -"
+    )]
+    NoConversion,
 }
 
 #[derive(Deserialize)]
@@ -44,8 +71,56 @@ pub async fn cloneset_version(client: &Client) -> Result<&'static str, Discovery
             }
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed(client, error)),
         }
     }
     Err(DiscoveryError::NoCloneSets)
+}
+
+/// Makes sure that versions of CloneSet which are served side by side are converted by a webhook.
+pub async fn check_conversion(client: &Client) -> Result<(), DiscoveryError> {
+    let definition: Definition = client
+        .get(DEFINITION)
+        .await
+        .map_err(|error| failed(client, error))?;
+    let spec = definition.spec;
+    let served = spec.versions.iter().filter(|version| version.served).count();
+    if served > 1 && spec.conversion.strategy != "Webhook" {
+        return Err(DiscoveryError::NoConversion);
+    }
+    Ok(())
+}
+
+fn failed(client: &Client, error: ApiError) -> DiscoveryError {
+    let host = client.host().to_owned();
+    let refused = error
+        .status()
+        .is_some_and(|status| matches!(status.code, 401 | 403));
+    if refused {
+        DiscoveryError::Refused { host, error }
+    } else {
+        DiscoveryError::Unreachable { host, error }
+    }
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    spec: DefinitionSpec,
+}
+
+#[derive(Deserialize)]
+struct DefinitionSpec {
+    versions: Vec<DefinedVersion>,
+    #[serde(default)]
+    conversion: Conversion,
+}
+
+#[derive(Deserialize)]
+struct DefinedVersion {
+    served: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct Conversion {
+    strategy: String,
 }

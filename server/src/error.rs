@@ -55,6 +55,9 @@ pub enum Error {
         /// Its answer.
         source: ApiError,
     },
+    /// A webhook configuration does not exist; the installer has to create it.
+    #[error("{0} does not exist; install it: kruise manifests | kubectl apply -f -")]
+    NotInstalled(String),
     /// The Secret of the external issuer lacks a key; wait for the issuer.
     #[error("the external certificate has no {0}")]
     External(&'static str),

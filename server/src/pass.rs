@@ -4,7 +4,10 @@
 //! up agreeing: the loser re-reads. Configurations are written before a new certificate is served, because they
 //! trust the old CA as well for a while, and the API server may call at any moment.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use prometheus_client::{
@@ -201,7 +204,10 @@ async fn configure(
 ) -> Result<Vec<String>, Error> {
     for _ in 0..ATTEMPTS {
         let current = api.get_configuration(phase, name).await;
-        let current = current.map_err(|source| failed(name, source))?;
+        let current = current.map_err(|source| match source {
+            ApiError::NotFound => Error::NotInstalled(name.to_owned()),
+            source => failed(name, source),
+        })?;
         if settings.source == Source::External {
             let trusts = configuration::webhooks_trust(&current, &pair.ca_pem);
             return trusts
@@ -265,9 +271,22 @@ pub struct Progress {
     failures: Counter,
     last_success: Gauge,
     dropped: Gauge,
+    last_failure: Arc<Mutex<Option<String>>>,
 }
 
 impl Progress {
+    /// Why the last pass failed, if it did.
+    pub fn last_failure(&self) -> Option<String> {
+        self.last_failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn passed(&self, failure: Option<String>) {
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
     /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         let prefix = |name: &str| format!("webhook_controller_{name}");
@@ -308,6 +327,7 @@ impl<A: Api> Keeper<A> {
             let pause = match self.pass().await {
                 Ok(()) => {
                     failures = 0;
+                    self.progress.passed(None);
                     if let Some(first) = first_success.take() {
                         // Nobody may be waiting any more.
                         let _ = first.send(());
@@ -317,6 +337,7 @@ impl<A: Api> Keeper<A> {
                 Err(error) => {
                     tracing::warn!(%error, "webhook pass failed");
                     self.progress.failures.inc();
+                    self.progress.passed(Some(error.to_string()));
                     let pause = backoff(failures);
                     failures += 1;
                     pause

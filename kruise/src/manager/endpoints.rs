@@ -68,7 +68,7 @@ pub(super) async fn start(
         settings: settings(config, &server),
         tls,
         jitter: caches::jitter(),
-        progress,
+        progress: progress.clone(),
     };
     tasks.spawn(keeper.keep(stop, first));
     let patience = config.webhook.initialize_timeout;
@@ -76,8 +76,11 @@ pub(super) async fn start(
         // The keeper only ends without success when the manager is stopping.
         Ok(Ok(()) | Err(_)) => Ok(tasks),
         Err(_) => bail!(
-            "failed to start webhook controller for waiting more than {}s",
-            patience.as_secs()
+            "failed to start webhook controller for waiting more than {}s: {}",
+            patience.as_secs(),
+            progress
+                .last_failure()
+                .unwrap_or_else(|| "the API server is slow; see --webhook-initialize-timeout".into())
         ),
     }
 }

@@ -43,7 +43,7 @@ pub fn main(line: Vec<String>) -> ExitCode {
     };
     if let Err(error) = logging::start(values.get_string("logging-format"), values.get_int("v")) {
         eprintln!("{error:#}");
-        return ExitCode::FAILURE;
+        return ExitCode::from(2);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

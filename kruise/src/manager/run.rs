@@ -38,6 +38,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let metrics = Metrics::register(&mut registry);
     let client = connect(&config, &metrics).await?;
     let clonesets = discovery::cloneset_version(&client).await?;
+    discovery::check_conversion(&client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
     tracing::warn!(
         "this build runs {} and {}; the other controllers of upstream are not part of it",

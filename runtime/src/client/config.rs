@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube_client::{Client as KubeClient, Config};
 
 use super::{Client, Settings};
@@ -16,28 +16,43 @@ pub enum Source {
     Inferred,
 }
 
-/// There is no usable connection; nothing to do but to fix the configuration.
+/// There is no usable connection; nothing to do but to fix the configuration. What kube-client says names its own
+/// causes already, so they are not sources of these errors.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig file cannot be used.
-    #[error("the kubeconfig cannot be used; check --kubeconfig")]
-    Kubeconfig(#[from] kube_client::config::KubeconfigError),
+    #[error("--kubeconfig={} cannot be used: {reason}; check it with: kubectl --kubeconfig={} version", path.display(), path.display())]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: KubeconfigError,
+    },
     /// Neither a kubeconfig nor a service account was found.
-    #[error("no cluster configuration; pass --kubeconfig, or run in a pod with a service account")]
-    Infer(#[from] kube_client::config::InferConfigError),
+    #[error(
+        "no cluster configuration; pass --kubeconfig=FILE, export KUBECONFIG, or run in a pod with a service account \
+         ({0})"
+    )]
+    Infer(InferConfigError),
     /// The parameters do not make a connection, for example because a certificate is unreadable.
-    #[error("the connection to the cluster cannot be set up")]
-    Client(#[from] kube_client::Error),
+    #[error("the connection to the cluster cannot be set up: {0}; check it with: kubectl version")]
+    Client(kube_client::Error),
 }
 
 /// Reads the configuration and builds a client; sends nothing yet.
 pub async fn connect(source: &Source, mut settings: Settings) -> Result<Client, ConnectError> {
     let mut config = match source {
         Source::File(path) => {
-            let file = Kubeconfig::read_from(path)?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?
+            let unusable = |reason| ConnectError::Kubeconfig {
+                path: path.clone(),
+                reason,
+            };
+            let file = Kubeconfig::read_from(path).map_err(unusable)?;
+            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+                .await
+                .map_err(unusable)?
         }
-        Source::Inferred => Config::infer().await?,
+        Source::Inferred => Config::infer().await.map_err(ConnectError::Infer)?,
     };
     // Repeats writes whose reply was lost.
     config.default_retry = false;
@@ -46,5 +61,6 @@ pub async fn connect(source: &Source, mut settings: Settings) -> Result<Client, 
         .authority()
         .map(ToString::to_string)
         .unwrap_or_default();
-    Ok(Client::new(KubeClient::try_from(config)?, settings))
+    let client = KubeClient::try_from(config).map_err(ConnectError::Client)?;
+    Ok(Client::new(client, settings))
 }

@@ -86,6 +86,11 @@ impl Client {
         }
     }
 
+    /// Host and port of the API server, as configured.
+    pub fn host(&self) -> &str {
+        &self.settings.host
+    }
+
     /// GET, decoded.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         decode(&self.send(Method::GET, path, None).await?)
@@ -217,7 +222,7 @@ impl Client {
             Ok(response) => self.observe(method, response.status().as_str()),
             Err(_) => self.observe(method, "<error>"),
         }
-        result.map_err(|error| ApiError::Transport(error.to_string()))
+        result.map_err(|error| ApiError::Transport(causes(&error)))
     }
 
     fn observe(&self, method: &Method, code: &str) {
@@ -225,6 +230,20 @@ impl Client {
             observer.requested(method.as_str(), &self.settings.host, code);
         }
     }
+}
+
+/// An error with what caused it. Errors that repeat their causes in their own text are not said twice.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {

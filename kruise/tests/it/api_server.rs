@@ -1,0 +1,106 @@
+//! The least of an API server: answers by path, over plain HTTP, one connection at a time per thread.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+/// What a path is answered with.
+pub(crate) type Answers = fn(&str) -> Option<(u16, Value)>;
+
+/// A server that lives as long as the test binary.
+pub(crate) struct ApiServer {
+    address: SocketAddr,
+    paths: Arc<Mutex<Vec<String>>>,
+}
+
+impl ApiServer {
+    /// Answers what `answers` knows, and 404 to everything else.
+    pub(crate) fn start(answers: Answers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let paths = Arc::<Mutex<Vec<String>>>::default();
+        let seen = paths.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = seen.clone();
+                std::thread::spawn(move || serve(stream, answers, &seen));
+            }
+        });
+        Self { address, paths }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Paths asked for so far, without their queries.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.paths.lock().unwrap().clone()
+    }
+}
+
+/// Answers until the client goes away.
+fn serve(stream: TcpStream, answers: Answers, seen: &Mutex<Vec<String>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let path = request(&mut reader)?;
+        seen.lock().unwrap().push(path.clone());
+        let not_found = || {
+            (
+                404,
+                json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": path}),
+            )
+        };
+        let (code, body) = answers(&path).unwrap_or_else(not_found);
+        let body = body.to_string();
+        write!(
+            stream,
+            "HTTP/1.1 {code} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .ok()?;
+    }
+}
+
+/// Reads one request to its end and returns its path.
+fn request(reader: &mut impl BufRead) -> Option<String> {
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
+        let line = line.trim().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok()?;
+    let path = first.split(' ').nth(1)?;
+    Some(path.split('?').next()?.to_owned())
+}
+
+/// The resources of `apps.kruise.io` in one version.
+pub(crate) fn clonesets() -> (u16, Value) {
+    let resource = json!({"name": "clonesets", "namespaced": true, "kind": "CloneSet", "verbs": []});
+    (200, json!({"kind": "APIResourceList", "resources": [resource]}))
+}
+
+/// The definition of CloneSets: served in these versions, converted like this.
+pub(crate) fn definition(versions: &[&str], strategy: &str) -> (u16, Value) {
+    let versions: Vec<_> = versions
+        .iter()
+        .map(|name| json!({"name": name, "served": true}))
+        .collect();
+    (
+        200,
+        json!({"spec": {"versions": versions, "conversion": {"strategy": strategy}}}),
+    )
+}

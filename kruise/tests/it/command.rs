@@ -1,0 +1,98 @@
+//! Runs of the binary.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+
+/// How a run ended.
+pub(crate) struct Ended {
+    /// Exit code.
+    pub(crate) code: Option<i32>,
+    /// Standard output and standard error.
+    pub(crate) said: String,
+}
+
+impl Ended {
+    /// Holds that the run ended with `code` and said all of this.
+    #[track_caller]
+    pub(crate) fn assert(&self, code: i32, texts: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.said);
+        for text in texts {
+            assert!(self.said.contains(text), "{text:?} is not in:\n{}", self.said);
+        }
+        assert!(!self.said.contains("panicked"), "{}", self.said);
+    }
+}
+
+/// A folder of one test, gone afterwards.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "kruise-it-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Folder of the webhook certificates.
+    pub(crate) fn certificates(&self) -> PathBuf {
+        self.0.join("certificates")
+    }
+
+    /// Flag for a kubeconfig of a plain HTTP server.
+    pub(crate) fn kubeconfig(&self, server: SocketAddr) -> String {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": format!("http://{server}")}}],
+            "users": [{"name": "it", "user": {}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        });
+        let path = self.0.join("kubeconfig");
+        std::fs::write(&path, config.to_string()).unwrap();
+        format!("--kubeconfig={}", path.display())
+    }
+
+    /// Runs `kruise manager` to its end, with no configuration but these flags.
+    pub(crate) fn manager(&self, flags: &[&str]) -> Ended {
+        let output = Command::new(env!("CARGO_BIN_EXE_kruise"))
+            .args(["manager", "--metrics-addr=0", "--health-probe-addr=0"])
+            .args(flags)
+            .env_clear()
+            .env("HOME", &self.0)
+            .env("WEBHOOK_HOST", "127.0.0.1")
+            .env("WEBHOOK_PORT", free_address().port().to_string())
+            .env("WEBHOOK_CERT_DIR", self.certificates())
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        Ended {
+            code: output.status.code(),
+            said: said.concat(),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // It only stays behind if the system keeps it.
+        let _removed = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A loopback address that nobody listens on.
+pub(crate) fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}

@@ -1,0 +1,153 @@
+//! What keeps a manager from starting is said with the command that helps. Exit code 2 for a bad command line, else 1.
+
+use serde_json::json;
+
+use crate::api_server::{ApiServer, clonesets, definition};
+use crate::command::{Folder, free_address};
+
+const INSTALL: &str = "kruise manifests | kubectl apply -f -";
+
+#[test]
+fn a_bad_command_line_names_the_flag_and_ends_with_2() {
+    for (flag, text) in [
+        ("--no-such-flag", "--no-such-flag"),
+        ("--cloneset-workers=many", "--cloneset-workers"),
+        ("--expectation-timeout=0s", "--expectation-timeout"),
+        ("--feature-gates=Nope=true", "--feature-gates"),
+        ("--health-probe-addr=here", "--health-probe-addr"),
+        ("--logging-format=tape", "--logging-format"),
+        ("--leader-election-resource-lock=endpoints", "leases"),
+    ] {
+        Folder::new().manager(&[flag]).assert(2, &[text]);
+    }
+}
+
+#[test]
+fn a_kubeconfig_that_does_not_exist_is_named() {
+    let folder = Folder::new();
+    let path = folder.path().join("none");
+    let flag = format!("--kubeconfig={}", path.display());
+    folder
+        .manager(&[&flag])
+        .assert(1, &[&flag, "No such file", "kubectl --kubeconfig="]);
+}
+
+#[test]
+fn a_kubeconfig_of_garbage_is_named() {
+    let folder = Folder::new();
+    let path = folder.path().join("garbage");
+    std::fs::write(&path, [0xff, 0xfe, 0, b'{']).unwrap();
+    let flag = format!("--kubeconfig={}", path.display());
+    folder.manager(&[&flag]).assert(1, &[&flag]);
+}
+
+#[test]
+fn without_any_configuration_the_ways_to_give_one_are_listed() {
+    Folder::new()
+        .manager(&[])
+        .assert(1, &["--kubeconfig=FILE", "KUBECONFIG", "service account"]);
+}
+
+#[test]
+fn an_unreachable_server_is_named_with_the_reason() {
+    let folder = Folder::new();
+    let server = free_address();
+    folder.manager(&[&folder.kubeconfig(server)]).assert(
+        1,
+        &[
+            &server.to_string(),
+            "Connection refused",
+            "kubectl get --raw /readyz",
+        ],
+    );
+}
+
+#[test]
+fn missing_definitions_are_said_with_the_command_that_installs_them() {
+    let server = ApiServer::start(|_| None);
+    let folder = Folder::new();
+    let ended = folder.manager(&[&folder.kubeconfig(server.address())]);
+    ended.assert(1, &["clonesets.apps.kruise.io", INSTALL]);
+    assert_eq!(
+        server.paths(),
+        ["/apis/apps.kruise.io/v1beta1", "/apis/apps.kruise.io/v1alpha1"]
+    );
+}
+
+#[test]
+fn a_group_that_serves_other_kinds_only_is_no_definition() {
+    let server = ApiServer::start(|path| {
+        let other = json!({"resources": [{"name": "sidecarsets"}]});
+        path.starts_with("/apis/apps.kruise.io").then_some((200, other))
+    });
+    let folder = Folder::new();
+    folder
+        .manager(&[&folder.kubeconfig(server.address())])
+        .assert(1, &[INSTALL]);
+}
+
+#[test]
+fn refused_credentials_are_said_with_the_command_that_checks_them() {
+    for code in [401, 403] {
+        let answers = match code {
+            401 => |_: &str| Some((401, json!({"message": "Unauthorized"}))),
+            _ => |_: &str| Some((403, json!({"message": "User \"x\" cannot get path"}))),
+        };
+        let server = ApiServer::start(answers);
+        let folder = Folder::new();
+        folder
+            .manager(&[&folder.kubeconfig(server.address())])
+            .assert(1, &["kubectl auth whoami", INSTALL]);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_ready_is_not_mistaken_for_refusing() {
+    let server = ApiServer::start(|_| Some((503, json!({"message": "starting"}))));
+    let folder = Folder::new();
+    folder
+        .manager(&[&folder.kubeconfig(server.address())])
+        .assert(1, &["starting", "kubectl get --raw /readyz"]);
+}
+
+#[test]
+fn two_versions_without_conversion_are_refused() {
+    let server = ApiServer::start(|path| match path {
+        "/apis/apps.kruise.io/v1beta1" | "/apis/apps.kruise.io/v1alpha1" => Some(clonesets()),
+        path if path.ends_with("/clonesets.apps.kruise.io") => {
+            Some(definition(&["v1alpha1", "v1beta1"], "None"))
+        }
+        _ => None,
+    });
+    let folder = Folder::new();
+    folder
+        .manager(&[&folder.kubeconfig(server.address())])
+        .assert(1, &["without a conversion webhook", INSTALL]);
+}
+
+/// The API server of a published chart, before any webhook configuration.
+pub(crate) fn old_definition(path: &str) -> Option<(u16, serde_json::Value)> {
+    match path {
+        "/apis/apps.kruise.io/v1alpha1" => Some(clonesets()),
+        path if path.ends_with("/clonesets.apps.kruise.io") => Some(definition(&["v1alpha1"], "None")),
+        _ => None,
+    }
+}
+
+#[test]
+fn missing_webhook_configurations_are_said_with_the_command_that_installs_them() {
+    let server = ApiServer::start(old_definition);
+    let folder = Folder::new();
+    let ended = folder.manager(&[
+        &folder.kubeconfig(server.address()),
+        "--webhook-initialize-timeout=10s",
+    ]);
+    ended.assert(
+        1,
+        &[
+            "CloneSets are served version=\"v1alpha1\"",
+            "kruise-mutating-webhook-configuration",
+            INSTALL,
+        ],
+    );
+}
