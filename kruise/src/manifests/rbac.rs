@@ -1,10 +1,11 @@
 //! What the manager may do, and nothing more.
 
+use kruise_admission::manifests::{MUTATING, VALIDATING};
 use serde_json::{Value, json};
 
 /// Service account, roles and bindings in a namespace.
 pub fn objects(namespace: &str) -> Vec<Value> {
-    vec![
+    let mut objects = vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount",
                "metadata": {"name": "kruise-manager", "namespace": namespace}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -17,72 +18,80 @@ pub fn objects(namespace: &str) -> Vec<Value> {
             "kruise-manager-role",
             namespace,
         ),
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-               "metadata": {"name": "kruise-leader-election-role", "namespace": namespace},
-               "rules": [rule("coordination.k8s.io", &["leases"], &["get", "list", "watch", "create", "update", "patch", "delete"]),
-                         rule("", &["events"], &["create", "patch"])]}),
-        binding(
-            "RoleBinding",
-            "kruise-leader-election-rolebinding",
-            Some(namespace),
-            "Role",
+    ];
+    for (name, bound_by, rules) in [
+        (
             "kruise-leader-election-role",
-            namespace,
+            "kruise-leader-election-rolebinding",
+            lease_rules(),
         ),
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-               "metadata": {"name": "kruise-webhook-role", "namespace": namespace},
-               "rules": [rule("", &["secrets"], &["get", "list", "watch", "create", "update", "patch"])]}),
-        binding(
-            "RoleBinding",
+        (
+            "kruise-webhook-role",
             "kruise-webhook-rolebinding",
+            secret_rules(),
+        ),
+    ] {
+        objects.push(
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+                            "metadata": {"name": name, "namespace": namespace}, "rules": rules}),
+        );
+        objects.push(binding(
+            "RoleBinding",
+            bound_by,
             Some(namespace),
             "Role",
-            "kruise-webhook-role",
+            name,
             namespace,
+        ));
+    }
+    objects
+}
+
+/// The lease may have any name, as `--leader-election-id` says.
+fn lease_rules() -> Value {
+    json!([rule(
+        "coordination.k8s.io",
+        &["leases"],
+        &["get", "create", "update"]
+    )])
+}
+
+/// The certificates, and no other Secret of the namespace. A creation cannot be limited to a name.
+fn secret_rules() -> Value {
+    json!([
+        rule("", &["secrets"], &["create"]),
+        named(
+            rule("", &["secrets"], &["get", "update"]),
+            &["kruise-webhook-certs"]
         ),
-    ]
+    ])
 }
 
 fn cluster_rules() -> Value {
-    const READ: &[&str] = &["get", "list", "watch"];
-    const READ_WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-    const CONFIGURATIONS: &[&str] = &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-    let configurations = named(
-        rule(
-            "admissionregistration.k8s.io",
-            CONFIGURATIONS,
-            &["update", "patch"],
-        ),
-        &[
-            "kruise-mutating-webhook-configuration",
-            "kruise-validating-webhook-configuration",
-        ],
-    );
-    let conversion = named(
-        rule(
-            "apiextensions.k8s.io",
-            &["customresourcedefinitions"],
-            &["update", "patch"],
-        ),
-        &["clonesets.apps.kruise.io"],
+    // An object is read alone only when its name turns out to be taken: to learn whose it is.
+    const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+    let webhooks = |plural, name| {
+        let rule = rule("admissionregistration.k8s.io", &[plural], &["get", "patch"]);
+        named(rule, &[name])
+    };
+    let definitions = rule(
+        "apiextensions.k8s.io",
+        &["customresourcedefinitions"],
+        &["get", "patch"],
     );
     json!([
-        rule("", &["pods"], READ_WRITE),
-        rule("", &["pods/status"], &["get", "patch", "update"]),
-        rule("", &["nodes"], READ),
-        rule("", &["events"], &["create", "patch", "update"]),
-        rule("apps", &["controllerrevisions"], READ_WRITE),
-        rule("apps.kruise.io", &["clonesets"], READ_WRITE),
-        rule(
-            "apps.kruise.io",
-            &["clonesets/status"],
-            &["get", "patch", "update"]
-        ),
+        rule("", &["pods"], MANAGE),
+        rule("", &["pods/status"], &["patch"]),
+        rule("", &["nodes"], &["list", "watch"]),
+        rule("", &["events"], &["create", "patch"]),
+        rule("apps", &["controllerrevisions"], MANAGE),
+        rule("apps.kruise.io", &["clonesets"], &["list", "watch", "patch"]),
+        rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
+        // Asked for by clusters that check who may block the deletion of an owner.
         rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
-        rule("admissionregistration.k8s.io", CONFIGURATIONS, READ),
-        configurations,
-        rule("apiextensions.k8s.io", &["customresourcedefinitions"], READ),
-        conversion,
+        webhooks("mutatingwebhookconfigurations", MUTATING),
+        webhooks("validatingwebhookconfigurations", VALIDATING),
+        named(definitions, &["clonesets.apps.kruise.io"]),
     ])
 }
 
