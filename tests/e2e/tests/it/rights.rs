@@ -1,0 +1,215 @@
+//! The manager with exactly the rights that `kruise manifests` prints: all it needs, and nothing it never uses.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE, kill_leftover};
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::{LIMIT, Scenario, audit_log, container, crash_manager, scenario_alone, text, web};
+
+/// Namespace of the manager.
+const SYSTEM: &str = "kruise-system";
+
+/// Rights that only answer a rare situation or another cluster, so that no life of a CloneSet shows them.
+const RARE: &[(&str, &str)] = &[
+    // An object of the wanted name exists already: whose is it?
+    ("get", "pods"),
+    ("get", "controllerrevisions"),
+    // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
+    ("update", "clonesets/finalizers"),
+];
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask e2e`"))
+}
+
+/// The shared manager makes room, and comes back however the scenario ends.
+struct Replaced<'a>(&'a Path);
+
+impl<'a> Replaced<'a> {
+    fn shared(kubeconfig: &'a Path) -> Self {
+        kill_leftover(Path::new(&variable("KRUISE_E2E_DIR"))).unwrap();
+        Self(kubeconfig)
+    }
+}
+
+impl Drop for Replaced<'_> {
+    fn drop(&mut self) {
+        crash_manager(self.0);
+    }
+}
+
+#[test]
+fn the_printed_rights_suffice_and_none_is_idle() {
+    let Some(scenario) = scenario_alone("granted") else {
+        return;
+    };
+    let system = scenario.kubectl.in_namespace(SYSTEM);
+    let dir = PathBuf::from(variable("KRUISE_E2E_DIR")).join("rights");
+    let kubeconfig = of_service_account(&system, &dir);
+    let mut log = audit_log();
+
+    let replaced = Replaced::shared(system.kubeconfig());
+    system
+        .run(&["delete", "lease", "kruise-manager", "--ignore-not-found"])
+        .unwrap();
+    // What the manifests install, then what an administrator may do to it.
+    empty_certificates(&system);
+    drop(started(&kubeconfig, &dir));
+    system.run(&["delete", "secret", "kruise-webhook-certs"]).unwrap();
+    let manager = started(&kubeconfig, &dir);
+    live(&scenario);
+    let mut requests = log.read_new(MANAGER).unwrap();
+    let refused: Vec<&Entry> = requests.iter().filter(|request| request.code == 403).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    let lines = std::fs::read_to_string(dir.join("manager.log")).unwrap();
+    assert!(!lines.to_lowercase().contains("forbidden"), "{lines}");
+
+    // A full quota answers 403 as well, so it comes after.
+    repeat_an_event(&scenario);
+    drop(manager);
+    empty_certificates(&system);
+    requests.extend(log.read_new(MANAGER).unwrap());
+    let mut idle = granted(&system);
+    for request in &requests {
+        idle.remove(&(request.verb.clone(), request.resource.clone()));
+    }
+    for (verb, resource) in RARE {
+        idle.remove(&((*verb).to_owned(), (*resource).to_owned()));
+    }
+    assert!(idle.is_empty(), "granted and never used: {idle:?}");
+    drop(replaced);
+}
+
+/// A kubeconfig of the manager's service account.
+fn of_service_account(system: &Kubectl, dir: &Path) -> PathBuf {
+    let token = system
+        .run(&["create", "token", "kruise-manager", "--duration=1h"])
+        .unwrap();
+    let config = system.run(&["config", "view", "--raw", "-o", "json"]).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    for user in config["users"].as_array_mut().unwrap() {
+        user["user"] = json!({"token": token.trim()});
+    }
+    std::fs::create_dir_all(dir).unwrap();
+    let path = dir.join("kubeconfig.json");
+    std::fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+/// A manager that keeps its certificates in the Secret, as it does inside a cluster.
+fn started(kubeconfig: &Path, dir: &Path) -> Manager {
+    let command = [
+        "env",
+        "WEBHOOK_CERT_WRITER=secret",
+        &variable("KRUISE_E2E_BIN"),
+        "manager",
+    ];
+    let launch = Launch {
+        command: command.map(String::from).to_vec(),
+        kubeconfig: kubeconfig.into(),
+        dir: dir.into(),
+        flags: SHORT_LEASE.iter().map(ToString::to_string).collect(),
+    };
+    let mut manager = launch.start().unwrap();
+    manager.wait_ready(LIMIT).unwrap();
+    manager
+}
+
+/// The Secret as the manifests have it.
+fn empty_certificates(system: &Kubectl) {
+    system
+        .run(&["delete", "secret", "kruise-webhook-certs", "--ignore-not-found"])
+        .unwrap();
+    system
+        .run(&["create", "secret", "generic", "kruise-webhook-certs"])
+        .unwrap();
+}
+
+/// All a CloneSet may go through.
+fn live(scenario: &Scenario) {
+    let mut set = web(4);
+    set["spec"]["revisionHistoryLimit"] = json!(0);
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 4}));
+    for (image, variable) in [("nginx:2", "b"), ("nginx:2", "c"), ("nginx:3", "c")] {
+        scenario.patch(&container(image, variable));
+        scenario.until_status(&json!({"updatedReadyReplicas": 4, "replicas": 4}));
+    }
+    let name = text(&scenario.pods()[0], "/metadata/name");
+    scenario.patch(&json!({"spec": {"replicas": 3, "scaleStrategy": {"podsToDelete": [name]}}}));
+    scenario.until_status(&json!({"replicas": 3}));
+    wait::until_true("the name leaves the spec", LIMIT, || {
+        let set = scenario.kubectl.get("clonesets", "web")?;
+        Ok(set.pointer("/spec/scaleStrategy/podsToDelete/0").is_none())
+    })
+    .unwrap();
+    roll_back_half_way(scenario);
+}
+
+/// Going back to a revision that still has pods numbers it anew.
+fn roll_back_half_way(scenario: &Scenario) {
+    let mut half = container("nginx:4", "c");
+    half["spec"]["updateStrategy"] = json!({"partition": 2});
+    scenario.patch(&half);
+    scenario.until_status(&json!({"updatedReadyReplicas": 1, "readyReplicas": 3}));
+    let mut back = container("nginx:3", "c");
+    back["spec"]["updateStrategy"] = json!({"partition": 0});
+    scenario.patch(&back);
+    scenario.until_status(&json!({"updatedReadyReplicas": 3, "readyReplicas": 3}));
+}
+
+/// Pods that the server refuses again and again are one event that counts.
+fn repeat_an_event(scenario: &Scenario) {
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}},
+    });
+    scenario.kubectl.apply(&quota).unwrap();
+    wait::until_true("the quota is in force", LIMIT, || {
+        let quota = scenario.kubectl.get("resourcequota", "none")?;
+        Ok(quota.pointer("/status/hard/pods").is_some())
+    })
+    .unwrap();
+    scenario.patch(&json!({"spec": {"replicas": 4}}));
+    wait::until_true("a failure is counted", LIMIT, || {
+        let events = scenario.kubectl.list("events", "")?;
+        Ok(events
+            .iter()
+            .any(|event| event["reason"] == "FailedCreate" && event["count"].as_u64() > Some(1)))
+    })
+    .unwrap();
+    scenario
+        .kubectl
+        .run(&["delete", "resourcequota", "none"])
+        .unwrap();
+    scenario.until_status(&json!({"readyReplicas": 4}));
+}
+
+/// Every verb with its resource that the installed roles grant.
+fn granted(system: &Kubectl) -> BTreeSet<(String, String)> {
+    let roles = ["kruise-leader-election-role", "kruise-webhook-role"].map(|name| ("role", name));
+    let mut granted = BTreeSet::new();
+    for (kind, name) in roles.into_iter().chain([("clusterrole", "kruise-manager-role")]) {
+        let role = system.get(kind, name).unwrap();
+        for rule in role["rules"].as_array().unwrap() {
+            for verb in texts(&rule["verbs"]) {
+                granted.extend(
+                    texts(&rule["resources"])
+                        .iter()
+                        .map(|resource| (verb.clone(), resource.clone())),
+                );
+            }
+        }
+    }
+    granted
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let list = list.as_array().unwrap().iter();
+    list.map(|text| text.as_str().unwrap().to_owned()).collect()
+}
