@@ -7,21 +7,21 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// kubectl bound to one kubeconfig and one namespace.
+/// kubectl bound to one kubeconfig and, if told so, one namespace.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
-    namespace: String,
+    namespace: Option<String>,
 }
 
 impl Kubectl {
-    /// kubectl at `program`, acting on namespace `default`.
+    /// kubectl at `program`; objects that name no namespace go to the kubeconfig's own.
     pub fn new(program: impl Into<PathBuf>, kubeconfig: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
             kubeconfig: kubeconfig.into(),
-            namespace: "default".into(),
+            namespace: None,
         }
     }
 
@@ -29,14 +29,14 @@ impl Kubectl {
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Self {
         Self {
-            namespace: namespace.into(),
+            namespace: Some(namespace.into()),
             ..self.clone()
         }
     }
 
-    /// Namespace that commands act on.
-    pub fn namespace(&self) -> &str {
-        &self.namespace
+    /// Namespace that commands act on, if one was chosen.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// Path of the kubeconfig.
@@ -109,7 +109,11 @@ impl Kubectl {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .args(["--namespace", &self.namespace])
+            .args(
+                self.namespace
+                    .iter()
+                    .flat_map(|namespace| ["--namespace", namespace]),
+            )
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

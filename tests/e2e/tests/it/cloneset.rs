@@ -1,12 +1,10 @@
 //! CloneSet: creation, scaling, updates and what they cost.
 
-use std::sync::PoisonError;
-
 use kruise_e2e::audit::{Class, Counts, MANAGER};
 use kruise_e2e::wait;
 use serde_json::json;
 
-use crate::cluster::{ALONE, LIMIT, audit_log, container, scenario, text, web};
+use crate::cluster::{LIMIT, audit_log, container, scenario, scenario_alone, text, web};
 
 #[test]
 fn a_created_set_has_named_labelled_gated_pods_that_become_normal() {
@@ -154,10 +152,9 @@ fn a_set_written_in_one_version_reads_in_the_other() {
 
 #[test]
 fn a_hundred_pods_cost_no_more_requests_than_the_bars() {
-    let Some(scenario) = scenario("requests") else {
+    let Some(scenario) = scenario_alone("requests") else {
         return;
     };
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut log = audit_log();
     let mut cost = |what: &str, bar: u64| {
         wait::observe_for(std::time::Duration::from_secs(2));

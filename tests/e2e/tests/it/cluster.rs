@@ -1,7 +1,7 @@
 //! The cluster under test and the manager that all scenarios share.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
@@ -16,47 +16,56 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// Started by the first scenario, killed by its pid file when the cluster goes down.
 static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
 
-/// Held by scenarios that count requests or crash the manager: one would falsify the other.
-pub(crate) static ALONE: Mutex<()> = Mutex::new(());
+/// Scenarios that crash the manager or count requests have the cluster to themselves; all others share it.
+static CLUSTER: RwLock<()> = RwLock::new(());
+
+/// A turn on the cluster; others wait until it is dropped.
+#[expect(dead_code, reason = "held, never read")]
+enum Turn {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
 
 /// One scenario's namespace on the cluster, with a manager running.
 pub(crate) struct Scenario {
     pub(crate) kubectl: Kubectl,
+    _turn: Turn,
 }
 
 /// The cluster with a fresh namespace; `None`, with a printed reason, without a cluster.
 pub(crate) fn scenario(namespace: &str) -> Option<Scenario> {
-    let Some(kubeconfig) = std::env::var_os("KRUISE_E2E_KUBECONFIG").map(PathBuf::from) else {
-        println!("skipped: KRUISE_E2E_KUBECONFIG is not set; run `cargo xtask e2e`");
-        return None;
-    };
-    start_manager(&kubeconfig);
-    let program = std::env::var_os("KRUISE_E2E_KUBECTL").unwrap_or_else(|| "kubectl".into());
-    let kubectl = Kubectl::new(program, kubeconfig).in_namespace(namespace);
-    kubectl.run(&["create", "namespace", namespace]).unwrap();
-    Some(Scenario { kubectl })
+    Scenario::begin(namespace, || {
+        Turn::Shared(CLUSTER.read().unwrap_or_else(PoisonError::into_inner))
+    })
 }
 
-fn start_manager(kubeconfig: &std::path::Path) {
+/// As [`scenario`], while no other scenario runs.
+pub(crate) fn scenario_alone(namespace: &str) -> Option<Scenario> {
+    Scenario::begin(namespace, || {
+        Turn::Alone(CLUSTER.write().unwrap_or_else(PoisonError::into_inner))
+    })
+}
+
+/// Kills the manager without a chance to react and starts another with these `flags`, which need not lead to be ready.
+pub(crate) fn restart_manager(kubeconfig: &Path, flags: &[&str]) {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if shared.is_none() {
-        *shared = Some(started(kubeconfig));
+    if let Some(manager) = shared.take() {
+        manager.kill().unwrap();
     }
+    *shared = Some(started(kubeconfig, flags));
 }
 
-/// Kills the manager without a chance to react and starts another.
-pub(crate) fn crash_manager(kubeconfig: &std::path::Path) {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    shared.take().unwrap().kill().unwrap();
-    *shared = Some(started(kubeconfig));
+/// As [`restart_manager`], as a new process that waits for the dead one's short lease.
+pub(crate) fn crash_manager(kubeconfig: &Path) {
+    restart_manager(kubeconfig, SHORT_LEASE);
 }
 
-fn started(kubeconfig: &std::path::Path) -> Manager {
+fn started(kubeconfig: &Path, flags: &[&str]) -> Manager {
     let launch = Launch {
         command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
         kubeconfig: kubeconfig.into(),
         dir: variable("KRUISE_E2E_DIR").into(),
-        flags: SHORT_LEASE.iter().map(ToString::to_string).collect(),
+        flags: flags.iter().map(ToString::to_string).collect(),
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();
@@ -73,24 +82,58 @@ pub(crate) fn audit_log() -> AuditLog {
 }
 
 impl Scenario {
+    fn begin(namespace: &str, turn: impl FnOnce() -> Turn) -> Option<Self> {
+        let Some(kubeconfig) = std::env::var_os("KRUISE_E2E_KUBECONFIG").map(PathBuf::from) else {
+            println!("skipped: KRUISE_E2E_KUBECONFIG is not set; run `cargo xtask e2e`");
+            return None;
+        };
+        let turn = turn();
+        {
+            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+            if shared.is_none() {
+                *shared = Some(started(&kubeconfig, SHORT_LEASE));
+            }
+        }
+        let program = std::env::var_os("KRUISE_E2E_KUBECTL").unwrap_or_else(|| "kubectl".into());
+        let kubectl = Kubectl::new(program, kubeconfig).in_namespace(namespace);
+        kubectl.run(&["create", "namespace", namespace]).unwrap();
+        Some(Self { kubectl, _turn: turn })
+    }
+
     /// Pods of `app=web` that are not going away.
     pub(crate) fn pods(&self) -> Vec<Value> {
-        let mut pods = self.kubectl.list("pods", "app=web").unwrap();
+        self.pods_of("web")
+    }
+
+    /// As [`Scenario::pods`], of any `app`.
+    pub(crate) fn pods_of(&self, app: &str) -> Vec<Value> {
+        let mut pods = self.kubectl.list("pods", &format!("app={app}")).unwrap();
         pods.retain(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());
         pods
     }
 
     /// UIDs of [`Scenario::pods`], sorted.
     pub(crate) fn uids(&self) -> Vec<String> {
-        let mut uids: Vec<String> = self.pods().iter().map(|pod| text(pod, "/metadata/uid")).collect();
+        self.uids_of("web")
+    }
+
+    /// As [`Scenario::uids`], of any `app`.
+    pub(crate) fn uids_of(&self, app: &str) -> Vec<String> {
+        let pods = self.pods_of(app);
+        let mut uids: Vec<String> = pods.iter().map(|pod| text(pod, "/metadata/uid")).collect();
         uids.sort();
         uids
     }
 
     /// Waits until the status of `web` is up to date and its `fields` have these values.
     pub(crate) fn until_status(&self, fields: &Value) {
-        wait::until_true(&format!("status has {fields}"), LIMIT, || {
-            let set = self.kubectl.get("clonesets", "web")?;
+        self.until_status_of("web", fields);
+    }
+
+    /// As [`Scenario::until_status`], of any CloneSet.
+    pub(crate) fn until_status_of(&self, name: &str, fields: &Value) {
+        wait::until_true(&format!("status of {name} has {fields}"), LIMIT, || {
+            let set = self.kubectl.get("clonesets", name)?;
             let wanted = fields.as_object().unwrap();
             let current = set.pointer("/status/observedGeneration") == set.pointer("/metadata/generation");
             Ok(current && wanted.iter().all(|(key, value)| set["status"][key] == *value))

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use kruise_e2e::audit::MANAGER;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{ALONE, audit_log, container, crash_manager, scenario, web};
+use crate::cluster::{audit_log, container, crash_manager, scenario_alone, web};
 
 /// Pods of the set.
 const PODS: u32 = 20;
@@ -21,8 +20,9 @@ fn crashes() -> u32 {
 
 #[test]
 fn a_killed_manager_creates_deletes_and_restarts_no_pod_twice() {
-    let Some(scenario) = scenario("crash") else { return };
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(scenario) = scenario_alone("crash") else {
+        return;
+    };
     let random = RandomState::new();
     scenario.kubectl.apply(&web(PODS)).unwrap();
     scenario.until_status(&json!({"readyReplicas": PODS}));

@@ -10,4 +10,8 @@
 mod cloneset;
 mod cluster;
 mod crash;
+mod old_crd;
+mod rights;
+mod stored;
+mod takeover;
 mod webhooks;

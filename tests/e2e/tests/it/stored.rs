@@ -1,0 +1,162 @@
+//! Objects that OpenKruise stored, put on the cluster as they were.
+//!
+//! The server gives new uids and starts generations anew; owner references and `observedGeneration` follow. Their nodes
+//! are nobody's at first, so that nothing but a manager can touch the pods; [`Stored::start_nodes`] brings them to life.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use kruise_e2e::kubectl::Kubectl;
+use serde_json::{Value, json};
+
+use crate::cluster::text;
+
+/// What one version of OpenKruise left, at rest or half-way through a rollout.
+pub(crate) struct Stored {
+    kubectl: Kubectl,
+    folder: PathBuf,
+    phase: &'static str,
+    /// uid in the fixture → uid here, of CloneSets.
+    owners: BTreeMap<String, Value>,
+    nodes: BTreeMap<String, String>,
+}
+
+impl Stored {
+    /// Restores sets, revisions, claims and pods of `version` into kubectl's namespace.
+    pub(crate) fn restore(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/upstream");
+        let mut stored = Self {
+            kubectl: kubectl.clone(),
+            folder: root.join(version),
+            phase,
+            owners: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+        };
+        stored.sets();
+        for file in ["controllerrevisions", "persistentvolumeclaims", "pods"] {
+            stored.owned(file);
+        }
+        stored
+    }
+
+    fn items(&self, file: &str) -> Vec<Value> {
+        let path = self.folder.join(format!("{}-{file}.json", self.phase));
+        let list: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let items = if list.is_array() { &list } else { &list["items"] };
+        items.as_array().unwrap().clone()
+    }
+
+    fn sets(&mut self) {
+        for set in self.items("clonesets.v1alpha1.apps.kruise.io") {
+            let created = self.kubectl.create(&anew(&set)).unwrap();
+            assert_eq!(
+                without_false_reuse(&created["spec"]),
+                set["spec"],
+                "a stored set needs no default"
+            );
+            let mut status = set["status"].clone();
+            status["observedGeneration"] = created["metadata"]["generation"].clone();
+            self.put_status("clonesets.v1alpha1.apps.kruise.io", &created, &status);
+            let uid = text(&set, "/metadata/uid");
+            self.owners.insert(uid, created["metadata"]["uid"].clone());
+        }
+    }
+
+    fn owned(&mut self, file: &str) {
+        for object in self.items(file) {
+            let mut new = anew(&object);
+            let Some(uid) = self.owners.get(&text(&new, "/metadata/ownerReferences/0/uid")) else {
+                continue;
+            };
+            new["metadata"]["ownerReferences"][0]["uid"] = uid.clone();
+            if file == "pods" {
+                new["spec"]["nodeName"] = json!(self.node(&text(&object, "/spec/nodeName")));
+            }
+            let created = self.kubectl.create(&new).unwrap();
+            assert_eq!(created["metadata"]["labels"], object["metadata"]["labels"]);
+            if file == "pods" {
+                self.put_status("pods", &created, &object["status"]);
+            }
+        }
+    }
+
+    /// The node that stands for `name`, ready and without a kubelet.
+    fn node(&mut self, name: &str) -> String {
+        let own = format!("{}-{name}", self.kubectl.namespace().unwrap_or_default());
+        if self.nodes.insert(name.to_owned(), own.clone()).is_none() {
+            let node = json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": {"name": own},
+                // New pods go to nodes that live.
+                "spec": {"unschedulable": true},
+            });
+            let created = self.kubectl.create(&node).unwrap();
+            let resources = json!({"cpu": "32", "memory": "256Gi", "pods": "110"});
+            let now = created["metadata"]["creationTimestamp"].clone();
+            let ready = json!({
+                "type": "Ready", "status": "True", "reason": "Restored", "message": "",
+                "lastHeartbeatTime": now, "lastTransitionTime": now,
+            });
+            let status = json!({"capacity": resources, "allocatable": resources, "conditions": [ready]});
+            self.put_status("nodes", &created, &status);
+        }
+        own
+    }
+
+    fn put_status(&self, resource: &str, object: &Value, status: &Value) {
+        let patch = json!({"status": status}).to_string();
+        let name = text(object, "/metadata/name");
+        let arguments = [
+            "patch",
+            resource,
+            &name,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            &patch,
+        ];
+        self.kubectl.run(&arguments).unwrap();
+    }
+
+    /// Gives the nodes a simulated kubelet: kwok takes up nodes as they are created, not as they change.
+    pub(crate) fn start_nodes(&self) {
+        for node in self.nodes.values() {
+            self.kubectl.run(&["delete", "node", node]).unwrap();
+            let alive = json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": {"name": node, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+                "spec": {"unschedulable": true},
+            });
+            self.kubectl.create(&alive).unwrap();
+        }
+    }
+}
+
+/// The spec without `disablePVCReuse: false`, which says what its absence says.
+fn without_false_reuse(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    if spec["scaleStrategy"]["disablePVCReuse"] == false {
+        spec["scaleStrategy"]
+            .as_object_mut()
+            .unwrap()
+            .remove("disablePVCReuse");
+    }
+    spec
+}
+
+/// The object without what a server gives.
+fn anew(object: &Value) -> Value {
+    let mut new = object.clone();
+    let metadata = new["metadata"].as_object_mut().unwrap();
+    for field in [
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "namespace",
+        "managedFields",
+    ] {
+        metadata.remove(field);
+    }
+    new
+}

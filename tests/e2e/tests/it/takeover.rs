@@ -1,0 +1,170 @@
+//! A cluster that OpenKruise ran is taken over at the moment its leader lets go, and no pod is written.
+
+use std::time::Duration;
+
+use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::{
+    LIMIT, Scenario, audit_log, container, crash_manager, restart_manager, scenario_alone, text, web,
+};
+use crate::stored::Stored;
+
+const LEASE: &str = "kruise-manager";
+const SETS: [&str; 4] = ["canary", "claims", "plain", "spread"];
+
+/// A lease that outlives the test: this manager leads only once the other one lets go.
+const STANDBY: &[&str] = &[
+    "--leader-election-lease-duration=10m",
+    "--leader-election-renew-deadline=9m",
+    "--leader-election-retry-period=300ms",
+];
+
+/// Makes somebody else the leader and our manager one that answers webhooks and waits.
+fn stand_by(scenario: &Scenario) {
+    let system = scenario.kubectl.in_namespace("kruise-system");
+    hold_lease(scenario, "openkruise", 600);
+    restart_manager(scenario.kubectl.kubeconfig(), STANDBY);
+    assert_eq!(
+        text(&system.get("leases", LEASE).unwrap(), "/spec/holderIdentity"),
+        "openkruise"
+    );
+}
+
+/// What client-go writes when a leader takes (or, with an empty name, lets go of) the lease.
+fn hold_lease(scenario: &Scenario, holder: &str, seconds: u32) {
+    let system = scenario.kubectl.in_namespace("kruise-system");
+    let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": seconds});
+    system.patch("leases", LEASE, &json!({"spec": spec})).unwrap();
+}
+
+/// Lets our manager lead and waits until it has looked at everything once.
+fn take_over(scenario: &Scenario) {
+    hold_lease(scenario, "", 1);
+    // A set of its own is at work only after the caches were read and the queue went round.
+    scenario.kubectl.apply(&web(1)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 1}));
+    wait::observe_for(Duration::from_secs(3));
+}
+
+fn pod_writes(requests: &[Entry], namespace: &str) -> Vec<String> {
+    let writes = requests
+        .iter()
+        .filter(|r| r.namespace == namespace && r.is_write());
+    let of_sets = writes.filter(|r| SETS.iter().any(|set| r.name.starts_with(&format!("{set}-"))));
+    of_sets
+        .filter(|r| r.resource.starts_with("pods") || r.resource == "controllerrevisions")
+        .map(|r| format!("{} {} {} {}", r.verb, r.resource, r.name, r.code))
+        .collect()
+}
+
+fn taken_over(version: &str, phase: &'static str) -> Option<(Scenario, Stored)> {
+    let namespace = format!("takeover-{}-{phase}", version.replace('.', "-"));
+    let scenario = scenario_alone(&namespace)?;
+    stand_by(&scenario);
+    let stored = Stored::restore(&scenario.kubectl, version, phase);
+    let uids: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
+    let mut log = audit_log();
+    take_over(&scenario);
+    assert_eq!(pod_writes(&log.read_new(MANAGER).unwrap(), &namespace), [""; 0]);
+    let after: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
+    assert_eq!(after, uids);
+    crash_manager(scenario.kubectl.kubeconfig());
+    stored.start_nodes();
+    Some((scenario, stored))
+}
+
+/// Answers the in-place hook of `canary` for every updated pod until `fields` are reached.
+fn until_status_with_hook(scenario: &Scenario, fields: &Value) {
+    wait::until_true(&format!("canary has {fields}"), LIMIT, || {
+        for pod in scenario.pods_of("canary") {
+            if text(&pod, "/metadata/labels/lifecycle.apps.kruise.io~1state") == "Updated" {
+                let name = text(&pod, "/metadata/name");
+                scenario
+                    .kubectl
+                    .run(&["label", "--overwrite", "pod", &name, "example.com/block=true"])?;
+            }
+        }
+        let set = scenario.kubectl.get("clonesets", "canary")?;
+        Ok(fields
+            .as_object()
+            .unwrap()
+            .iter()
+            .all(|(key, value)| set["status"][key] == *value))
+    })
+    .unwrap();
+}
+
+fn rollout_continues(version: &str) {
+    let Some((scenario, _stored)) = taken_over(version, "mid") else {
+        return;
+    };
+    let uids = scenario.uids_of("canary");
+    let spec = json!({"spec": {"updateStrategy": {"partition": 0}}});
+    scenario
+        .kubectl
+        .patch("clonesets.v1alpha1.apps.kruise.io", "canary", &spec)
+        .unwrap();
+    until_status_with_hook(&scenario, &json!({"updatedReplicas": 5, "availableReplicas": 5}));
+    assert_eq!(scenario.uids_of("canary"), uids, "in place");
+    let images: Vec<String> = scenario
+        .pods_of("canary")
+        .iter()
+        .map(|pod| text(pod, "/spec/containers/0/image"))
+        .collect();
+    assert_eq!(images, ["nginx:1.26"; 5]);
+}
+
+fn rollout_begins(version: &str) {
+    let Some((scenario, _stored)) = taken_over(version, "rest") else {
+        return;
+    };
+    let before = scenario.uids_of("plain");
+    let claims = scenario.uids_of("claims");
+    for set in ["plain", "claims"] {
+        let template = container("nginx:9", "b");
+        scenario
+            .kubectl
+            .patch("clonesets.v1alpha1.apps.kruise.io", set, &template)
+            .unwrap();
+    }
+    scenario.until_status_of("plain", &json!({"updatedReadyReplicas": 3, "replicas": 3}));
+    let after = scenario.uids_of("plain");
+    assert!(after.iter().all(|uid| !before.contains(uid)), "by recreation");
+    assert_eq!(
+        scenario.uids_of("claims"),
+        claims,
+        "what is not supported yet is left alone"
+    );
+}
+
+#[test]
+fn a_cluster_of_1_8_4_at_rest_is_taken_over_without_a_pod_written() {
+    rollout_begins("1.8.4");
+}
+
+#[test]
+fn a_cluster_of_1_9_0_at_rest_is_taken_over_without_a_pod_written() {
+    rollout_begins("1.9.0");
+}
+
+#[test]
+fn a_cluster_of_main_at_rest_is_taken_over_without_a_pod_written() {
+    rollout_begins("main");
+}
+
+#[test]
+fn a_rollout_of_1_8_4_is_taken_over_without_a_pod_written_and_goes_on() {
+    rollout_continues("1.8.4");
+}
+
+#[test]
+fn a_rollout_of_1_9_0_is_taken_over_without_a_pod_written_and_goes_on() {
+    rollout_continues("1.9.0");
+}
+
+#[test]
+fn a_rollout_of_main_is_taken_over_without_a_pod_written_and_goes_on() {
+    rollout_continues("main");
+}
