@@ -95,6 +95,10 @@ fn of_service_account(system: &Kubectl, dir: &Path) -> PathBuf {
     for user in config["users"].as_array_mut().unwrap() {
         user["user"] = json!({"token": token.trim()});
     }
+    // The log of an earlier run would be read as this one's.
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).unwrap();
+    }
     std::fs::create_dir_all(dir).unwrap();
     let path = dir.join("kubeconfig.json");
     std::fs::write(&path, config.to_string()).unwrap();
