@@ -64,9 +64,9 @@ fn update_key<'a>(candidate: &Candidate<'a>) -> UpdateKey<'a> {
     )
 }
 
-/// Sorts candidates for an update: those that lose least go first.
-pub fn sort_for_update(candidates: &mut [Candidate<'_>]) {
-    candidates.sort_by_cached_key(update_key);
+/// Sorts for an update: those that lose least go first. `of` says which pod an item stands for.
+pub fn sort_for_update<'a, T>(items: &mut [T], of: impl Fn(&T) -> Candidate<'a>) {
+    items.sort_by_cached_key(|item| update_key(&of(item)));
 }
 
 /// `controller.kubernetes.io/pod-deletion-cost`: a signed 32-bit number in its shortest form; anything else counts 0.
@@ -79,34 +79,39 @@ pub fn deletion_cost(pod: &PodView) -> i32 {
     if padded { 0 } else { text.parse().unwrap_or(0) }
 }
 
-/// Sorts candidates for removal, first to go first. `zone_of` gives the value of a topology key on a node; `topology`
-/// lists the keys of the template's spread constraints.
-pub fn sort_for_removal<'n>(
-    candidates: &mut Vec<Candidate<'_>>,
+/// Sorts for removal, first to go first. `of` says which pod an item stands for, `zone_of` gives the value of a topology
+/// key on a node, `topology` lists the keys of the template's spread constraints.
+pub fn sort_for_removal<'a, 'n, T>(
+    items: &mut Vec<T>,
+    of: impl Fn(&T) -> Candidate<'a>,
     topology: &[String],
     zone_of: &dyn Fn(&str, &str) -> Option<&'n str>,
 ) {
-    let ranks = ranks(candidates, topology, zone_of);
-    let mut ranked: Vec<(Candidate<'_>, f64)> = candidates.drain(..).zip(ranks).collect();
-    ranked.sort_by(|(a, rank_a), (b, rank_b)| removal_order(a, *rank_a, b, *rank_b));
-    candidates.extend(ranked.into_iter().map(|(candidate, _)| candidate));
+    let traits: Vec<Traits<'_>> = items.iter().map(|item| Traits::of(&of(item))).collect();
+    let ranks = ranks(&traits, topology, zone_of);
+    let mut ranked: Vec<(T, Traits<'_>, f64)> = items
+        .drain(..)
+        .zip(traits)
+        .zip(ranks)
+        .map(|((item, traits), rank)| (item, traits, rank))
+        .collect();
+    ranked.sort_by(|(_, a, rank_a), (_, b, rank_b)| {
+        a.worth()
+            .cmp(&b.worth())
+            .then(rank_b.total_cmp(rank_a))
+            .then_with(|| a.tail.cmp(&b.tail))
+    });
+    items.extend(ranked.into_iter().map(|(item, ..)| item));
 }
 
-fn removal_order(a: &Candidate<'_>, rank_a: f64, b: &Candidate<'_>, rank_b: f64) -> Ordering {
-    let head = |c: &Candidate<'_>| {
-        let pod = c.pod;
-        (
-            pod.node.is_some(),
-            pod.phase,
-            c.service.is_available(),
-            pod.is_true("Ready"),
-            deletion_cost(pod),
-        )
-    };
-    head(a)
-        .cmp(&head(b))
-        .then(rank_b.total_cmp(&rank_a))
-        .then_with(|| tail(a).cmp(&tail(b)))
+/// What decides a pod's place among those to be removed, read from the pod once.
+struct Traits<'a> {
+    node: Option<&'a str>,
+    phase: Phase,
+    ready: bool,
+    cost: i32,
+    available: bool,
+    tail: Tail<'a>,
 }
 
 /// Shortest Ready, most restarts, newest, name.
@@ -117,60 +122,73 @@ type Tail<'a> = (
     &'a str,
 );
 
-/// What decides when everything weightier is equal.
-fn tail<'a>(candidate: &Candidate<'a>) -> Tail<'a> {
-    let pod = candidate.pod;
-    (
-        candidate.ready_since().map(Reverse),
-        Reverse(candidate.restarts()),
-        Reverse(pod.created),
-        &pod.name,
-    )
-}
+impl<'a> Traits<'a> {
+    fn of(candidate: &Candidate<'a>) -> Self {
+        let pod = candidate.pod;
+        Self {
+            node: pod.node.as_deref(),
+            phase: pod.phase,
+            ready: pod.is_true("Ready"),
+            cost: deletion_cost(pod),
+            available: candidate.service.is_available(),
+            tail: (
+                candidate.ready_since().map(Reverse),
+                Reverse(candidate.restarts()),
+                Reverse(pod.created),
+                &pod.name,
+            ),
+        }
+    }
 
-/// Order among pods of one node or zone: as for removal, without rank and availability.
-fn local_order(a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
-    let head = |c: &Candidate<'_>| {
+    /// What weighs more than where the pod runs.
+    fn worth(&self) -> (bool, Phase, bool, bool, i32) {
         (
-            c.pod.node.is_some(),
-            c.pod.phase,
-            c.pod.is_true("Ready"),
-            deletion_cost(c.pod),
+            self.node.is_some(),
+            self.phase,
+            self.available,
+            self.ready,
+            self.cost,
         )
-    };
-    head(a).cmp(&head(b)).then_with(|| tail(a).cmp(&tail(b)))
+    }
+
+    /// As [`Self::worth`], among pods of one node or zone.
+    fn local_worth(&self) -> (bool, Phase, bool, i32) {
+        (self.node.is_some(), self.phase, self.ready, self.cost)
+    }
+
+    fn local_order(&self, other: &Self) -> Ordering {
+        self.local_worth()
+            .cmp(&other.local_worth())
+            .then_with(|| self.tail.cmp(&other.tail))
+    }
 }
 
-/// How crowded each candidate's place is; the higher, the sooner it goes.
+/// How crowded each pod's place is; the higher, the sooner it goes.
 fn ranks<'n>(
-    candidates: &[Candidate<'_>],
+    pods: &[Traits<'_>],
     topology: &[String],
     zone_of: &dyn Fn(&str, &str) -> Option<&'n str>,
 ) -> Vec<f64> {
     let mut by_node: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, candidate) in candidates.iter().enumerate() {
+    for (index, pod) in pods.iter().enumerate() {
         by_node
-            .entry(candidate.pod.node.as_deref().unwrap_or_default())
+            .entry(pod.node.unwrap_or_default())
             .or_default()
             .push(index);
     }
-    let mut same_node = vec![0.0; candidates.len()];
+    let mut same_node = vec![0.0; pods.len()];
     for group in by_node.into_values() {
-        give_ranks(
-            group,
-            |a, b| order_at(candidates, a, b),
-            |left, _| left as f64 - 1.0,
-            &mut same_node,
-        );
+        let order = |a: usize, b: usize| compare(pods, a, b, Traits::local_order);
+        give_ranks(group, order, |left, _| left as f64 - 1.0, &mut same_node);
     }
     if topology.is_empty() {
         return same_node;
     }
-    let mut ranks = vec![0.0; candidates.len()];
+    let mut ranks = vec![0.0; pods.len()];
     for key in topology {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, candidate) in candidates.iter().enumerate() {
-            if let Some(zone) = candidate.pod.node.as_deref().and_then(|node| zone_of(node, key)) {
+        for (index, pod) in pods.iter().enumerate() {
+            if let Some(zone) = pod.node.and_then(|node| zone_of(node, key)) {
                 groups.entry(zone).or_default().push(index);
             }
         }
@@ -184,9 +202,9 @@ fn ranks<'n>(
                 } else {
                     crowded(b).total_cmp(&crowded(a))
                 };
-                head_order(candidates, a, b)
+                compare(pods, a, b, |a, b| a.local_worth().cmp(&b.local_worth()))
                     .then(nodes)
-                    .then_with(|| order_at(candidates, a, b))
+                    .then_with(|| compare(pods, a, b, Traits::local_order))
             };
             give_ranks(group, order, |left, _| left as f64 * weight, &mut ranks);
         }
@@ -194,25 +212,16 @@ fn ranks<'n>(
     ranks
 }
 
-fn order_at(candidates: &[Candidate<'_>], a: usize, b: usize) -> Ordering {
-    match (candidates.get(a), candidates.get(b)) {
-        (Some(a), Some(b)) => local_order(a, b),
+fn compare<'a>(
+    pods: &[Traits<'a>],
+    a: usize,
+    b: usize,
+    order: impl Fn(&Traits<'a>, &Traits<'a>) -> Ordering,
+) -> Ordering {
+    match (pods.get(a), pods.get(b)) {
+        (Some(a), Some(b)) => order(a, b),
         _ => a.cmp(&b),
     }
-}
-
-fn head_order(candidates: &[Candidate<'_>], a: usize, b: usize) -> Ordering {
-    let head = |index: usize| {
-        candidates.get(index).map(|c| {
-            (
-                c.pod.node.is_some(),
-                c.pod.phase,
-                c.pod.is_true("Ready"),
-                deletion_cost(c.pod),
-            )
-        })
-    };
-    head(a).cmp(&head(b))
 }
 
 /// Sorts a group and adds `rank(members left from this one on, size)` to each member.
@@ -265,11 +274,12 @@ mod tests {
             .collect();
         let topology: Vec<String> = topology.iter().map(|&key| key.to_owned()).collect();
         // node "a1" stands in zone "a".
-        sort_for_removal(&mut candidates, &topology, &|node, key| match (node, key) {
+        let zone_of = |node: &str, key: &str| match (node, key) {
             ("a1" | "a2" | "a3" | "a4", "zone") => Some("a"),
             ("b1" | "b2", "zone") => Some("b"),
             _ => None,
-        });
+        };
+        sort_for_removal(&mut candidates, |candidate| *candidate, &topology, &zone_of);
         candidates
             .into_iter()
             .map(|candidate| candidate.pod.name.to_string())
@@ -383,7 +393,7 @@ mod tests {
                 service: service(pod, 0, now),
             })
             .collect();
-        sort_for_update(&mut candidates);
+        sort_for_update(&mut candidates, |candidate| *candidate);
         let names: Vec<_> = candidates.iter().map(|candidate| &*candidate.pod.name).collect();
         assert_eq!(names, ["unready", "young", "old"]);
     }

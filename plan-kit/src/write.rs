@@ -158,7 +158,7 @@ pub enum Patch {
     /// RFC 7386.
     Merge(Value),
     /// Kubernetes strategic merge; built-in kinds only.
-    Strategic(Value),
+    Strategic(Body),
     /// RFC 6902 operations.
     Json(Value),
 }
@@ -186,14 +186,23 @@ impl Precondition {
     }
 }
 
-/// An object to create: a shared base and the few members that differ, so that a thousand pods of one plan cost one
-/// template.
+/// An object to create or a patch to send: a shared base and the few members that differ, so that a thousand pods of one
+/// plan cost one template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// What all have in common.
     pub base: Arc<Value>,
     /// JSON pointer and value, applied in order; the parent of each pointer exists in `base`.
-    pub set: Vec<(String, Value)>,
+    pub set: Vec<(&'static str, Value)>,
+}
+
+impl From<Value> for Body {
+    fn from(whole: Value) -> Self {
+        Self {
+            base: Arc::new(whole),
+            set: Vec::new(),
+        }
+    }
 }
 
 impl Body {
@@ -246,6 +255,14 @@ impl Patch {
         }
     }
 
+    /// The change itself, without a precondition.
+    pub fn body(&self) -> Value {
+        match self {
+            Self::Merge(patch) | Self::Json(patch) => patch.clone(),
+            Self::Strategic(body) => body.render(),
+        }
+    }
+
     /// The request body with the precondition written into it: as `metadata.uid` and `metadata.resourceVersion`, which
     /// the server compares and answers 409, or as a `test` operation. `previous_version` is the version the previous
     /// step of the chain returned.
@@ -257,8 +274,8 @@ impl Patch {
             Precondition::Test(..) => (None, None),
         };
         match self {
-            Self::Merge(patch) | Self::Strategic(patch) => {
-                let mut patch = patch.clone();
+            Self::Merge(_) | Self::Strategic(_) => {
+                let mut patch = self.body();
                 if let Some(object) = patch.as_object_mut() {
                     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
                     if let Some(metadata) = metadata.as_object_mut() {

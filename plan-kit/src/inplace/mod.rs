@@ -1,19 +1,21 @@
 //! Changing a running pod to a new template instead of replacing it.
 //!
 //! 1. [`diff()`] says whether the step from one template to another can be taken in place, and what it consists of.
-//! 2. [`start`] builds the two patches that begin it: readiness off, then the change with its progress annotation.
+//! 2. [`Outset`] builds the two patches that begin it: readiness off, then the change with its progress annotation.
 //! 3. [`progress`] says whether the containers run what the specification asks for.
-//! 4. [`finish`] builds the patch that puts the pod back into service.
+//! 4. [`finish()`] builds the patch that puts the pod back into service.
 //!
 //! Invariants: only keys that differ between the two templates are touched, so what other controllers wrote on the pod
 //! stays; a change that restarts nothing never takes the pod out of service.
 
 mod completion;
+mod departure;
 mod diff;
-mod patches;
+mod finish;
 mod state;
 
 pub use completion::{Progress, progress};
+pub use departure::{Departure, Outset, Phase, RevisionLabels};
 pub use diff::{Change, NotInPlace, diff};
-pub use patches::{Departure, Finish, RevisionLabels, finish, start};
+pub use finish::{Finish, finish};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};

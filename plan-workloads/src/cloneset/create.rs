@@ -1,6 +1,6 @@
 //! New pods.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::names::{
@@ -13,10 +13,12 @@ use kruise_plan_kit::{
     put,
     revision::Revision,
 };
-use kruise_views::PodView;
 use serde_json::{Map, Value, json};
 
 use super::{history::Revisions, observe::Observed, writes};
+
+/// [`INSTANCE_ID`] as a JSON pointer.
+const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
 
 /// Creates `count` pods, `old` of them on the current revision.
 pub(super) fn create(
@@ -40,18 +42,25 @@ pub(super) fn create(
         .collect()
 }
 
-/// Ids that a pod of this set, in any state, or somebody else's object holds.
-fn used_ids(observed: &Observed<'_>) -> BTreeSet<String> {
-    let prefix = format!("{}-", observed.set.metadata.name);
-    let of_pod = |pod: &Arc<PodView>| pod.labels.get(INSTANCE_ID).map(str::to_owned);
-    let of_name = |name: &str| name.strip_prefix(&prefix).map(str::to_owned);
-    observed
-        .pods
-        .iter()
-        .flat_map(|pod| [of_pod(pod), of_name(&pod.name)])
-        .chain(observed.memory.taken_names.iter().map(|name| of_name(name)))
-        .flatten()
-        .collect()
+/// Ids that a pod of this set, in any state, or somebody else's object holds, sorted.
+fn used_ids<'a>(observed: &Observed<'a>) -> Vec<&'a str> {
+    let set = &observed.set.metadata.name;
+    let of_name = |name: &'a str| name.strip_prefix(set.as_str())?.strip_prefix('-');
+    let mut used = Vec::with_capacity(observed.pods.len());
+    for pod in observed.pods {
+        let (label, name) = (pod.labels.get(INSTANCE_ID), of_name(&pod.name));
+        used.extend(label);
+        used.extend(name.filter(|_| name != label));
+    }
+    used.extend(
+        observed
+            .memory
+            .taken_names
+            .iter()
+            .filter_map(|name| of_name(name)),
+    );
+    used.sort_unstable();
+    used
 }
 
 fn one(observed: &Observed<'_>, base: Arc<Value>, id: &str) -> Chain {
@@ -60,11 +69,8 @@ fn one(observed: &Observed<'_>, base: Arc<Value>, id: &str) -> Chain {
     let body = Body {
         base,
         set: vec![
-            ("/metadata/name".into(), name.as_str().into()),
-            (
-                format!("/metadata/labels/{}", INSTANCE_ID.replace('/', "~1")),
-                id.into(),
-            ),
+            ("/metadata/name", name.as_str().into()),
+            (INSTANCE_ID_POINTER, id.into()),
         ],
     };
     let target = Target {

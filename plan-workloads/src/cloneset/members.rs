@@ -10,6 +10,7 @@ use kruise_api::{
 use kruise_plan_kit::{
     availability::{Service, service_in},
     lifecycle::State,
+    order::Candidate,
     revision::Revision,
 };
 use kruise_views::PodView;
@@ -51,7 +52,15 @@ pub struct Member<'a> {
     pub specified: bool,
 }
 
-impl Member<'_> {
+impl<'a> Member<'a> {
+    /// What its place in an order depends on.
+    pub(super) fn candidate(&self) -> Candidate<'a> {
+        Candidate {
+            pod: self.pod,
+            service: self.service,
+        }
+    }
+
     /// How the pod counts.
     pub fn standing(&self) -> Standing {
         if self.state == State::PreparingDelete {

@@ -21,6 +21,7 @@
 mod create;
 mod history;
 mod members;
+mod mover;
 mod numbers;
 mod observe;
 mod plan;
@@ -30,6 +31,7 @@ mod ready;
 mod remove;
 mod scale;
 mod status;
+mod templates;
 mod update;
 mod writes;
 

@@ -16,8 +16,8 @@ use super::{
     numbers::{Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
     ready, scale, status,
-    update::{self, Templates},
-    writes,
+    templates::Templates,
+    update, writes,
 };
 
 /// Decides what a set needs now.
@@ -60,11 +60,12 @@ fn act(
     plan: &mut Plan,
     now: Timestamp,
 ) {
+    let templates = Templates::new(&found.sorted);
     // A pod whose readiness a hook turned off must not be moved on by somebody who would not turn it on again.
     let ready = if coverage::marks_not_ready(&observed.set.spec) {
         Vec::new()
     } else {
-        refresh(observed, found, members, plan, now)
+        refresh(observed, &templates, members, plan, now)
     };
     let decided = plan.chains.len();
     if let Some(what) = coverage::unsupported(&observed.set.spec) {
@@ -79,26 +80,23 @@ fn act(
             message,
         });
     } else {
-        change(observed, found, members, limits, plan, now);
+        change(observed, found, &templates, members, limits, plan, now);
     }
     // One pod has one chain in a plan: what brings it into service can wait for what takes it out.
-    let taken: BTreeSet<Target> = plan
-        .chains
-        .iter()
-        .skip(decided)
-        .filter_map(subject)
-        .cloned()
-        .collect();
-    plan.chains.extend(
+    let ready = if ready.is_empty() {
         ready
-            .into_iter()
-            .filter(|chain| subject(chain).is_none_or(|pod| !taken.contains(pod))),
-    );
+    } else {
+        let taken: BTreeSet<&Target> = plan.chains.iter().skip(decided).filter_map(subject).collect();
+        let free = |chain: &Chain| subject(chain).is_none_or(|pod| !taken.contains(pod));
+        ready.into_iter().filter(free).collect()
+    };
+    plan.chains.extend(ready);
 }
 
 fn change(
     observed: &Observed<'_>,
     found: &history::Found,
+    templates: &Templates<'_>,
     members: &[Member<'_>],
     limits: Limits,
     plan: &mut Plan,
@@ -121,7 +119,7 @@ fn change(
         return;
     }
     let updating = numbers(limits, tally(Side::Old, false), tally(Side::New, false));
-    let updated = update::update(observed, &found.revisions, &found.sorted, members, updating, now);
+    let updated = update::update(observed, &found.revisions, templates, members, updating, now);
     plan.chains.extend(updated.chains);
     plan.events.extend(updated.events);
     plan.why.extend(updated.why);
@@ -134,12 +132,11 @@ fn subject(chain: &Chain) -> Option<&Target> {
 /// What brings pods into service.
 fn refresh(
     observed: &Observed<'_>,
-    found: &history::Found,
+    templates: &Templates<'_>,
     members: &[Member<'_>],
     plan: &mut Plan,
     now: Timestamp,
 ) -> Vec<Chain> {
-    let templates = Templates::new(&found.sorted);
     let template_of = |label: &str| templates.by_label(label);
     let mut chains = Vec::new();
     for member in members {

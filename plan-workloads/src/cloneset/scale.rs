@@ -1,12 +1,8 @@
 //! Adding and removing pods.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Intent, Part, Why,
-    lifecycle::State,
-    order::{Candidate, sort_for_removal},
+    Chain, EventKind, EventNote, Intent, Part, Why, lifecycle::State, order::sort_for_removal,
 };
 use serde_json::json;
 
@@ -168,22 +164,9 @@ fn victims<'m, 'a>(
         if count == 0 {
             continue;
         }
-        let group = members.iter().filter(|member| member.side == side);
-        let by_name: BTreeMap<&str, &Member<'_>> = group.map(|member| (&*member.pod.name, member)).collect();
-        let mut candidates: Vec<Candidate<'_>> = by_name
-            .values()
-            .map(|member| Candidate {
-                pod: member.pod,
-                service: member.service,
-            })
-            .collect();
-        sort_for_removal(&mut candidates, &topology, &zone_of);
-        chosen.extend(
-            candidates
-                .iter()
-                .take(count)
-                .filter_map(|victim| by_name.get(&*victim.pod.name).copied()),
-        );
+        let mut group: Vec<&Member<'_>> = members.iter().filter(|member| member.side == side).collect();
+        sort_for_removal(&mut group, |member| member.candidate(), &topology, &zone_of);
+        chosen.extend(group.into_iter().take(count));
     }
     chosen
 }

@@ -2,7 +2,7 @@
 
 use kruise_api::names::REVISION_HASH;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step,
+    Body, Chain, EventKind, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step,
     Target, Wave, Write, revision,
 };
 use kruise_views::PodView;
@@ -48,22 +48,34 @@ pub(super) fn chain(steps: Vec<Step>) -> Chain {
 }
 
 /// A strategic merge patch of a pod, guarded by its uid.
-pub(super) fn patch(pod: &PodView, intent: Intent, part: Part, patch: Value, reason: String) -> Step {
+pub(super) fn patch(
+    pod: &PodView,
+    intent: Intent,
+    part: Part,
+    patch: impl Into<Body>,
+    reason: String,
+) -> Step {
     let precondition = Precondition::Uid(pod.uid.to_string());
-    guarded(pod, intent, part, patch, precondition, reason)
+    guarded(pod, intent, part, patch.into(), precondition, reason)
 }
 
 /// As [`patch`], for changes that would be wrong if the pod changed unseen.
-pub(super) fn patch_exact(pod: &PodView, intent: Intent, part: Part, patch: Value, reason: String) -> Step {
+pub(super) fn patch_exact(
+    pod: &PodView,
+    intent: Intent,
+    part: Part,
+    patch: impl Into<Body>,
+    reason: String,
+) -> Step {
     let precondition = Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string());
-    guarded(pod, intent, part, patch, precondition, reason)
+    guarded(pod, intent, part, patch.into(), precondition, reason)
 }
 
 fn guarded(
     pod: &PodView,
     intent: Intent,
     part: Part,
-    patch: Value,
+    patch: Body,
     precondition: Precondition,
     reason: String,
 ) -> Step {

@@ -41,7 +41,7 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
             name: pod.name.to_string(),
         },
         part: Part::Status,
-        patch: Patch::Strategic(json!({"status": {"conditions": [condition]}})),
+        patch: Patch::Strategic(json!({"status": {"conditions": [condition]}}).into()),
         precondition: Precondition::Uid(pod.uid.to_string()),
     };
     let step = Step {

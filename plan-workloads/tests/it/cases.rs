@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Part, Patch, Plan, Write, revision};
+use kruise_plan_kit::{Part, Plan, Write, revision};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -303,8 +303,7 @@ fn details(write: &Write) -> String {
             ..
         } => {
             let part = if *part == Part::Status { "status" } else { "main" };
-            let (Patch::Merge(body) | Patch::Strategic(body) | Patch::Json(body)) = patch;
-            format!("{part} {body} if {precondition:?}")
+            format!("{part} {} if {precondition:?}", patch.body())
         }
     }
 }

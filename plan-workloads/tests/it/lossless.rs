@@ -111,14 +111,14 @@ fn an_in_place_update_mentions_the_image_and_nothing_else_of_the_specification()
     let before = world.pods.clone();
     world.edit(|spec| spec["template"]["spec"]["containers"][0]["image"] = json!("web:2"));
     let writes = execute(&mut world);
-    let updates: Vec<&Value> = writes
+    let updates: Vec<Value> = writes
         .iter()
         .filter(|write| write.intent() == Intent::UpdateInPlace)
         .map(|write| match write {
             Write::Patch {
                 patch: Patch::Strategic(patch),
                 ..
-            } => patch,
+            } => patch.render(),
             other => panic!("{other} is no strategic patch"),
         })
         .collect();

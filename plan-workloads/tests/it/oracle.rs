@@ -202,7 +202,7 @@ fn assert_guarded(world: &World, write: &Write) {
             assert!(is_guarded(target.resource, precondition), "unguarded: {write}");
             if let (Part::Status, Patch::Strategic(patch)) = (part, patch) {
                 assert!(
-                    patch.get("spec").is_none(),
+                    patch.render().get("spec").is_none(),
                     "{write} hides a spec change in a status patch"
                 );
             }

@@ -15,11 +15,12 @@ pub enum StatusForm {
 
 /// The status half and the metadata half of a patch; `None` unless it has both.
 pub(crate) fn halves(patch: &Patch) -> Option<(Patch, Patch)> {
-    let (value, rebuild): (_, fn(Value) -> Patch) = match patch {
-        Patch::Merge(value) => (value, Patch::Merge),
-        Patch::Strategic(value) => (value, Patch::Strategic),
+    let rebuild: fn(Value) -> Patch = match patch {
+        Patch::Merge(_) => Patch::Merge,
+        Patch::Strategic(_) => |value| Patch::Strategic(value.into()),
         Patch::Json(_) => return None,
     };
+    let value = patch.body();
     let metadata = value.get("metadata")?;
     let changes_metadata = ["labels", "annotations"]
         .iter()

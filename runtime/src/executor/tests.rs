@@ -39,7 +39,7 @@ fn create(name: &str) -> Write {
         target: target(name),
         body: Body {
             base: Arc::new(json!({"metadata": {}})),
-            set: vec![("/metadata/name".into(), name.into())],
+            set: vec![("/metadata/name", name.into())],
         },
         owner_uid: "owner".into(),
     }

@@ -1,0 +1,308 @@
+//! Moving single pods to the update revision, in place or by recreation.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use jiff::Timestamp;
+use kruise_api::{
+    cloneset::LifecycleHook,
+    names::{INPLACE_STATE, REVISION_HASH},
+};
+use kruise_plan_kit::{
+    Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
+    inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
+    lifecycle::{self, State},
+    put,
+};
+use kruise_views::PodView;
+use serde_json::json;
+
+use super::{
+    create,
+    history::Revisions,
+    members::Member,
+    numbers::Numbers,
+    observe::{Explain, Observed},
+    remove,
+    templates::Templates,
+    update::{Updated, call_off},
+    writes,
+};
+
+/// The way of all pods of one revision to the update revision.
+struct Move {
+    outset: Outset,
+    /// What changes, in plain words.
+    reason: String,
+}
+
+/// Moves pods; the way from each revision is worked out once.
+pub(super) struct Mover<'o, 'a> {
+    observed: &'o Observed<'a>,
+    revisions: &'o Revisions,
+    templates: &'o Templates<'o>,
+    /// By revision label.
+    moves: BTreeMap<String, Rc<Result<Move, NotInPlace>>>,
+    now: Timestamp,
+}
+
+impl<'o, 'a> Mover<'o, 'a> {
+    pub(super) fn new(
+        observed: &'o Observed<'a>,
+        revisions: &'o Revisions,
+        templates: &'o Templates<'o>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            observed,
+            revisions,
+            templates,
+            moves: BTreeMap::new(),
+            now,
+        }
+    }
+
+    fn policy(&self) -> &str {
+        let rolling = self.observed.set.spec.update_strategy.rolling_update.as_ref();
+        rolling.map_or("", |rolling| rolling.pod_update_policy.as_str())
+    }
+
+    /// Leaves out the candidates that cannot move, so that they take nobody's turn. The first is reported.
+    pub(super) fn able<'m, 'p>(
+        &mut self,
+        candidates: Vec<&'m Member<'p>>,
+        numbers: Numbers,
+        updated: &mut Updated,
+    ) -> Vec<&'m Member<'p>> {
+        if numbers.update <= 0 || !matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly") {
+            return candidates;
+        }
+        let mut able = Vec::with_capacity(candidates.len());
+        for member in candidates {
+            match self.obstacle(member) {
+                None => able.push(member),
+                Some(text) => {
+                    self.warn(member, text, updated);
+                    call_off(self.observed, std::iter::once(member), self.now, updated);
+                }
+            }
+        }
+        able
+    }
+
+    fn obstacle(&mut self, member: &Member<'_>) -> Option<String> {
+        match &*self.way(member) {
+            Ok(_) if member.state == State::Foreign => {
+                Some("its lifecycle state is unknown to this build".into())
+            }
+            Err(blocked) if self.policy() == "InPlaceOnly" => Some(format!(
+                "cannot be updated in place, and the policy is InPlaceOnly: {}",
+                blocked.path
+            )),
+            _ => None,
+        }
+    }
+
+    pub(super) fn run(mut self, chosen: Vec<&Member<'_>>, updated: &mut Updated) {
+        let in_place = matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly");
+        for member in chosen {
+            if !in_place {
+                self.recreate(member, "the template changed and the policy is ReCreate", updated);
+                continue;
+            }
+            match &*self.way(member) {
+                Ok(way) => self.change_in_place(member, way, updated),
+                Err(blocked) => {
+                    let reason = format!("{} cannot change in place", blocked.path);
+                    self.recreate(member, &reason, updated);
+                }
+            }
+        }
+    }
+
+    /// The way of a pod's revision.
+    fn way(&mut self, member: &Member<'_>) -> Rc<Result<Move, NotInPlace>> {
+        let label = member.pod.labels.get(REVISION_HASH).unwrap_or_default();
+        if let Some(known) = self.moves.get(label) {
+            return Rc::clone(known);
+        }
+        let way = Rc::new(self.work_out(label));
+        self.moves.insert(label.to_owned(), Rc::clone(&way));
+        way
+    }
+
+    fn work_out(&self, label: &str) -> Result<Move, NotInPlace> {
+        let Some(old) = self.templates.by_label(label) else {
+            return Err(NotInPlace {
+                path: "its revision is gone, so the difference".into(),
+            });
+        };
+        let revision = &self.revisions.update;
+        let change = inplace::diff(
+            &go_compat::pod_template::canonical_pod_template(&old.template),
+            &go_compat::pod_template::canonical_pod_template(&revision.template),
+        )?;
+        let labels = RevisionLabels {
+            name: &revision.name,
+            label: create::revision_label(self.observed, revision),
+            hash: &revision.hash,
+        };
+        let phase = if change.restarts() || self.hook().is_some() {
+            Phase::Updating
+        } else {
+            Phase::Unchanged
+        };
+        Ok(Move {
+            reason: describe(&change),
+            outset: Outset::new(change, labels, phase, self.now),
+        })
+    }
+
+    fn hook(&self) -> Option<&'a LifecycleHook> {
+        let lifecycle = self.observed.set.spec.lifecycle.as_ref()?;
+        lifecycle.in_place_update.as_ref()
+    }
+
+    fn change_in_place(&self, member: &Member<'_>, way: &Move, updated: &mut Updated) {
+        let hook = self.hook();
+        let held = lifecycle::holds(hook, member.pod);
+        match member.state {
+            State::None | State::PreparingNormal | State::Normal if held => {
+                updated
+                    .chains
+                    .push(self.hold(member, None, "its inPlaceUpdate hook is asked first"));
+            }
+            State::PreparingUpdate if held => {
+                let text = "waits: its inPlaceUpdate hook holds it".to_owned();
+                updated.why.push(Why {
+                    about: member.pod.name.to_string(),
+                    text,
+                });
+            }
+            State::Updated => {
+                if let Some(hook) = hook {
+                    updated.chains.push(self.hold(
+                        member,
+                        Some(hook),
+                        "updated again: its hook is asked anew",
+                    ));
+                }
+            }
+            State::None
+            | State::PreparingNormal
+            | State::Normal
+            | State::PreparingUpdate
+            | State::Updating => {
+                updated.chains.push(self.start(member, way));
+            }
+            State::PreparingDelete | State::Foreign => {}
+        }
+    }
+
+    /// Moves a pod to `PreparingUpdate`, putting the hook back on it if asked.
+    fn hold(&self, member: &Member<'_>, rehook: Option<&LifecycleHook>, reason: &str) -> Chain {
+        let mut metadata = State::PreparingUpdate.metadata(self.now);
+        if let Some(hook) = rehook {
+            for (key, value) in &hook.labels_handler {
+                put(&mut metadata, &["labels", key], value.as_str().into());
+            }
+            if !hook.finalizers_handler.is_empty() {
+                put(&mut metadata, &["finalizers"], json!(hook.finalizers_handler));
+            }
+        }
+        let patch = json!({"metadata": metadata});
+        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason.into());
+        writes::chain(vec![step])
+    }
+
+    fn start(&self, member: &Member<'_>, way: &Move) -> Chain {
+        let pod = member.pod;
+        let revision = &self.revisions.update;
+        let departure = way.outset.depart(pod);
+        let reason = way.reason.clone();
+        let mut steps = Vec::new();
+        if let Some(unready) = departure.unready {
+            steps.push(writes::patch(
+                pod,
+                Intent::MarkUnready,
+                Part::Status,
+                unready,
+                reason.clone(),
+            ));
+        }
+        let mut step = writes::patch(pod, Intent::UpdateInPlace, Part::Main, departure.update, reason);
+        step.done = Some(writes::normal(
+            "SuccessfulUpdatePodInPlace",
+            format!(
+                "successfully update pod {} in-place(revision {})",
+                pod.name, revision.name
+            ),
+        ));
+        step.failed = Some(writes::failure(
+            "FailedUpdatePodInPlace",
+            format!(
+                "failed to update pod {} in-place(revision {}): ",
+                pod.name, revision.name
+            ),
+        ));
+        steps.push(step);
+        // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, a
+        // change in between would make the record a lie.
+        if member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some() {
+            guard_by_version(&mut steps, pod);
+        }
+        writes::chain(steps)
+    }
+
+    fn recreate(&self, member: &Member<'_>, reason: &str, updated: &mut Updated) {
+        let revision = &self.revisions.update.name;
+        updated.chains.push(remove::recreate(
+            self.observed,
+            member,
+            revision,
+            reason,
+            self.now,
+        ));
+    }
+
+    fn warn(&self, member: &Member<'_>, text: String, updated: &mut Updated) {
+        let name = &member.pod.name;
+        let reason = "FailedUpdatePodInPlace";
+        if !updated.events.iter().any(|event| event.reason == reason) {
+            let revision = &self.revisions.update.name;
+            let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
+            let kind = EventKind::Warning;
+            updated.events.push(EventNote {
+                kind,
+                reason,
+                message,
+            });
+        }
+        if self.observed.explain == Explain::Yes {
+            let about = name.to_string();
+            updated.why.push(Why { about, text });
+        }
+    }
+}
+
+fn guard_by_version(steps: &mut [Step], pod: &PodView) {
+    let mut guard = Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string());
+    for step in steps {
+        if let Write::Patch { precondition, .. } = &mut step.write {
+            *precondition = guard;
+        }
+        guard = Precondition::VersionFromPreviousStep(pod.uid.to_string());
+    }
+}
+
+fn describe(change: &Change) -> String {
+    let images: Vec<String> = change
+        .images
+        .iter()
+        .map(|(name, image)| format!("{name} to {image}"))
+        .collect();
+    match (images.is_empty(), change.environment) {
+        (false, _) => format!("image of {}", images.join(", ")),
+        (true, true) => "labels or annotations that the environment reads".into(),
+        (true, false) => "labels or annotations".into(),
+    }
+}
