@@ -74,7 +74,10 @@ fn same_meaning(view: &RevisionView, live: &Value) -> bool {
 }
 
 /// Hash and object name of a new revision.
-pub fn identity(owner: &str, template: &Value, collision_count: Option<i32>) -> (String, String) {
-    let hash = revision::revision_hash(pod_template::revision_data(template).as_bytes(), collision_count);
+pub fn identity(owner: &str, template: &Value, collision_count: i32) -> (String, String) {
+    let hash = revision::revision_hash(
+        pod_template::revision_data(template).as_bytes(),
+        Some(collision_count),
+    );
     (revision::revision_name(owner, &hash), hash)
 }

@@ -104,7 +104,7 @@ fn pod(index: usize, image: &str, revision_name: &str) -> Arc<PodView> {
 }
 
 fn stored(image: &str, number: i64) -> Arc<RevisionView> {
-    let name = revision::identity("web", &template(image), None).0;
+    let name = revision::identity("web", &template(image), 0).0;
     let data = go_compat::pod_template::revision_data(&template(image));
     let text = format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"shop","uid":"r{number}","resourceVersion":"{number}"}},"data":{data},"revision":{number}}}"#

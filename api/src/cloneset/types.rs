@@ -204,9 +204,11 @@ pub struct CloneSetStatus {
     pub updated_replicas: i32,
     /// Ready pods of the update revision.
     pub updated_ready_replicas: i32,
-    /// Available pods of the update revision.
+    /// Available pods of the update revision. Absent if there are none, as OpenKruise has it.
+    #[serde(skip_serializing_if = "is_zero")]
     pub updated_available_replicas: i32,
-    /// `replicas` less the partition.
+    /// `replicas` less the partition. Absent for zero, as OpenKruise has it.
+    #[serde(skip_serializing_if = "is_zero")]
     pub expected_updated_replicas: i32,
     /// Name of the revision being rolled out.
     pub update_revision: String,
@@ -223,8 +225,8 @@ pub struct CloneSetStatus {
 
 // Serde passes references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// One condition of a CloneSet.

@@ -19,8 +19,8 @@ pub struct Revisions {
     pub update: Revision,
     /// Last rolled out in full; pods below the partition stay on, or come back on, this one.
     pub current: Revision,
-    /// Name collisions so far, as status reports them.
-    pub collision_count: Option<i32>,
+    /// Name collisions so far, as status reports them: the count is part of every hash, from zero on.
+    pub collision_count: i32,
 }
 
 /// The revisions, and the write that makes the update revision exist, be the newest, or carry the right claim hash.
@@ -35,7 +35,7 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     let set = observed.set;
     let mut sorted: Vec<Arc<RevisionView>> = observed.revisions.to_vec();
     revision::sort(&mut sorted);
-    let mut collision_count = set.status.collision_count;
+    let mut collision_count = set.status.collision_count.unwrap_or(0);
     let template = &set.spec.template;
     let claims_hash = go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
     let (update, chain) = match revision::find(&sorted, template) {
@@ -51,7 +51,7 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
             // A name that somebody else's object holds is a collision: count on and try the next.
             while observed.memory.taken_names.contains(&name) || sorted.iter().any(|view| *view.name == *name)
             {
-                collision_count = Some(collision_count.unwrap_or(0).saturating_add(1));
+                collision_count = collision_count.saturating_add(1);
                 (name, hash) = revision::identity(&set.metadata.name, template, collision_count);
             }
             let update = Revision {

@@ -62,7 +62,7 @@ fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: 
         expected_updated_replicas: limits.replicas - expected,
         update_revision: revisions.update.name.clone(),
         current_revision: current.name.clone(),
-        collision_count: revisions.collision_count,
+        collision_count: Some(revisions.collision_count),
         conditions: set.status.conditions.clone(),
         label_selector: set.spec.selector.to_query(),
     }

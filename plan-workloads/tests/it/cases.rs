@@ -69,7 +69,7 @@ impl Names {
             if !change.is_null() {
                 strategic(&mut template, &change);
             }
-            let name = revision::identity("web", &template, None).0;
+            let name = revision::identity("web", &template, 0).0;
             (letter, template, name)
         });
         Self { all: all.collect() }
@@ -127,7 +127,7 @@ fn world(case: &Case, names: &Names) -> World {
             "observedGeneration": 1, "replicas": case.pods.len(), "readyReplicas": 0, "availableReplicas": 0,
             "updatedReplicas": 0, "updatedReadyReplicas": 0, "updatedAvailableReplicas": 0,
             "expectedUpdatedReplicas": 0, "updateRevision": names.get(&case.update).1,
-            "currentRevision": names.get(&case.current).1, "labelSelector": "app=web"});
+            "currentRevision": names.get(&case.current).1, "labelSelector": "app=web", "collisionCount": 0});
     }
     if !case.status.is_null() {
         strategic(&mut world.set["status"], &case.status);

@@ -10,6 +10,7 @@
 mod cloneset;
 mod cluster;
 mod crash;
+mod likeness;
 mod old_crd;
 mod rights;
 mod stored;
