@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
+mod layers;
+
 /// Folders of the pure crates.
 const CORES: &[&str] = &[
     "lib/",
@@ -40,43 +42,20 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("../sha", "red"),
     concat!("/ro", "ot/"),
 ];
+/// Hosts of package registries: where packages come from is the user's configuration.
+const REGISTRIES: &[&str] = &[
+    concat!("index.crates", ".io"),
+    concat!("proxy.golang", ".org"),
+    concat!("registry.npmjs", ".org"),
+    concat!("registry.k8s", ".io"),
+    concat!("static.crates", ".io"),
+    concat!("pypi", ".org"),
+];
 /// Longest source file, in lines.
 const LONGEST: usize = 700;
 
 /// Tables, which are read by looking up one line: their length costs nobody anything.
 const TABLES: &[&str] = &["lib/go-compat/src/pod_template/core_v1.rs"];
-
-/// Crate folder, and the workspace crates it may depend on.
-const EDGES: &[(&str, &[&str])] = &[
-    ("lib/go-compat", &[]),
-    ("lib/kube-queue", &[]),
-    ("lib/kube-cache", &[]),
-    ("lib/kube-schema", LIBS),
-    ("api", LIBS),
-    (
-        "views",
-        &[
-            "go-compat",
-            "kube-cache",
-            "kube-queue",
-            "kube-schema",
-            "kruise-api",
-        ],
-    ),
-    ("plan-kit", PLAN),
-    ("plan-workloads", PLAN),
-    ("admission", PLAN),
-];
-const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
-const PLAN: &[&str] = &[
-    "go-compat",
-    "kube-cache",
-    "kube-queue",
-    "kube-schema",
-    "kruise-api",
-    "kruise-views",
-    "kruise-plan-kit",
-];
 
 /// Checks every tracked file; fails with the list of violations.
 pub(crate) fn run() -> Result<()> {
@@ -87,9 +66,12 @@ pub(crate) fn run() -> Result<()> {
         .output()
         .context("git is needed")?;
     let mut violations = Vec::new();
-    for path in String::from_utf8(output.stdout)?.lines() {
+    let tracked = String::from_utf8(output.stdout)?;
+    let controllers = layers::controllers(tracked.lines());
+    for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             violations.extend(check(path, &text));
+            violations.extend(layers::siblings(path, &text, &controllers));
         }
     }
     if violations.is_empty() {
@@ -102,9 +84,10 @@ fn check(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !path.starts_with("fixtures/") {
         found.extend(names(path, text, MACHINE_PATHS, "is a path of one machine"));
+        found.extend(names(path, text, REGISTRIES, "is the host of a package registry"));
     }
     if Path::new(path).ends_with("Cargo.toml") {
-        found.extend(edges(path, text));
+        found.extend(layers::edges(path, text));
     }
     if Path::new(path)
         .extension()
@@ -112,6 +95,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     {
         found.extend(names(path, text, LEFTOVERS, "is a leftover"));
         found.extend(purity(path, text));
+        found.extend(layers::writers(path, text));
         found.extend(length(path, text));
         found.extend(documented(path, text));
     }
@@ -161,26 +145,6 @@ fn documented(path: &str, text: &str) -> Option<String> {
     (is_module && !text.starts_with("//!")).then(|| format!("{path}: no module documentation"))
 }
 
-fn edges(path: &str, text: &str) -> Vec<String> {
-    let folder = path.trim_end_matches("/Cargo.toml");
-    let Some((_, allowed)) = EDGES.iter().find(|(of, _)| *of == folder) else {
-        return Vec::new();
-    };
-    let mut section = "";
-    let mut found = Vec::new();
-    for line in text.lines() {
-        if line.starts_with('[') {
-            section = line;
-        }
-        let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let is_ours = LIBS.contains(&name) || name.starts_with("kruise-");
-        if section == "[dependencies]" && is_ours && !allowed.contains(&name) {
-            found.push(format!("{path}: {name} is not in a layer below"));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,14 +174,5 @@ mod tests {
             1
         );
         assert_eq!(check("x/src/a.rs", "fn f() {}").len(), 1);
-    }
-
-    #[test]
-    fn a_crate_may_not_depend_on_a_layer_above() {
-        let manifest = "[dependencies]\nkruise-runtime.workspace = true\ngo-compat.workspace = true\n";
-        assert_eq!(
-            edges("api/Cargo.toml", manifest),
-            ["api/Cargo.toml: kruise-runtime is not in a layer below"]
-        );
     }
 }
