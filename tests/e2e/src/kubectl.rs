@@ -71,6 +71,13 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
 
+    /// Runs a command that may succeed for some objects and fail for others; returns what it printed and its errors.
+    pub fn attempt(&self, args: &[&str], input: &str) -> Result<(String, String)> {
+        let output = self.output(args, input)?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok((text(output.stdout), text(output.stderr)))
+    }
+
     /// One object as JSON.
     pub fn get(&self, resource: &str, name: &str) -> Result<Value> {
         Ok(serde_json::from_str(

@@ -1,7 +1,9 @@
 //! Rules about what a CloneSet runs: replicas, selector, template and claims.
 
+use std::collections::BTreeMap;
+
 use go_compat::IntOrString;
-use kruise_api::meta::{LabelSelector, StringMap};
+use kruise_api::meta::LabelSelector;
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -75,8 +77,9 @@ fn selector(errors: &mut Errors, spec: &Value) {
         return errors.invalid(path, value.clone(), "empty selector is invalid for cloneset");
     }
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
-    let typed = StringMap::deserialize(labels).unwrap_or_default();
-    if !selector.matches(&typed) {
+    // Go reads an explicit null in a map of texts as the empty text.
+    let typed: BTreeMap<String, Option<String>> = BTreeMap::deserialize(labels).unwrap_or_default();
+    if !selector.matches_by(|key| Some(typed.get(key)?.as_deref().unwrap_or_default())) {
         let detail = "`selector` does not match template `labels`";
         errors.invalid("spec.template.metadata.labels", labels.clone(), detail);
     }

@@ -158,6 +158,7 @@ fn values_at_the_edge_pass() {
     let good: Vec<Vec<(&str, Value)>> = vec![
         one("spec.replicas", json!(0)),
         one("spec.template.spec.restartPolicy", json!("Always")),
+        one("spec.template.metadata.labels.tier", Value::Null),
         vec![
             ("spec.progressDeadlineSeconds", json!(11)),
             ("spec.minReadySeconds", json!(10)),

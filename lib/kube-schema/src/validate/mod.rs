@@ -15,7 +15,7 @@
 //! | `volumeMounts` | name a volume or claim, at distinct paths |
 //! | `resources` | quantities, not negative, requests within limits |
 //! | probes | one handler, counts not negative, one success for liveness and startup |
-//! | `restartPolicy`, `terminationGracePeriodSeconds` | known; not negative |
+//! | `restartPolicy` | known |
 //! | `volumes` | DNS labels, unique |
 //! | `ephemeralContainers` | none |
 
@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 pub use self::error::{Errors, FieldError, Kind, aggregate};
-use self::json::{integer, items, member, text};
+use self::json::{items, member, text};
 pub use self::object::{metadata, selector};
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
@@ -68,13 +68,6 @@ pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<Field
         text(spec, "restartPolicy"),
         RESTART_POLICIES,
     );
-    if let Some(seconds) = integer(spec, "terminationGracePeriodSeconds").filter(|seconds| *seconds < 0) {
-        errors.invalid(
-            format!("{path}.terminationGracePeriodSeconds"),
-            seconds,
-            "must be greater than or equal to 0",
-        );
-    }
     errors.0
 }
 

@@ -15,4 +15,5 @@ mod old_crd;
 mod rights;
 mod stored;
 mod takeover;
+mod templates;
 mod webhooks;
