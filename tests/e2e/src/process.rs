@@ -16,17 +16,26 @@ pub enum Signal {
 
 /// Sends a signal to one process.
 pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    send(signal, &pid.to_string())
+}
+
+/// Sends a signal to every process of the group that `leader` leads.
+pub fn signal_group(leader: u32, signal: Signal) -> Result<()> {
+    send(signal, &format!("-{leader}"))
+}
+
+fn send(signal: Signal, target: &str) -> Result<()> {
     let name = match signal {
         Signal::Kill => "-KILL",
         Signal::Term => "-TERM",
     };
     let output = Command::new("kill")
-        .args([name, &pid.to_string()])
+        .args([name, "--", target])
         .output()
         .context("cannot run kill")?;
     if !output.status.success() {
         bail!(
-            "kill {name} {pid}: {}",
+            "kill {name} {target}: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }

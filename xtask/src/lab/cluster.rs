@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::{manager, wait};
+use kruise_e2e::manager;
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
@@ -13,9 +13,13 @@ use super::components::Components;
 use super::daemon::Daemon;
 use super::pki::Pki;
 use super::ports::Ports;
+use crate::interrupt;
 
 const AUDIT_POLICY: &str = include_str!("../../assets/audit-policy.yaml");
 const STAGES: &str = include_str!("../../assets/kwok-stages.yaml");
+
+/// The API server's audit log, in the cluster's folder.
+pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Pid files and logs, in the order in which a cluster is stopped.
 const DAEMONS: [&str; 5] = [
@@ -33,15 +37,6 @@ pub(crate) enum Audit {
     Off,
 }
 
-/// What an interrupt of the command means to the processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lifetime {
-    /// They outlive the command.
-    Detached,
-    /// They end with it.
-    WithCommand,
-}
-
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -49,10 +44,9 @@ pub(crate) struct Settings {
     pub(crate) nodes: u32,
     pub(crate) port: Option<u16>,
     pub(crate) audit: Audit,
-    pub(crate) lifetime: Lifetime,
 }
 
-/// A running cluster. It is stopped when dropped.
+/// A running cluster. It is stopped when dropped, also when that is because of an [interrupt].
 #[derive(Debug)]
 pub(crate) struct Cluster {
     dir: PathBuf,
@@ -61,8 +55,9 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster and waits until its nodes are ready.
+    /// Starts a cluster with empty logs and waits until its nodes are ready. From here on interrupts are requests.
     pub(crate) fn up(binaries: &Binaries, settings: &Settings) -> Result<Self> {
+        interrupt::listen()?;
         std::fs::create_dir_all(&settings.dir)?;
         let dir = settings.dir.canonicalize()?;
         if (Daemon {
@@ -72,11 +67,15 @@ impl Cluster {
         .is_running()?
         {
             bail!(
-                "a cluster is running in {}; stop it with `cargo xtask lab down`",
+                "a cluster is running in {0}; stop it with `cargo xtask lab down --dir {0}`",
                 dir.display()
             );
         }
         down(&dir)?;
+        // The daemons begin their logs anew; these two are appended to.
+        for log in [AUDIT_LOG, manager::LOG] {
+            remove(&dir.join(log))?;
+        }
         let cluster = Self {
             dir,
             kubectl: binaries.program("kubectl"),
@@ -98,7 +97,7 @@ impl Cluster {
 
     /// The audit log.
     pub(crate) fn audit_log(&self) -> PathBuf {
-        self.dir.join("audit.log")
+        self.dir.join(AUDIT_LOG)
     }
 
     /// kubectl for this cluster.
@@ -128,7 +127,7 @@ impl Cluster {
         };
         let kube = binaries.program("kube");
         let start = |name: &str, program: &Path, arguments: Vec<String>| {
-            Daemon { name, dir }.start(program, &arguments, settings.lifetime)
+            Daemon { name, dir }.start(program, &arguments)
         };
         start("etcd", &binaries.program("etcd"), components.etcd())?;
         start("kube-apiserver", &kube, components.apiserver())?;
@@ -167,7 +166,7 @@ impl Cluster {
             dir: &self.dir,
         }
         .log();
-        wait::until_true(what, Duration::from_mins(2), condition)
+        interrupt::wait_until_true(what, Duration::from_mins(2), condition)
             .with_context(|| format!("{daemon} does not work; its log is {}", log.display()))
     }
 }
@@ -188,10 +187,7 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
     for name in DAEMONS {
         Daemon { name, dir }.kill()?;
     }
-    for data in ["etcd", "audit.log", "manager.log"] {
-        remove(&dir.join(data))?;
-    }
-    Ok(())
+    remove(&dir.join("etcd"))
 }
 
 fn remove(path: &Path) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::cluster::Audit;
+use super::cluster::{AUDIT_LOG, Audit};
 use super::pki::Pki;
 use super::ports::Ports;
 
@@ -63,10 +63,7 @@ impl Components<'_> {
                 "--audit-policy-file={}",
                 self.dir.join("audit-policy.yaml").display()
             ));
-            arguments.push(format!(
-                "--audit-log-path={}",
-                self.dir.join("audit.log").display()
-            ));
+            arguments.push(format!("--audit-log-path={}", self.dir.join(AUDIT_LOG).display()));
         }
         arguments
     }
