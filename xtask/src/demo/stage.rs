@@ -26,6 +26,25 @@ pub(crate) struct View {
     pub(crate) pods: Vec<Pod>,
 }
 
+impl View {
+    /// Reads a list of both kinds.
+    fn of(list: &Value) -> Result<Self> {
+        let items = list
+            .get("items")
+            .and_then(Value::as_array)
+            .context("not a list")?;
+        let mut view = Self::default();
+        for item in items {
+            match item.get("kind").and_then(Value::as_str) {
+                Some("CloneSet") => view.set = item.clone(),
+                Some("Pod") => view.pods.push(Pod::read(item)?),
+                _ => bail!("neither a CloneSet nor a pod: {item}"),
+            }
+        }
+        Ok(view)
+    }
+}
+
 /// Requests that a step caused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Requests {
@@ -54,16 +73,6 @@ pub(crate) struct Live {
     pub(crate) audit: AuditLog,
 }
 
-impl Live {
-    fn json(&mut self, line: &Line) -> Result<Value> {
-        let text = self.run(line)?;
-        if text.trim().is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_str(&text).with_context(|| format!("{line} did not print JSON"))
-    }
-}
-
 impl Stage for Live {
     fn run(&mut self, line: &Line) -> Result<String> {
         let program = match line.program {
@@ -83,17 +92,10 @@ impl Stage for Live {
     }
 
     fn view(&mut self) -> Result<View> {
-        let set = Line::kubectl(["get", "clone", "web", "--ignore-not-found", "-o", "json"]);
-        let set = self.json(&set)?;
-        let pods = self.json(&Line::kubectl(["get", "pods", "-l", "app=web", "-o", "json"]))?;
-        let pods = pods
-            .get("items")
-            .and_then(Value::as_array)
-            .context("no list of pods")?;
-        Ok(View {
-            set,
-            pods: pods.iter().map(Pod::read).collect::<Result<_>>()?,
-        })
+        let both = Line::kubectl(["get", "clone,pods", "-l", "app=web", "-o", "json"]);
+        let list: Value =
+            serde_json::from_str(&self.run(&both)?).context("kubectl get did not print JSON")?;
+        View::of(&list)
     }
 
     fn requests(&mut self) -> Result<Requests> {
@@ -118,7 +120,20 @@ fn sorted(entries: &[Entry]) -> Requests {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_list_holds_the_set_once_it_exists_and_its_pods() {
+        let nothing = View::of(&json!({"kind": "List", "items": []})).unwrap();
+        assert!(nothing.set.is_null() && nothing.pods.is_empty());
+        let set = json!({"kind": "CloneSet", "metadata": {"name": "web"}});
+        let pod = json!({"kind": "Pod", "metadata": {"name": "web-1", "uid": "u"}});
+        let view = View::of(&json!({"items": [set, pod]})).unwrap();
+        assert_eq!((view.set, view.pods.len()), (set, 1));
+        assert!(View::of(&json!({"items": [{"kind": "Node"}]})).is_err() && View::of(&json!({})).is_err());
+    }
 
     fn entry(agent: &str, verb: &str, resource: &str, namespace: &str) -> Entry {
         Entry {

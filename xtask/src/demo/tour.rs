@@ -163,18 +163,14 @@ fn listing(pods: &[Pod], change: &Change) -> String {
 }
 
 fn price(record: &Record) -> String {
-    let Record {
-        seconds,
-        requests,
-        change,
-        ..
-    } = record;
     let manager = record.of_the_manager();
+    let pods = match record.change.size() {
+        1 => "1 pod".to_owned(),
+        size => format!("{size} pods"),
+    };
     format!(
-        "  took {seconds:.1} s and {manager} requests of the manager for {} pods, {:.2} a pod: {}",
-        change.size(),
-        record.per_pod(manager),
-        requests.manager
+        "  took {:.1} s and {manager} requests of the manager for {pods}:\n  {}",
+        record.seconds, record.requests.manager
     )
 }
 
