@@ -99,7 +99,7 @@ impl Signals {
                 ExitCode::from(128 + number)
             }
             (Err(error), None) => {
-                eprintln!("Error: {error:?}");
+                eprintln!("error: {error:#}");
                 ExitCode::FAILURE
             }
         }

@@ -62,8 +62,7 @@ and the grace period of the one before it. Seconds are wall time from the comman
 which is looked at about four times a second. Requests come from the API server's audit log.
 ";
 
-const NEXT: &str = "\
-  kubectl scale clone web --replicas=20
+const NEXT: &str = "  kubectl scale clone web --replicas=20
   kubectl get clone,pods -o wide
   kruise explain clone/web
   kubectl get clonesets.v1alpha1.apps.kruise.io web -o yaml     # the same set in the older version
@@ -82,21 +81,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let installation = Installation::up(&binaries, &kruise, folder(None, "demo"), NODES)?;
     let mut live = Live {
         kubectl: binaries.program("kubectl"),
-        kruise: kruise.clone(),
+        kruise,
         kubeconfig: installation.cluster.kubeconfig(),
         audit: installation.audit()?,
     };
-    introduce(
-        &mut screen,
-        &mut live,
-        &installation,
-        &[binaries.folder(), kruise.parent().unwrap_or(&kruise)],
-    )?;
+    let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
+    introduce(&mut screen, &mut live, &exports)?;
 
     let told = tour::tell(&mut live, &mut screen, &story::STEPS)
         .and_then(|records| sum_up(&mut screen, &installation, &records));
     if options.keep && interrupt::check().is_ok() {
-        leave(&mut screen, installation)?;
+        leave(&mut screen, installation, &exports)?;
         return told;
     }
     told?;
@@ -105,23 +100,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Where the reader can look on.
-fn introduce(
-    screen: &mut Screen<impl Write>,
-    live: &mut Live,
-    installation: &Installation,
-    programs: &[&Path],
-) -> Result<()> {
+fn introduce(screen: &mut Screen<impl Write>, live: &mut Live, exports: &str) -> Result<()> {
     let nodes = Line::kubectl(["get", "nodes"]);
     screen.command(&nodes)?;
     screen.text(&live.run(&nodes)?)?;
-    let programs: Vec<String> = programs
-        .iter()
-        .map(|folder| folder.display().to_string())
-        .collect();
     screen.text(&format!(
-        "\nTo look on, or to repeat a command, in a second terminal:\n  export KUBECONFIG={}\n  export PATH={}:$PATH",
-        installation.cluster.kubeconfig().display(),
-        programs.join(":")
+        "\nTo look on, or to repeat a command, in a second terminal:\n{exports}"
     ))?;
     screen.pause()
 }
@@ -143,14 +127,23 @@ fn sum_up(
     ))
 }
 
-fn leave(screen: &mut Screen<impl Write>, installation: Installation) -> Result<()> {
+/// What a shell needs in order to run the tour's commands.
+fn exports(kubeconfig: &Path, kubectl: &Path, kruise: &Path) -> String {
+    let folders = [kubectl, kruise].map(|program| program.parent().unwrap_or(program).display().to_string());
+    format!(
+        "  export KUBECONFIG={}\n  export PATH={}:$PATH",
+        kubeconfig.display(),
+        folders.join(":")
+    )
+}
+
+fn leave(screen: &mut Screen<impl Write>, installation: Installation, exports: &str) -> Result<()> {
     let dir = installation.cluster.dir().display().to_string();
-    let kubeconfig = installation.cluster.kubeconfig().display().to_string();
     installation.leave_running();
     screen.heading("What to try next")?;
     screen.text(NEXT)?;
     screen.text(&format!(
-        "\nThe cluster and the manager are running; logs are in {dir}.\n  export KUBECONFIG={kubeconfig}\n\
+        "\nThe cluster and the manager are running; logs are in {dir}.\n{exports}\n\
          To stop them:\n  cargo xtask lab down --dir {dir}"
     ))
 }
