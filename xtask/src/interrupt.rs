@@ -4,6 +4,7 @@
 //! waits see it and fail, and on the way out of `main` every owner stops what it started. Whoever stops things does
 //! not look at the number, so that a second signal cannot interrupt the stopping.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -61,6 +62,11 @@ fn signals() -> Signals {
     SIGNALS.get().cloned().unwrap_or_default()
 }
 
+/// To standard error, if it is still there: a lost terminal is one of the reasons to be here.
+fn report(text: &str) {
+    let _lost = writeln!(std::io::stderr(), "{text}");
+}
+
 /// The number of the last signal, 0 without one.
 #[derive(Clone, Debug, Default)]
 struct Signals(Arc<AtomicUsize>);
@@ -95,11 +101,11 @@ impl Signals {
             (Ok(()), _) => ExitCode::SUCCESS,
             // What fails after a signal fails because of it: a terminal interrupts the children too.
             (Err(_), Some(number)) => {
-                eprintln!("interrupted");
+                report("interrupted");
                 ExitCode::from(128 + number)
             }
             (Err(error), None) => {
-                eprintln!("error: {error:#}");
+                report(&format!("error: {error:#}"));
                 ExitCode::FAILURE
             }
         }

@@ -179,7 +179,7 @@ pub(crate) fn costs(records: &[Record]) -> Table<6> {
     let heading = [
         "STEP",
         "PODS",
-        "KEPT",
+        "IN PLACE",
         "SECONDS",
         "MANAGER'S REQUESTS A POD",
         "OTHERS' REQUESTS A POD",

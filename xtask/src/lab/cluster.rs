@@ -72,10 +72,7 @@ impl Cluster {
             );
         }
         down(&dir)?;
-        // The daemons begin their logs anew; these two are appended to.
-        for log in [AUDIT_LOG, manager::LOG] {
-            remove(&dir.join(log))?;
-        }
+        begin_logs(&dir)?;
         let cluster = Self {
             dir,
             kubectl: binaries.program("kubectl"),
@@ -190,6 +187,13 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
     remove(&dir.join("etcd"))
 }
 
+/// Drops the logs that are appended to; the daemons begin their own anew.
+fn begin_logs(dir: &Path) -> Result<()> {
+    [AUDIT_LOG, manager::LOG]
+        .into_iter()
+        .try_for_each(|log| remove(&dir.join(log)))
+}
+
 fn remove(path: &Path) -> Result<()> {
     let removed = if path.is_dir() {
         std::fs::remove_dir_all(path)
@@ -228,4 +232,25 @@ fn nodes(count: u32) -> Value {
         })
         .collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn going_down_drops_the_data_and_keeps_the_logs_until_the_next_start() {
+        let dir = std::env::temp_dir().join(format!("kruise-cluster-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("etcd/member")).unwrap();
+        let logs = ["audit.log", "manager.log", "etcd.log"].map(|log| dir.join(log));
+        for log in &logs {
+            std::fs::write(log, "earlier").unwrap();
+        }
+        down(&dir).unwrap();
+        assert!(!dir.join("etcd").exists() && logs.iter().all(|log| log.exists()));
+        begin_logs(&dir).unwrap();
+        let left = logs.each_ref().map(|log| log.exists());
+        assert_eq!(left, [false, false, true], "a daemon truncates its own log");
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

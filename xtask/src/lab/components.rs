@@ -64,6 +64,8 @@ impl Components<'_> {
                 self.dir.join("audit-policy.yaml").display()
             ));
             arguments.push(format!("--audit-log-path={}", self.dir.join(AUDIT_LOG).display()));
+            // In MiB. Whoever counts requests remembers a position in the log: it must not be rotated away.
+            arguments.push("--audit-log-maxsize=1000000".into());
         }
         arguments
     }
