@@ -105,7 +105,8 @@ fn introduce(screen: &mut Screen<impl Write>, live: &mut Live, exports: &str) ->
     screen.command(&nodes)?;
     screen.text(&live.run(&nodes)?)?;
     screen.text(&format!(
-        "\nTo look on, or to repeat a command, in a second terminal:\n{exports}"
+        "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers. To look on, or to repeat a\n\
+         command, in a second terminal:\n{exports}"
     ))?;
     screen.pause()
 }
