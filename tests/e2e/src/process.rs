@@ -1,5 +1,6 @@
 //! A process as `/proc` and signals show it.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -31,6 +32,8 @@ fn send(signal: Signal, target: &str) -> Result<()> {
     };
     let output = Command::new("kill")
         .args([name, "--", target])
+        // A second Ctrl-C, while what was started is being stopped, must not reach it.
+        .process_group(0)
         .output()
         .context("cannot run kill")?;
     if !output.status.success() {
