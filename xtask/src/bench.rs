@@ -9,14 +9,13 @@ use anyhow::{Result, bail};
 use clap::Args;
 use kruise_e2e::audit::{AuditLog, Class, Counts, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{Launch, Manager};
 use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
 
+use crate::installation::{Installation, build_kruise};
+use crate::interrupt;
 use crate::lab::binaries::Binaries;
-use crate::lab::cluster::{Audit, Cluster, Lifetime, Settings};
 use crate::lab::folder;
-use crate::suite;
 
 /// The CloneSet in the version that every release serves.
 const RESOURCE: &str = "clonesets.v1alpha1.apps.kruise.io";
@@ -52,7 +51,7 @@ pub(crate) struct Options {
 struct Bench<'a> {
     options: &'a Options,
     kubectl: Kubectl,
-    manager: Manager,
+    installation: Installation,
     audit: AuditLog,
     exceeded: Vec<String>,
 }
@@ -60,35 +59,13 @@ struct Bench<'a> {
 /// Runs all phases on a fresh cluster.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let binaries = Binaries::find_or_build()?;
-    let kruise = suite::build_kruise()?;
-    let lifetime = Lifetime::WithCommand;
-    let dir = folder(None, "bench");
-    let cluster = Cluster::up(
-        &binaries,
-        &Settings {
-            dir,
-            nodes: options.nodes,
-            port: None,
-            audit: Audit::On,
-            lifetime,
-        },
-    )?;
-    suite::install(&cluster, &kruise)?;
-    let command = vec![kruise.display().to_string(), "manager".into()];
-    let launch = Launch {
-        command,
-        kubeconfig: cluster.kubeconfig(),
-        dir: cluster.dir().to_path_buf(),
-        flags: Vec::new(),
-    };
-    let mut manager = launch.start()?;
-    manager.wait_ready(Duration::from_mins(1))?;
-    let audit = AuditLog::from_now(cluster.audit_log())?;
+    let kruise = build_kruise()?;
+    let installation = Installation::up(&binaries, &kruise, folder(None, "bench"), options.nodes)?;
     let mut bench = Bench {
         options,
-        kubectl: cluster.kubectl(),
-        manager,
-        audit,
+        kubectl: installation.kubectl(),
+        audit: installation.audit()?,
+        installation,
         exceeded: Vec::new(),
     };
     bench.phases()?;
@@ -135,11 +112,11 @@ impl Bench<'_> {
         done: &Value,
         act: impl FnOnce(&Kubectl) -> Result<()>,
     ) -> Result<()> {
-        let pid = self.manager.pid();
+        let pid = self.installation.manager.pid();
         self.audit.read_new(MANAGER)?;
         let (cpu, start) = (process::cpu_seconds(pid)?, Instant::now());
         act(&self.kubectl)?;
-        wait::until_true(name, LIMIT, || {
+        interrupt::wait_until_true(name, LIMIT, || {
             is_done(&self.kubectl.get(RESOURCE, "bench")?, done)
         })?;
         let seconds = start.elapsed().as_secs_f64();
@@ -177,7 +154,8 @@ fn exceeded(phase: &str, what: &str, value: f64, bar: Option<f64>) -> Option<Str
         .map(|bar| format!("{phase}: {value:.2} {what}, bar {bar}"))
 }
 
-fn is_done(set: &Value, done: &Value) -> Result<bool> {
+/// Is the status of this generation, with these fields?
+pub(crate) fn is_done(set: &Value, done: &Value) -> Result<bool> {
     let Some(done) = done.as_object() else {
         bail!("not an object: {done}")
     };

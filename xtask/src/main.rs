@@ -1,12 +1,18 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the rules of ARCHITECTURE.md. Nothing here is shipped.
+//! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
+//! rules of ARCHITECTURE.md. Nothing here is shipped.
 
 mod bench;
+mod demo;
+mod installation;
+mod interrupt;
 mod lab;
 mod suite;
 mod tidy;
 mod workspace;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -19,6 +25,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Task {
+    /// A guided tour: what a CloneSet does, on a real control plane, with what each step cost.
+    Demo(demo::Options),
     /// A real control plane with simulated nodes.
     #[command(subcommand)]
     Lab(lab::LabCommand),
@@ -33,11 +41,13 @@ enum Task {
     Tidy,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Task::Demo(options) => demo::run(&options),
         Task::Lab(command) => lab::run(command),
         Task::E2e { filter } => suite::run(filter.as_deref()),
         Task::Bench(options) => bench::run(&options),
         Task::Tidy => tidy::run(),
-    }
+    };
+    interrupt::exit_code(result)
 }

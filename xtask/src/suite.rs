@@ -1,14 +1,23 @@
 //! `cargo xtask e2e`: a cluster, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
 
-use std::path::PathBuf;
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use kruise_e2e::process::{self, Signal};
+use kruise_e2e::wait;
 
+use crate::installation::{build_kruise, install};
 use crate::lab::binaries::Binaries;
-use crate::lab::cluster::{Audit, Cluster, Lifetime, Settings};
+use crate::lab::cluster::{Audit, Cluster, Settings};
 use crate::lab::folder;
-use crate::workspace;
+use crate::{interrupt, workspace};
+
+/// Longest time of the whole suite.
+const LIMIT: Duration = Duration::from_hours(1);
+/// How long an interrupted suite may take to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs the tests whose name contains `filter` (all without one); fails if one of them does.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
@@ -19,11 +28,11 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         nodes: 10,
         port: None,
         audit: Audit::On,
-        lifetime: Lifetime::WithCommand,
     };
     let cluster = Cluster::up(&binaries, &settings)?;
     install(&cluster, &kruise)?;
-    let status = Command::new(env!("CARGO"))
+    let mut tests = Command::new(env!("CARGO"));
+    tests
         .args(["test", "--package", "kruise-e2e", "--test", "it", "--"])
         .args(filter)
         .current_dir(workspace::root())
@@ -31,51 +40,28 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         .env("KRUISE_E2E_KUBECTL", binaries.program("kubectl"))
         .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
         .env("KRUISE_E2E_BIN", &kruise)
-        .env("KRUISE_E2E_DIR", cluster.dir())
-        .status()
-        .context("cannot run cargo test")?;
-    if !status.success() {
+        .env("KRUISE_E2E_DIR", cluster.dir());
+    if !status_of_group(&mut tests)?.success() {
         bail!("the suite failed; logs are in {}", cluster.dir().display());
     }
     Ok(())
 }
 
-/// Builds the release binary and returns its path.
-pub(crate) fn build_kruise() -> Result<PathBuf> {
-    let root = workspace::root();
-    let build = ["build", "--release", "--package", "kruise"];
-    let status = Command::new(env!("CARGO"))
-        .args(build)
-        .current_dir(&root)
-        .status()?;
-    if !status.success() {
-        bail!("kruise does not build");
+/// Runs a command and what it starts as one process group, which an interrupt ends as a whole.
+fn status_of_group(command: &mut Command) -> Result<ExitStatus> {
+    let mut child = command
+        .process_group(0)
+        .spawn()
+        .context("cannot run cargo test")?;
+    let ended = interrupt::wait_until("the tests end", LIMIT, || Ok(child.try_wait()?));
+    if ended.is_err() {
+        process::signal_group(child.id(), Signal::Term)?;
+        let stopped = wait::until("the tests stop", GRACE, || Ok(child.try_wait()?));
+        // cargo may be gone before what it started; without anybody left the signal fails, as it should.
+        let _nobody_left = process::signal_group(child.id(), Signal::Kill);
+        if stopped.is_err() {
+            child.wait()?;
+        }
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/kruise"))
-}
-
-/// Applies what `kruise manifests` prints; the manager itself runs outside the cluster.
-pub(crate) fn install(cluster: &Cluster, kruise: &std::path::Path) -> Result<()> {
-    let output = Command::new(kruise)
-        .args(["manifests", "--without-manager"])
-        .output()?;
-    if !output.status.success() {
-        bail!(
-            "kruise manifests: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    let manifests = String::from_utf8(output.stdout)?;
-    cluster
-        .kubectl()
-        .run_with_input(&["apply", "-f", "-"], &manifests)?;
-    let established = [
-        "wait",
-        "--for=condition=Established",
-        "crd",
-        "--all",
-        "--timeout=30s",
-    ];
-    cluster.kubectl().run(&established).map(drop)
+    ended
 }

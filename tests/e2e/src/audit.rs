@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 /// User agents of the manager start like this, whatever the controller.
@@ -106,6 +106,13 @@ impl AuditLog {
 
 fn whole_lines(path: &Path, from: u64) -> Result<(String, u64)> {
     let mut file = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let length = file.metadata()?.len();
+    if length < from {
+        bail!(
+            "{} was rotated: it has {length} bytes, {from} were read",
+            path.display()
+        );
+    }
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -271,6 +278,15 @@ mod tests {
         writeln!(file, "{}", &STATUS[20..]).unwrap();
         assert_eq!(log.read_new(MANAGER).unwrap(), [parse(STATUS).unwrap()]);
         assert_eq!(log.read_new(MANAGER).unwrap(), []);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_rotated_log_is_an_error_not_a_zero() {
+        let path = log("rotated", &format!("{LIST}\n"));
+        let mut log = AuditLog::from_now(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert!(log.read_new(MANAGER).unwrap_err().to_string().contains("rotated"));
         std::fs::remove_file(path).unwrap();
     }
 

@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -13,6 +14,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Signal};
 use crate::wait;
+
+/// Name of the log in the manager's folder. A manager appends to what earlier ones wrote.
+pub const LOG: &str = "manager.log";
 
 /// A short lease, so that a killed leader is replaced within seconds.
 pub const SHORT_LEASE: &[&str] = &[
@@ -41,17 +45,30 @@ pub struct Manager {
     health: u16,
     log: PathBuf,
     pid_file: PathBuf,
+    leave: bool,
 }
 
 impl Launch {
     /// Starts the program; does not wait until it is ready.
     pub fn start(&self) -> Result<Manager> {
+        self.spawn(|_| ())
+    }
+
+    /// As [`Launch::start`], out of reach of an interrupt of the terminal: only its owner ends it.
+    pub fn start_detached(&self) -> Result<Manager> {
+        self.spawn(|command| {
+            command.process_group(0);
+        })
+    }
+
+    fn spawn(&self, configure: impl FnOnce(&mut Command)) -> Result<Manager> {
         let health = free_port()?;
-        let log = self.dir.join("manager.log");
+        let log = self.dir.join(LOG);
         std::fs::create_dir_all(&self.dir)?;
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
         let (program, arguments) = self.command.split_first().context("no manager command")?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg(format!("--health-probe-addr=127.0.0.1:{health}"))
@@ -64,7 +81,9 @@ impl Launch {
             .env("POD_NAME", "kruise-manager-e2e")
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
-            .stderr(file)
+            .stderr(file);
+        configure(&mut command);
+        let child = command
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
         let pid_file = pid_file(&self.dir);
@@ -74,6 +93,7 @@ impl Launch {
             health,
             log,
             pid_file,
+            leave: false,
         })
     }
 }
@@ -130,6 +150,11 @@ impl Manager {
         })
     }
 
+    /// Do not kill it when dropped; [`kill_leftover`] ends it later.
+    pub fn leave_running(mut self) {
+        self.leave = true;
+    }
+
     /// Last lines of its log.
     pub fn log_tail(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
@@ -143,6 +168,9 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
+        if self.leave {
+            return;
+        }
         // Both fail only if it is gone already, which is what is wanted.
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
@@ -224,6 +252,25 @@ mod tests {
         let pid = manager.pid();
         drop(manager);
         assert!(!process::is_running(pid) && !pid_file(&launch.dir).exists());
+        std::fs::remove_dir_all(launch.dir).unwrap();
+    }
+
+    #[test]
+    fn a_manager_left_running_outlives_its_handle_and_is_found_by_its_pid_file() {
+        // The flag of every manager is an argument of the shell, too.
+        let launch = launch("leave", "sleep 60 & wait");
+        let manager = launch.start_detached().unwrap();
+        let pid = manager.pid();
+        manager.leave_running();
+        assert!(process::is_running(pid));
+        let group = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        assert!(
+            group.contains(&format!(" {pid} ")),
+            "it leads its own process group: {group}"
+        );
+        kill_leftover(&launch.dir).unwrap();
+        wait::until_true("killed", Duration::from_secs(5), || Ok(!process::is_running(pid))).unwrap();
+        assert!(!pid_file(&launch.dir).exists());
         std::fs::remove_dir_all(launch.dir).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! A process as `/proc` and signals show it.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,17 +17,28 @@ pub enum Signal {
 
 /// Sends a signal to one process.
 pub fn signal(pid: u32, signal: Signal) -> Result<()> {
+    send(signal, &pid.to_string())
+}
+
+/// Sends a signal to every process of the group that `leader` leads.
+pub fn signal_group(leader: u32, signal: Signal) -> Result<()> {
+    send(signal, &format!("-{leader}"))
+}
+
+fn send(signal: Signal, target: &str) -> Result<()> {
     let name = match signal {
         Signal::Kill => "-KILL",
         Signal::Term => "-TERM",
     };
     let output = Command::new("kill")
-        .args([name, &pid.to_string()])
+        .args([name, "--", target])
+        // A second Ctrl-C, while what was started is being stopped, must not reach it.
+        .process_group(0)
         .output()
         .context("cannot run kill")?;
     if !output.status.success() {
         bail!(
-            "kill {name} {pid}: {}",
+            "kill {name} {target}: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }

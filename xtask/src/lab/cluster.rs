@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::{manager, wait};
+use kruise_e2e::manager;
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
@@ -13,9 +13,13 @@ use super::components::Components;
 use super::daemon::Daemon;
 use super::pki::Pki;
 use super::ports::Ports;
+use crate::interrupt;
 
 const AUDIT_POLICY: &str = include_str!("../../assets/audit-policy.yaml");
 const STAGES: &str = include_str!("../../assets/kwok-stages.yaml");
+
+/// The API server's audit log, in the cluster's folder.
+pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Pid files and logs, in the order in which a cluster is stopped.
 const DAEMONS: [&str; 5] = [
@@ -33,15 +37,6 @@ pub(crate) enum Audit {
     Off,
 }
 
-/// What an interrupt of the command means to the processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lifetime {
-    /// They outlive the command.
-    Detached,
-    /// They end with it.
-    WithCommand,
-}
-
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -49,10 +44,9 @@ pub(crate) struct Settings {
     pub(crate) nodes: u32,
     pub(crate) port: Option<u16>,
     pub(crate) audit: Audit,
-    pub(crate) lifetime: Lifetime,
 }
 
-/// A running cluster. It is stopped when dropped.
+/// A running cluster. It is stopped when dropped, also when that is because of an [interrupt].
 #[derive(Debug)]
 pub(crate) struct Cluster {
     dir: PathBuf,
@@ -61,8 +55,9 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster and waits until its nodes are ready.
+    /// Starts a cluster with empty logs and waits until its nodes are ready. From here on interrupts are requests.
     pub(crate) fn up(binaries: &Binaries, settings: &Settings) -> Result<Self> {
+        interrupt::listen()?;
         std::fs::create_dir_all(&settings.dir)?;
         let dir = settings.dir.canonicalize()?;
         if (Daemon {
@@ -72,11 +67,12 @@ impl Cluster {
         .is_running()?
         {
             bail!(
-                "a cluster is running in {}; stop it with `cargo xtask lab down`",
+                "a cluster is running in {0}; stop it with `cargo xtask lab down --dir {0}`",
                 dir.display()
             );
         }
         down(&dir)?;
+        begin_logs(&dir)?;
         let cluster = Self {
             dir,
             kubectl: binaries.program("kubectl"),
@@ -98,7 +94,7 @@ impl Cluster {
 
     /// The audit log.
     pub(crate) fn audit_log(&self) -> PathBuf {
-        self.dir.join("audit.log")
+        self.dir.join(AUDIT_LOG)
     }
 
     /// kubectl for this cluster.
@@ -128,7 +124,7 @@ impl Cluster {
         };
         let kube = binaries.program("kube");
         let start = |name: &str, program: &Path, arguments: Vec<String>| {
-            Daemon { name, dir }.start(program, &arguments, settings.lifetime)
+            Daemon { name, dir }.start(program, &arguments)
         };
         start("etcd", &binaries.program("etcd"), components.etcd())?;
         start("kube-apiserver", &kube, components.apiserver())?;
@@ -167,7 +163,7 @@ impl Cluster {
             dir: &self.dir,
         }
         .log();
-        wait::until_true(what, Duration::from_mins(2), condition)
+        interrupt::wait_until_true(what, Duration::from_mins(2), condition)
             .with_context(|| format!("{daemon} does not work; its log is {}", log.display()))
     }
 }
@@ -188,10 +184,14 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
     for name in DAEMONS {
         Daemon { name, dir }.kill()?;
     }
-    for data in ["etcd", "audit.log", "manager.log"] {
-        remove(&dir.join(data))?;
-    }
-    Ok(())
+    remove(&dir.join("etcd"))
+}
+
+/// Drops the logs that are appended to; the daemons begin their own anew.
+fn begin_logs(dir: &Path) -> Result<()> {
+    [AUDIT_LOG, manager::LOG]
+        .into_iter()
+        .try_for_each(|log| remove(&dir.join(log)))
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -232,4 +232,25 @@ fn nodes(count: u32) -> Value {
         })
         .collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn going_down_drops_the_data_and_keeps_the_logs_until_the_next_start() {
+        let dir = std::env::temp_dir().join(format!("kruise-cluster-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("etcd/member")).unwrap();
+        let logs = ["audit.log", "manager.log", "etcd.log"].map(|log| dir.join(log));
+        for log in &logs {
+            std::fs::write(log, "earlier").unwrap();
+        }
+        down(&dir).unwrap();
+        assert!(!dir.join("etcd").exists() && logs.iter().all(|log| log.exists()));
+        begin_logs(&dir).unwrap();
+        let left = logs.each_ref().map(|log| log.exists());
+        assert_eq!(left, [false, false, true], "a daemon truncates its own log");
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::cluster::Audit;
+use super::cluster::{AUDIT_LOG, Audit};
 use super::pki::Pki;
 use super::ports::Ports;
 
@@ -63,10 +63,9 @@ impl Components<'_> {
                 "--audit-policy-file={}",
                 self.dir.join("audit-policy.yaml").display()
             ));
-            arguments.push(format!(
-                "--audit-log-path={}",
-                self.dir.join("audit.log").display()
-            ));
+            arguments.push(format!("--audit-log-path={}", self.dir.join(AUDIT_LOG).display()));
+            // In MiB. Whoever counts requests remembers a position in the log: it must not be rotated away.
+            arguments.push("--audit-log-maxsize=1000000".into());
         }
         arguments
     }

@@ -9,8 +9,6 @@ use anyhow::{Context, Result};
 use kruise_e2e::process::{self, Signal};
 use kruise_e2e::wait;
 
-use super::cluster::Lifetime;
-
 /// One process of a cluster: its name gives the pid file and the log their names.
 #[derive(Debug)]
 pub(crate) struct Daemon<'a> {
@@ -19,20 +17,15 @@ pub(crate) struct Daemon<'a> {
 }
 
 impl Daemon<'_> {
-    /// Starts the program in the background.
-    pub(crate) fn start(&self, program: &Path, arguments: &[String], lifetime: Lifetime) -> Result<()> {
+    /// Starts the program in the background, out of reach of an interrupt of the command: its owner ends it.
+    pub(crate) fn start(&self, program: &Path, arguments: &[String]) -> Result<()> {
         let log = std::fs::File::create(self.log())?;
-        let mut command = Command::new(program);
-        command
+        let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log);
-        if lifetime == Lifetime::Detached {
-            // Its own process group: an interrupt meant for the command does not reach it.
-            command.process_group(0);
-        }
-        let child = command
+            .stderr(log)
+            .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         std::fs::write(self.pid_file(), child.id().to_string())?;
@@ -81,9 +74,7 @@ mod tests {
             name: "sleep",
             dir: &dir,
         };
-        daemon
-            .start(Path::new("sleep"), &["60".into()], Lifetime::Detached)
-            .unwrap();
+        daemon.start(Path::new("sleep"), &["60".into()]).unwrap();
         wait::until_true("runs", Duration::from_secs(5), || daemon.is_running()).unwrap();
         daemon.kill().unwrap();
         assert!(!daemon.is_running().unwrap());

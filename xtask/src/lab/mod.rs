@@ -25,7 +25,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use binaries::Binaries;
-use cluster::{Audit, Cluster, Lifetime, Settings};
+use cluster::{Audit, Cluster, Settings};
 
 /// Commands of `cargo xtask lab`.
 #[derive(Subcommand, Debug)]
@@ -78,7 +78,6 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
                     nodes,
                     port,
                     audit,
-                    lifetime: Lifetime::Detached,
                 },
             )?;
             println!("export KUBECONFIG={}", cluster.kubeconfig().display());

@@ -1,0 +1,150 @@
+//! `cargo xtask demo`: a guided tour of what a CloneSet does, on a real control plane.
+//!
+//! Everything that is shown happened: commands are run as they are printed, tables are what the API server answers,
+//! seconds and requests are measured. Every step ends in claims about the pods; one that does not hold fails the
+//! command. Nothing stays behind unless the reader asks for it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`story`] | the steps: commands and claims |
+//! | [`tour`] | tells them |
+//! | [`stage`] | the cluster they happen in |
+//! | [`pods`] | pods, and what became of them |
+//! | [`line`] | a command line |
+//! | [`screen`], [`table`] | what the reader sees |
+
+mod line;
+mod pods;
+mod screen;
+mod stage;
+mod story;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tour;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use kruise_e2e::process;
+
+use crate::installation::{Installation, build_kruise};
+use crate::interrupt;
+use crate::lab::binaries::Binaries;
+use crate::lab::folder;
+use line::Line;
+use screen::Screen;
+use stage::{Live, Stage};
+
+/// Simulated nodes.
+const NODES: u32 = 5;
+
+/// How the tour goes.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Leave the cluster and the manager running.
+    #[arg(long)]
+    keep: bool,
+    /// Wait for Enter after each step.
+    #[arg(long)]
+    pause: bool,
+}
+
+const OPENING: &str = "\
+A tour of CloneSet, OpenKruise's workload that updates pods in place.
+
+etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real and run on this machine; the manager is the
+one of this workspace. Nodes and kubelets are simulated by kwok: nothing is pulled, containers start and stop at once.
+So the seconds below are those of the control plane alone; on real nodes a new pod also waits for its image, its start
+and the grace period of the one before it. Seconds are wall time from the command to the status that says it is done,
+which is looked at about four times a second. Requests come from the API server's audit log.
+";
+
+const NEXT: &str = "  kubectl scale clone web --replicas=20
+  kubectl get clone,pods -o wide
+  kruise explain clone/web
+  kubectl get clonesets.v1alpha1.apps.kruise.io web -o yaml     # the same set in the older version
+  kubectl apply --dry-run=server -f FILE                        # a CloneSet of your own, checked by the webhooks
+";
+
+/// Starts a cluster, tells the story in it, and stops it again.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let keyboard = options.pause.then(screen::keyboard);
+    let mut screen = Screen::of_the_reader(keyboard);
+    screen.text(OPENING)?;
+    let binaries = Binaries::find_or_build()?;
+    screen.text("Building the manager …")?;
+    let kruise = build_kruise()?;
+    screen.text("Starting the control plane and the manager …")?;
+    let installation = Installation::up(&binaries, &kruise, folder(None, "demo"), NODES)?;
+    let mut live = Live {
+        kubectl: binaries.program("kubectl"),
+        kruise,
+        kubeconfig: installation.cluster.kubeconfig(),
+        audit: installation.audit()?,
+    };
+    let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
+    introduce(&mut screen, &mut live, &exports)?;
+
+    let told = tour::tell(&mut live, &mut screen, &story::STEPS)
+        .and_then(|records| sum_up(&mut screen, &installation, &records));
+    if options.keep && interrupt::check().is_ok() {
+        leave(&mut screen, installation, &exports)?;
+        return told;
+    }
+    told?;
+    drop(installation);
+    screen.text("\nEverything is stopped. `cargo xtask demo --keep` leaves it running, to try things in it.")
+}
+
+/// Where the reader can look on.
+fn introduce(screen: &mut Screen<impl Write>, live: &mut Live, exports: &str) -> Result<()> {
+    let nodes = Line::kubectl(["get", "nodes"]);
+    screen.command(&nodes)?;
+    screen.text(&live.run(&nodes)?)?;
+    screen.text(&format!(
+        "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers. To look on, or to repeat a\n\
+         command, in a second terminal:\n{exports}"
+    ))?;
+    screen.pause()
+}
+
+fn sum_up(
+    screen: &mut Screen<impl Write>,
+    installation: &Installation,
+    records: &[tour::Record],
+) -> Result<()> {
+    let pid = installation.manager.pid();
+    screen.heading("What it took")?;
+    screen.text(&tour::costs(records).to_string())?;
+    screen.text(&format!(
+        "\nOthers are the scheduler, the controller-manager and the simulated kubelets. Revision and status are written\n\
+         once for all pods, so five pods pay more each than a thousand do: see `cargo xtask bench`. The manager used\n\
+         {:.2} s of CPU since its start and at most {} MiB of memory.",
+        process::cpu_seconds(pid)?,
+        process::peak_memory_kib(pid)? / 1024
+    ))
+}
+
+/// What a shell needs in order to run the tour's commands.
+fn exports(kubeconfig: &Path, kubectl: &Path, kruise: &Path) -> String {
+    let folders = [kubectl, kruise].map(|program| program.parent().unwrap_or(program).display().to_string());
+    format!(
+        "  export KUBECONFIG={}\n  export PATH={}:$PATH",
+        kubeconfig.display(),
+        folders.join(":")
+    )
+}
+
+fn leave(screen: &mut Screen<impl Write>, installation: Installation, exports: &str) -> Result<()> {
+    let dir = installation.cluster.dir().display().to_string();
+    installation.leave_running();
+    screen.heading("What to try next")?;
+    screen.text(NEXT)?;
+    screen.text(&format!(
+        "\nThe cluster and the manager are running; logs are in {dir}.\n{exports}\n\
+         To stop them:\n  cargo xtask lab down --dir {dir}"
+    ))
+}

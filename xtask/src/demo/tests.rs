@@ -1,0 +1,306 @@
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::line::{Line, Program};
+use super::pods::{Pod, Ready};
+use super::screen::Screen;
+use super::stage::{Requests, Stage, View};
+use super::story::STEPS;
+use super::tour::{costs, tell};
+
+/// What the miniature does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// An update in place makes new pods under the old names and addresses.
+    Recreates,
+    /// An update in place restarts containers twice.
+    RestartsTwice,
+    /// A recreation changes pods in place.
+    Keeps,
+    /// Every pod is updated, whatever the partition says.
+    IgnoresPartition,
+    /// Explains a held pod with something else.
+    ExplainsWrongly,
+    /// Somebody else goes than the one that was chosen.
+    DeletesAnother,
+    /// What was asked for is not forgotten when it is done.
+    KeepsNameInSpec,
+}
+
+/// A CloneSet in miniature: what the tour's commands do to it, at once, without a cluster.
+struct Miniature {
+    fault: Fault,
+    set: Value,
+    pods: Vec<Pod>,
+    born: u32,
+}
+
+impl Miniature {
+    fn new(fault: Fault) -> Self {
+        Self {
+            fault,
+            set: Value::Null,
+            pods: Vec::new(),
+            born: 0,
+        }
+    }
+
+    fn spec(&self, pointer: &str) -> Value {
+        self.set
+            .pointer(&format!("/spec{pointer}"))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn image(&self) -> String {
+        self.spec("/template/spec/containers/0/image")
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn born(&mut self) -> Pod {
+        self.born += 1;
+        Pod {
+            name: format!("web-{:03}", self.born),
+            uid: format!("uid-{}", self.born),
+            address: format!("10.1.0.{}", self.born),
+            node: "kwok-0".into(),
+            restarts: 0,
+            image: self.image(),
+            ready: Ready::Yes,
+        }
+    }
+
+    fn patch(&mut self, kind: &str, patch: &Value) {
+        match kind {
+            "--type=json" => {
+                for operation in patch.as_array().unwrap() {
+                    let path = operation["path"].as_str().unwrap();
+                    let (parent, key) = path.rsplit_once('/').unwrap();
+                    self.set.pointer_mut(parent).unwrap()[key] = operation["value"].clone();
+                }
+            }
+            "--type=merge" => {
+                for (key, value) in patch["spec"].as_object().unwrap() {
+                    self.set["spec"][key] = value.clone();
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    fn reconcile(&mut self) {
+        self.delete();
+        while (self.pods.len() as u64) < self.spec("/replicas").as_u64().unwrap() {
+            let pod = self.born();
+            self.pods.push(pod);
+        }
+        self.update();
+    }
+
+    fn delete(&mut self) {
+        let Some(name) = self
+            .spec("/scaleStrategy/podsToDelete/0")
+            .as_str()
+            .map(String::from)
+        else {
+            return;
+        };
+        match self.fault {
+            Fault::DeletesAnother => drop(self.pods.pop()),
+            _ => self.pods.retain(|pod| pod.name != name),
+        }
+        if self.fault != Fault::KeepsNameInSpec {
+            self.set["spec"]["scaleStrategy"] = json!({});
+        }
+    }
+
+    fn update(&mut self) {
+        let image = self.image();
+        let partition = match self.fault {
+            Fault::IgnoresPartition => 0,
+            _ => self
+                .spec("/updateStrategy/rollingUpdate/partition")
+                .as_u64()
+                .unwrap_or_default() as usize,
+        };
+        let policy = self.spec("/updateStrategy/rollingUpdate/podUpdatePolicy");
+        let in_place = policy == "InPlaceIfPossible" || self.fault == Fault::Keeps;
+        let old: Vec<usize> = (0..self.pods.len())
+            .filter(|index| self.pods[*index].image != image)
+            .collect();
+        for index in old.into_iter().skip(partition) {
+            let new = self.born();
+            let pod = &mut self.pods[index];
+            if in_place {
+                pod.image = image.clone();
+                pod.restarts += if self.fault == Fault::RestartsTwice { 2 } else { 1 };
+                if self.fault == Fault::Recreates {
+                    (pod.uid, pod.restarts) = (new.uid, 0);
+                }
+            } else {
+                *pod = new;
+            }
+        }
+    }
+
+    fn explain(&self) -> String {
+        let reason = match self.fault {
+            Fault::ExplainsWrongly => "is up to date and in service",
+            _ => "stays on its revision: the partition holds it",
+        };
+        let held = self.pods.iter().filter(|pod| pod.image != self.image());
+        let lines: Vec<String> = held.map(|pod| format!("  pods/{}: {reason}", pod.name)).collect();
+        lines.join("\n")
+    }
+}
+
+impl Stage for Miniature {
+    fn run(&mut self, line: &Line) -> Result<String> {
+        let words: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
+        match (line.program, words.as_slice()) {
+            (Program::Kubectl, ["apply", "-f", _]) => {
+                self.set = json!({"spec": {
+                    "replicas": 5,
+                    "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "InPlaceIfPossible"}},
+                    "template": {"spec": {"containers": [{"image": "nginx:1"}]}},
+                }});
+                self.reconcile();
+            }
+            (Program::Kubectl, ["patch", "clone", "web", kind, "-p", patch]) => {
+                self.patch(kind, &serde_json::from_str(patch)?);
+                self.reconcile();
+            }
+            (Program::Kubectl, ["label", "pod", name, "apps.kruise.io/specified-delete=true"]) => {
+                self.pods.retain(|pod| pod.name != *name);
+                self.reconcile();
+            }
+            (Program::Kruise, ["explain", "clone/web"]) => return Ok(self.explain()),
+            _ => panic!("the miniature does not know: {line}"),
+        }
+        Ok(String::new())
+    }
+
+    fn view(&mut self) -> Result<View> {
+        let mut set = self.set.clone();
+        if set.is_object() {
+            let replicas = self.pods.len();
+            // A wrong status would only be waited for; what is wrong here is what the status does not show.
+            let updated = match self.spec("/updateStrategy/rollingUpdate/partition").as_u64() {
+                Some(partition) => replicas - partition as usize,
+                None => replicas,
+            };
+            set["status"] =
+                json!({"replicas": replicas, "readyReplicas": replicas, "updatedReadyReplicas": updated});
+        }
+        self.pods.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(View {
+            set,
+            pods: self.pods.clone(),
+        })
+    }
+
+    fn requests(&mut self) -> Result<Requests> {
+        Ok(Requests::default())
+    }
+}
+
+fn told(fault: Fault) -> (Result<usize>, String) {
+    let mut text = Vec::new();
+    let records = tell(&mut Miniature::new(fault), &mut Screen::plain(&mut text), &STEPS);
+    (
+        records.map(|records| records.len()),
+        String::from_utf8(text).unwrap(),
+    )
+}
+
+#[test]
+fn a_cluster_that_does_everything_right_is_told_to_the_end() {
+    let (steps, text) = told(Fault::None);
+    assert_eq!(steps.unwrap(), STEPS.len());
+    assert!(!text.contains("DOES NOT HOLD"), "{text}");
+    for step in STEPS {
+        assert!(text.contains(step.title), "{}", step.title);
+    }
+    assert_eq!(
+        text.matches("\n$ kubectl").count(),
+        STEPS.len(),
+        "every change is printed: {text}"
+    );
+}
+
+#[test]
+fn whatever_goes_wrong_fails_the_step_that_shows_it() {
+    let wrong = [
+        (Fault::Recreates, "step 2: Update in place", "the same pods"),
+        (Fault::RestartsTwice, "step 2: Update in place", "exactly once"),
+        (
+            Fault::Keeps,
+            "step 3: The same by recreation",
+            "none of the old pods",
+        ),
+        (
+            Fault::IgnoresPartition,
+            "step 4: A canary",
+            "3 pods were not touched",
+        ),
+        (
+            Fault::ExplainsWrongly,
+            "step 4: A canary",
+            "explain names the partition",
+        ),
+        (
+            Fault::DeletesAnother,
+            "step 6: Scale down",
+            "the others were not touched",
+        ),
+        (
+            Fault::KeepsNameInSpec,
+            "step 6: Scale down",
+            "out of podsToDelete",
+        ),
+    ];
+    for (fault, step, claim) in wrong {
+        let (steps, text) = told(fault);
+        let error = format!("{:#}", steps.context("the tour").unwrap_err());
+        assert!(
+            error.contains(step) && error.contains(claim),
+            "{fault:?}: {error}"
+        );
+        assert!(text.contains("DOES NOT HOLD"), "{fault:?}: {text}");
+    }
+}
+
+#[test]
+fn the_summary_has_one_row_per_step() {
+    let records = tell(
+        &mut Miniature::new(Fault::None),
+        &mut Screen::plain(Vec::new()),
+        &STEPS,
+    )
+    .unwrap();
+    let table = costs(&records).to_string();
+    assert_eq!(table.lines().count(), 1 + STEPS.len());
+    let sizes: Vec<&str> = table
+        .lines()
+        .skip(1)
+        .map(|row| {
+            row.split("   ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .nth(1)
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(sizes, ["5", "5", "5", "2", "2", "1", "1"]);
+}
+
+#[test]
+fn titles_are_distinct_and_every_step_claims_something() {
+    let titles: BTreeSet<&str> = STEPS.iter().map(|step| step.title).collect();
+    assert_eq!(titles.len(), STEPS.len());
+}

@@ -1,0 +1,101 @@
+//! `kruise` on a cluster of the lab: what `kruise manifests` prints is applied, the manager runs beside the cluster.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use kruise_e2e::audit::AuditLog;
+use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::manager::{Launch, Manager};
+
+use crate::lab::binaries::Binaries;
+use crate::lab::cluster::{Audit, Cluster, Settings};
+use crate::{interrupt, workspace};
+
+/// A cluster with a manager that is ready. Both are stopped when it is dropped, the manager first.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    pub(crate) manager: Manager,
+    pub(crate) cluster: Cluster,
+}
+
+impl Installation {
+    /// Starts a cluster in `dir` with its requests logged, and the manager of this workspace on it.
+    pub(crate) fn up(binaries: &Binaries, kruise: &Path, dir: PathBuf, nodes: u32) -> Result<Self> {
+        let settings = Settings {
+            dir,
+            nodes,
+            port: None,
+            audit: Audit::On,
+        };
+        let cluster = Cluster::up(binaries, &settings)?;
+        install(&cluster, kruise)?;
+        let launch = Launch {
+            command: vec![kruise.display().to_string(), "manager".into()],
+            kubeconfig: cluster.kubeconfig(),
+            dir: cluster.dir().to_path_buf(),
+            flags: Vec::new(),
+        };
+        let mut manager = launch.start_detached()?;
+        manager.wait_ready(Duration::from_mins(1))?;
+        interrupt::check()?;
+        Ok(Self { manager, cluster })
+    }
+
+    /// kubectl for the cluster.
+    pub(crate) fn kubectl(&self) -> Kubectl {
+        self.cluster.kubectl()
+    }
+
+    /// The audit log from now on.
+    pub(crate) fn audit(&self) -> Result<AuditLog> {
+        AuditLog::from_now(self.cluster.audit_log())
+    }
+
+    /// Stop neither when dropped.
+    pub(crate) fn leave_running(self) {
+        self.manager.leave_running();
+        self.cluster.leave_running();
+    }
+}
+
+/// Builds the release binary and returns its path.
+pub(crate) fn build_kruise() -> Result<PathBuf> {
+    let root = workspace::root();
+    let build = ["build", "--release", "--package", "kruise"];
+    let status = Command::new(env!("CARGO"))
+        .args(build)
+        .current_dir(&root)
+        .status()?;
+    if !status.success() {
+        bail!("kruise does not build");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release/kruise"))
+}
+
+/// Applies what `kruise manifests` prints; the manager itself runs outside the cluster.
+pub(crate) fn install(cluster: &Cluster, kruise: &Path) -> Result<()> {
+    let output = Command::new(kruise)
+        .args(["manifests", "--without-manager"])
+        .output()?;
+    if !output.status.success() {
+        bail!(
+            "kruise manifests: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    let manifests = String::from_utf8(output.stdout)?;
+    cluster
+        .kubectl()
+        .run_with_input(&["apply", "-f", "-"], &manifests)?;
+    let established = [
+        "wait",
+        "--for=condition=Established",
+        "crd",
+        "--all",
+        "--timeout=30s",
+    ];
+    cluster.kubectl().run(&established).map(drop)
+}
