@@ -10,7 +10,8 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{Launch, Manager};
 
 use crate::lab::binaries::Binaries;
-use crate::lab::cluster::{Audit, Cluster, Settings};
+use crate::lab::cluster::{Cluster, Settings};
+use crate::lab::components::Audit;
 use crate::{interrupt, workspace};
 
 /// A cluster with a manager that is ready. Both are stopped when it is dropped, the manager first.

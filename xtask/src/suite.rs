@@ -10,7 +10,8 @@ use kruise_e2e::wait;
 
 use crate::installation::{build_kruise, install};
 use crate::lab::binaries::Binaries;
-use crate::lab::cluster::{Audit, Cluster, Settings};
+use crate::lab::cluster::{Cluster, Settings};
+use crate::lab::components::Audit;
 use crate::lab::folder;
 use crate::{interrupt, workspace};
 

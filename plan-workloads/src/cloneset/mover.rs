@@ -22,11 +22,18 @@ use super::{
     members::Member,
     numbers::Numbers,
     observe::{Explain, Observed},
-    remove,
+    ready, remove,
     templates::Templates,
-    update::{Updated, call_off},
     writes,
 };
+
+/// What updating does.
+#[derive(Default)]
+pub(super) struct Updated {
+    pub(super) chains: Vec<Chain>,
+    pub(super) events: Vec<EventNote>,
+    pub(super) why: Vec<Why>,
+}
 
 /// The way of all pods of one revision to the update revision.
 struct Move {
@@ -281,6 +288,23 @@ impl<'o, 'a> Mover<'o, 'a> {
             let about = name.to_string();
             updated.why.push(Why { about, text });
         }
+    }
+}
+
+/// A pod held before an update that is no longer wanted (the partition grew, a neighbour took its place) would stay out
+/// of service for good: it goes back the way an updated pod does.
+pub(super) fn call_off<'m, 'a: 'm>(
+    observed: &Observed<'_>,
+    spared: impl Iterator<Item = &'m Member<'a>>,
+    now: Timestamp,
+    updated: &mut Updated,
+) {
+    for member in spared.filter(|member| member.state == State::PreparingUpdate) {
+        let next = ready::after_update(member, observed.set.spec.lifecycle.as_ref());
+        let patch = json!({"metadata": next.metadata(now)});
+        let reason = "its update is no longer wanted".to_owned();
+        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason);
+        updated.chains.push(writes::chain(vec![step]));
     }
 }
 

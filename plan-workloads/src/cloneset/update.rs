@@ -4,27 +4,17 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_api::names::INPLACE_GRACE;
-use kruise_plan_kit::{Chain, EventNote, Intent, Part, Why, lifecycle::State, order::sort_for_update};
-use serde_json::json;
+use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update};
 
 use super::{
     history::Revisions,
     members::{Member, Side},
-    mover::Mover,
+    mover::{Mover, Updated, call_off},
     numbers::Numbers,
     observe::{Explain, Observed},
-    priority, ready,
+    priority,
     templates::Templates,
-    writes,
 };
-
-/// What updating does.
-#[derive(Default)]
-pub(super) struct Updated {
-    pub(super) chains: Vec<Chain>,
-    pub(super) events: Vec<EventNote>,
-    pub(super) why: Vec<Why>,
-}
 
 pub(super) fn update(
     observed: &Observed<'_>,
@@ -62,23 +52,6 @@ pub(super) fn update(
     }
     mover.run(chosen, &mut updated);
     updated
-}
-
-/// A pod held before an update that is no longer wanted (the partition grew, a neighbour took its place) would stay out
-/// of service for good: it goes back the way an updated pod does.
-pub(super) fn call_off<'m, 'a: 'm>(
-    observed: &Observed<'_>,
-    spared: impl Iterator<Item = &'m Member<'a>>,
-    now: Timestamp,
-    updated: &mut Updated,
-) {
-    for member in spared.filter(|member| member.state == State::PreparingUpdate) {
-        let next = ready::after_update(member, observed.set.spec.lifecycle.as_ref());
-        let patch = json!({"metadata": next.metadata(now)});
-        let reason = "its update is no longer wanted".to_owned();
-        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason);
-        updated.chains.push(writes::chain(vec![step]));
-    }
 }
 
 fn strategy_holds(observed: &Observed<'_>) -> Option<&'static str> {

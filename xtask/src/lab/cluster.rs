@@ -9,7 +9,7 @@ use kruise_e2e::manager;
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::components::Components;
+use super::components::{AUDIT_LOG, Audit, Components};
 use super::daemon::Daemon;
 use super::pki::Pki;
 use super::ports::Ports;
@@ -17,9 +17,6 @@ use crate::interrupt;
 
 const AUDIT_POLICY: &str = include_str!("../../assets/audit-policy.yaml");
 const STAGES: &str = include_str!("../../assets/kwok-stages.yaml");
-
-/// The API server's audit log, in the cluster's folder.
-pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Pid files and logs, in the order in which a cluster is stopped.
 const DAEMONS: [&str; 5] = [
@@ -29,13 +26,6 @@ const DAEMONS: [&str; 5] = [
     "kube-apiserver",
     "etcd",
 ];
-
-/// Are requests logged?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audit {
-    On,
-    Off,
-}
 
 /// What is asked for.
 #[derive(Clone, Debug)]

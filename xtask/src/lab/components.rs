@@ -2,9 +2,18 @@
 
 use std::path::Path;
 
-use super::cluster::{AUDIT_LOG, Audit};
 use super::pki::Pki;
 use super::ports::Ports;
+
+/// The API server's audit log, in the cluster's folder.
+pub(super) const AUDIT_LOG: &str = "audit.log";
+
+/// Are requests logged?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audit {
+    On,
+    Off,
+}
 
 /// What the command lines are made of.
 #[derive(Debug)]

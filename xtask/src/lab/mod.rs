@@ -14,7 +14,7 @@
 
 pub(crate) mod binaries;
 pub(crate) mod cluster;
-mod components;
+pub(crate) mod components;
 mod daemon;
 mod pki;
 mod ports;
@@ -25,7 +25,8 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use binaries::Binaries;
-use cluster::{Audit, Cluster, Settings};
+use cluster::{Cluster, Settings};
+use components::Audit;
 
 /// Commands of `cargo xtask lab`.
 #[derive(Subcommand, Debug)]
