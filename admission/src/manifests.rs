@@ -5,9 +5,10 @@
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, and our own controllers set the gate themselves. So creation of other
-//! pods survives an outage of every manager.
+//! pods survives an outage of every manager. Likewise a CloneSet that is not protected from deletion can be deleted
+//! meanwhile, by hand or with its namespace; a protected one cannot.
 
-use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
+use kruise_api::names::{APPS_GROUP, DELETE_PROTECTION, KRUISE_POD_READY};
 use serde_json::{Value, json};
 
 /// Name of the `MutatingWebhookConfiguration`.
@@ -62,7 +63,10 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let workload = |name, path, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
     let mutate = json!({"rules": clone_sets(&["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
     let mutate = workload("mcloneset.kb.io", MUTATE_CLONE_SET, mutate);
-    let validate = json!({"rules": clone_sets(&["CREATE", "UPDATE", "DELETE"])});
+    let validate = json!({
+        "rules": clone_sets(&["CREATE", "UPDATE", "DELETE"]),
+        "matchConditions": [protected_if_deleted()],
+    });
     let validate = workload("vcloneset.kb.io", VALIDATE_CLONE_SET, validate);
     let pod = webhook(
         "mpod.kb.io",
@@ -130,6 +134,17 @@ fn clone_sets(operations: &[&str]) -> Value {
     }])
 }
 
+/// CEL that is false only for deletions nobody asked to be protected from.
+fn protected_if_deleted() -> Value {
+    json!({
+        "name": "protected-if-deleted",
+        "expression": format!(
+            "request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels) && \
+             '{DELETE_PROTECTION}' in oldObject.metadata.labels)"
+        ),
+    })
+}
+
 /// CEL that holds only for pods the pod webhook would change.
 fn pod_conditions() -> Value {
     json!([
@@ -182,6 +197,25 @@ mod tests {
             assert_eq!(webhook["sideEffects"], "None");
             assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
         }
+    }
+
+    #[test]
+    fn deletions_reach_us_by_the_protection_label_alone() {
+        let all = webhooks(false);
+        let validate = all
+            .iter()
+            .find(|webhook| webhook["name"] == "vcloneset.kb.io")
+            .unwrap();
+        assert_eq!(
+            validate["rules"][0]["operations"],
+            json!(["CREATE", "UPDATE", "DELETE"])
+        );
+        let expression = validate["matchConditions"][0]["expression"].as_str().unwrap();
+        assert_eq!(
+            expression,
+            "request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels) && \
+             'policy.kruise.io/delete-protection' in oldObject.metadata.labels)"
+        );
     }
 
     #[test]

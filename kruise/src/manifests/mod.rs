@@ -1,5 +1,6 @@
 //! `kruise manifests`: everything an installation needs, for `kubectl apply -f -`.
 
+mod client_config;
 mod rbac;
 mod workload;
 
@@ -28,6 +29,9 @@ pub struct Options {
     /// Leave out the Deployment: for a manager that runs outside the cluster with `WEBHOOK_HOST` set.
     #[arg(long)]
     without_manager: bool,
+    /// Register webhooks by this URL instead of the Service: `https://HOST:PORT` as in `WEBHOOK_HOST` and `WEBHOOK_PORT`.
+    #[arg(long, value_name = "URL", value_parser = client_config::base_url)]
+    webhook_url: Option<String>,
 }
 
 /// All objects as a multi-document YAML text.
@@ -63,5 +67,8 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
         namespace,
         gates.on("KruisePodReadinessGate"),
     ));
+    for object in &mut objects {
+        client_config::settle(object, options.webhook_url.as_deref());
+    }
     objects
 }
