@@ -34,7 +34,15 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     install(&cluster, &kruise)?;
     let mut tests = Command::new(env!("CARGO"));
     tests
-        .args(["test", "--package", "kruise-e2e", "--test", "it", "--"])
+        .args([
+            "test",
+            "--package",
+            "kruise-e2e",
+            "--test",
+            "it",
+            "--",
+            "--show-output",
+        ])
         .args(filter)
         .current_dir(workspace::root())
         .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())

@@ -112,16 +112,19 @@ impl Kubectl {
             .map(drop)
     }
 
+    /// A command that is not started yet, for one that runs until it is stopped.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let namespace = self.namespace.iter();
+        let namespace = namespace.flat_map(|namespace| ["--namespace", namespace]);
+        let mut command = Command::new(&self.program);
+        command.arg("--kubeconfig").arg(&self.kubeconfig);
+        command.args(namespace).args(args);
+        command
+    }
+
     fn output(&self, args: &[&str], input: &str) -> Result<Output> {
-        let mut child = Command::new(&self.program)
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .args(
-                self.namespace
-                    .iter()
-                    .flat_map(|namespace| ["--namespace", namespace]),
-            )
-            .args(args)
+        let mut child = self
+            .command(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

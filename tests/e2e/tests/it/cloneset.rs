@@ -1,10 +1,9 @@
-//! CloneSet: creation, scaling, updates and what they cost.
+//! CloneSet: creation, scaling and updates.
 
-use kruise_e2e::audit::{Class, Counts, MANAGER};
 use kruise_e2e::wait;
 use serde_json::json;
 
-use crate::cluster::{LIMIT, audit_log, container, scenario, scenario_alone, text, web};
+use crate::cluster::{LIMIT, container, scenario, text, web};
 
 #[test]
 fn a_created_set_has_named_labelled_gated_pods_that_become_normal() {
@@ -148,31 +147,39 @@ fn a_set_written_in_one_version_reads_in_the_other() {
         hub.pointer("/spec/scaleStrategy/enablePVCReuse"),
         Some(&json!(true))
     );
+    let mut newer = web(1);
+    newer["apiVersion"] = json!("apps.kruise.io/v1beta1");
+    newer["metadata"]["name"] = json!("newer");
+    newer["spec"]["updateStrategy"] = json!({});
+    scenario.kubectl.apply(&newer).unwrap();
+    let older = scenario
+        .kubectl
+        .get("clonesets.v1alpha1.apps.kruise.io", "newer")
+        .unwrap();
+    assert_eq!(
+        older.pointer("/spec/scaleStrategy/disablePVCReuse"),
+        Some(&json!(true))
+    );
 }
 
 #[test]
-fn a_hundred_pods_cost_no_more_requests_than_the_bars() {
-    let Some(scenario) = scenario_alone("requests") else {
+fn a_set_that_updates_on_deletion_can_be_changed_through_the_older_version() {
+    let Some(scenario) = scenario("on-delete") else {
         return;
     };
-    let mut log = audit_log();
-    let mut cost = |what: &str, bar: u64| {
-        wait::observe_for(std::time::Duration::from_secs(2));
-        let mut requests = log.read_new(MANAGER).unwrap();
-        requests.retain(|request| request.namespace == "requests" && request.resource.starts_with("pods"));
-        let counts = Counts::of(&requests);
-        assert!(counts.total(Class::Counted) <= bar, "{what}: {counts}");
-    };
-    scenario.kubectl.apply(&web(100)).unwrap();
-    scenario.until_status(&json!({"readyReplicas": 100}));
-    cost("create", 205);
+    let mut set = web(2);
+    set["apiVersion"] = json!("apps.kruise.io/v1beta1");
+    set["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2}));
     scenario.patch(&container("nginx:2", "b"));
-    scenario.until_status(&json!({"updatedReadyReplicas": 100}));
-    cost("in place", 305);
-    scenario.patch(&container("nginx:2", "c"));
-    scenario.until_status(&json!({"updatedReadyReplicas": 100, "replicas": 100}));
-    cost("recreate", 305);
-    scenario.patch(&json!({"spec": {"replicas": 10}}));
-    scenario.until_status(&json!({"replicas": 10}));
-    cost("scale down", 92);
+    scenario.until_status(&json!({"updatedReplicas": 0, "readyReplicas": 2}));
+    let name = text(scenario.pods().first().unwrap(), "/metadata/name");
+    scenario.kubectl.run(&["delete", "pod", &name]).unwrap();
+    scenario.until_status(&json!({"updatedReadyReplicas": 1, "readyReplicas": 2}));
+    let stored = scenario
+        .kubectl
+        .get("clonesets.v1beta1.apps.kruise.io", "web")
+        .unwrap();
+    assert_eq!(text(&stored, "/spec/updateStrategy/type"), "OnDelete");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
+use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE, kill_leftover};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -60,6 +60,22 @@ pub(crate) fn crash_manager(kubeconfig: &Path) {
     restart_manager(kubeconfig, SHORT_LEASE);
 }
 
+/// The shared manager is stopped, and comes back however the scenario ends.
+pub(crate) struct Stopped<'a>(&'a Path);
+
+impl<'a> Stopped<'a> {
+    pub(crate) fn shared(kubeconfig: &'a Path) -> Self {
+        kill_leftover(Path::new(&variable("KRUISE_E2E_DIR"))).unwrap();
+        Self(kubeconfig)
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        crash_manager(self.0);
+    }
+}
+
 fn started(kubeconfig: &Path, flags: &[&str]) -> Manager {
     let launch = Launch {
         command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
@@ -72,7 +88,8 @@ fn started(kubeconfig: &Path, flags: &[&str]) -> Manager {
     manager
 }
 
-fn variable(name: &str) -> String {
+/// A variable that `cargo xtask e2e` sets.
+pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask e2e`"))
 }
 
@@ -132,7 +149,12 @@ impl Scenario {
 
     /// As [`Scenario::until_status`], of any CloneSet.
     pub(crate) fn until_status_of(&self, name: &str, fields: &Value) {
-        wait::until_true(&format!("status of {name} has {fields}"), LIMIT, || {
+        self.until_status_within(LIMIT, name, fields);
+    }
+
+    /// As [`Scenario::until_status_of`], for what takes longer than most.
+    pub(crate) fn until_status_within(&self, limit: Duration, name: &str, fields: &Value) {
+        wait::until_true(&format!("status of {name} has {fields}"), limit, || {
             let set = self.kubectl.get("clonesets", name)?;
             let wanted = fields.as_object().unwrap();
             let current = set.pointer("/status/observedGeneration") == set.pointer("/metadata/generation");

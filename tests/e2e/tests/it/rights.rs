@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use kruise_e2e::audit::{Entry, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE, kill_leftover};
+use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, crash_manager, scenario_alone, text, web};
+use crate::cluster::{LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, variable, web};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -23,26 +23,6 @@ const RARE: &[(&str, &str)] = &[
     ("update", "clonesets/finalizers"),
 ];
 
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask e2e`"))
-}
-
-/// The shared manager makes room, and comes back however the scenario ends.
-struct Replaced<'a>(&'a Path);
-
-impl<'a> Replaced<'a> {
-    fn shared(kubeconfig: &'a Path) -> Self {
-        kill_leftover(Path::new(&variable("KRUISE_E2E_DIR"))).unwrap();
-        Self(kubeconfig)
-    }
-}
-
-impl Drop for Replaced<'_> {
-    fn drop(&mut self) {
-        crash_manager(self.0);
-    }
-}
-
 #[test]
 fn the_printed_rights_suffice_and_none_is_idle() {
     let Some(scenario) = scenario_alone("granted") else {
@@ -53,7 +33,7 @@ fn the_printed_rights_suffice_and_none_is_idle() {
     let kubeconfig = of_service_account(&system, &dir);
     let mut log = audit_log();
 
-    let replaced = Replaced::shared(system.kubeconfig());
+    let replaced = Stopped::shared(system.kubeconfig());
     system
         .run(&["delete", "lease", "kruise-manager", "--ignore-not-found"])
         .unwrap();

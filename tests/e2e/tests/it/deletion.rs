@@ -1,0 +1,175 @@
+//! A CloneSet goes: what goes with it, and what a manager is needed for.
+
+use std::time::Duration;
+
+use kruise_e2e::manager::SHORT_LEASE;
+use kruise_e2e::wait;
+use kruise_e2e::watch::Watch;
+use serde_json::{Value, json};
+
+use crate::cluster::{
+    LIMIT, Scenario, Stopped, crash_manager, restart_manager, scenario, scenario_alone, text, web,
+};
+
+const PROTECTION: &str = "policy.kruise.io/delete-protection";
+
+fn running(namespace: &str) -> Option<Scenario> {
+    let scenario = scenario(namespace)?;
+    scenario.kubectl.apply(&web(2)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2}));
+    Some(scenario)
+}
+
+fn delete(scenario: &Scenario, cascade: &str) {
+    let delete = ["delete", "clonesets", "web", cascade, "--wait=false"];
+    scenario.kubectl.run(&delete).unwrap();
+}
+
+fn set(scenario: &Scenario) -> Option<Value> {
+    scenario.kubectl.list("clonesets", "").unwrap().pop()
+}
+
+#[test]
+fn deletion_in_the_background_takes_pods_and_revisions_along() {
+    let Some(scenario) = running("delete-background") else {
+        return;
+    };
+    delete(&scenario, "--cascade=background");
+    wait::until_true("nothing is left", LIMIT, || {
+        let pods = scenario.kubectl.list("pods", "")?;
+        let revisions = scenario.kubectl.list("controllerrevisions", "")?;
+        Ok(set(&scenario).is_none() && pods.is_empty() && revisions.is_empty())
+    })
+    .unwrap();
+}
+
+#[test]
+fn deletion_in_the_foreground_waits_for_the_pods_and_makes_no_new_ones() {
+    let Some(scenario) = running("delete-foreground") else {
+        return;
+    };
+    let pods = Watch::start(&scenario.kubectl, "pods", "").unwrap();
+    let sets = Watch::start(&scenario.kubectl, "clonesets", "").unwrap();
+    wait::observe_for(Duration::from_millis(500));
+    delete(&scenario, "--cascade=foreground");
+    wait::until_true("the set is gone", LIMIT, || Ok(set(&scenario).is_none())).unwrap();
+    wait::observe_for(Duration::from_secs(2));
+
+    let pods = pods.stop().unwrap();
+    let of_type = |kind: &str| pods.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(
+        (of_type("ADDED"), of_type("DELETED")),
+        (2, 2),
+        "none is made anew"
+    );
+    let set_gone = deletions(&sets.stop().unwrap());
+    let [set_gone] = set_gone[..] else {
+        panic!("not one set was deleted: {set_gone:?}");
+    };
+    let pods_gone = deletions(&pods);
+    assert!(
+        pods_gone.iter().all(|pod| *pod < set_gone),
+        "{pods_gone:?} {set_gone}"
+    );
+}
+
+/// Versions at which objects were deleted; they grow with time across all resources.
+fn deletions(events: &[Value]) -> Vec<u64> {
+    let deleted = events.iter().filter(|event| event["type"] == "DELETED");
+    deleted
+        .map(|event| text(event, "/object/metadata/resourceVersion").parse().unwrap())
+        .collect()
+}
+
+#[test]
+fn orphaned_pods_stay_and_are_nobodys() {
+    let Some(scenario) = running("delete-orphan") else {
+        return;
+    };
+    let uids = scenario.uids();
+    delete(&scenario, "--cascade=orphan");
+    wait::until_true("the set is gone", LIMIT, || Ok(set(&scenario).is_none())).unwrap();
+    wait::observe_for(Duration::from_secs(2));
+    assert_eq!(scenario.uids(), uids);
+    for pod in scenario.pods() {
+        assert!(pod.pointer("/metadata/ownerReferences").is_none(), "{pod}");
+    }
+}
+
+#[test]
+fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays() {
+    let Some(scenario) = scenario_alone("delete-unmanaged") else {
+        return;
+    };
+    let mut protected = web(0);
+    protected["metadata"] = json!({"name": "protected", "labels": {PROTECTION: "Always"}});
+    let elsewhere = scenario.kubectl.in_namespace("delete-protected");
+    scenario
+        .kubectl
+        .run(&["create", "namespace", "delete-protected"])
+        .unwrap();
+    elsewhere.create(&protected).unwrap();
+    scenario.kubectl.apply(&web(2)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2}));
+
+    let stopped = Stopped::shared(scenario.kubectl.kubeconfig());
+    scenario
+        .kubectl
+        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=60s"])
+        .unwrap();
+    let refusal = elsewhere
+        .refused(&["delete", "clonesets", "protected"], "")
+        .unwrap();
+    assert!(refusal.contains("vcloneset.kb.io"), "{refusal}");
+    drop(stopped);
+    // Gate ResourcesDeletionProtection is off: a manager that runs lets it go.
+    elsewhere.run(&["delete", "clonesets", "protected"]).unwrap();
+}
+
+#[test]
+fn with_the_gate_on_protected_sets_are_kept_and_all_others_go() {
+    let Some(scenario) = scenario_alone("delete-protected-sets") else {
+        return;
+    };
+    let kubeconfig = scenario.kubectl.kubeconfig();
+    let gate = ["--feature-gates=ResourcesDeletionProtection=true"];
+    restart_manager(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let create = |name: &str, protection: Option<&str>| {
+        let mut set = web(1);
+        set["metadata"]["name"] = json!(name);
+        if let Some(protection) = protection {
+            set["metadata"]["labels"] = json!({PROTECTION: protection});
+        }
+        scenario.kubectl.create(&set).unwrap();
+    };
+    create("always", Some("Always"));
+    create("cascading", Some("Cascading"));
+    create("unknown", Some("Sometimes"));
+    create("plain", None);
+    let delete = |name: &'static str| ["delete", "clonesets", name];
+    for (name, because) in [
+        ("always", "delete-protection=Always"),
+        ("cascading", "delete-protection=Cascading and replicas 1>0"),
+    ] {
+        let refusal = scenario.kubectl.refused(&delete(name), "").unwrap();
+        let expected = format!("forbidden by ResourcesProtectionDeletion for policy.kruise.io/{because}");
+        assert!(refusal.contains(&expected), "{refusal}");
+    }
+    scenario
+        .kubectl
+        .run(&["scale", "clonesets", "cascading", "--replicas=0"])
+        .unwrap();
+    scenario
+        .kubectl
+        .run(&[
+            "label",
+            "clonesets",
+            "always",
+            "policy.kruise.io/delete-protection-",
+        ])
+        .unwrap();
+    for name in ["always", "cascading", "unknown", "plain"] {
+        scenario.kubectl.run(&delete(name)).unwrap();
+    }
+    crash_manager(kubeconfig);
+}

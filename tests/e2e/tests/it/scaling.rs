@@ -1,0 +1,81 @@
+//! Replicas: which pods go, and who counts.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Scenario, scenario, text, web};
+
+#[test]
+fn a_pod_labelled_for_deletion_is_replaced_and_no_other() {
+    let Some(scenario) = scenario("specified-delete") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(3)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 3}));
+    let before = scenario.uids();
+    let victim = scenario.pods().first().cloned().unwrap();
+    let (name, uid) = (text(&victim, "/metadata/name"), text(&victim, "/metadata/uid"));
+    scenario
+        .kubectl
+        .run(&["label", "pod", &name, "apps.kruise.io/specified-delete=true"])
+        .unwrap();
+    kruise_e2e::wait::until_true("another pod has its place", crate::cluster::LIMIT, || {
+        let uids = scenario.uids();
+        Ok(uids.len() == 3 && !uids.contains(&uid))
+    })
+    .unwrap();
+    scenario.until_status(&json!({"readyReplicas": 3, "replicas": 3}));
+    let kept = scenario.uids().iter().filter(|uid| before.contains(uid)).count();
+    assert_eq!(kept, 2);
+}
+
+#[test]
+fn the_scale_subresource_shows_and_changes_replicas() {
+    let Some(scenario) = scenario("scale-subresource") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(2)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2}));
+    for version in ["v1alpha1", "v1beta1"] {
+        let path = format!("/apis/apps.kruise.io/{version}/namespaces/scale-subresource/clonesets/web/scale");
+        let scale = scenario.kubectl.run(&["get", "--raw", &path]).unwrap();
+        let scale: Value = serde_json::from_str(&scale).unwrap();
+        assert_eq!(scale["spec"], json!({"replicas": 2}));
+        assert_eq!(scale["status"], json!({"replicas": 2, "selector": "app=web"}));
+    }
+    let patch = [
+        "patch",
+        "clonesets",
+        "web",
+        "--subresource=scale",
+        "--type=merge",
+        "-p",
+    ];
+    let patch = [&patch[..], &[r#"{"spec":{"replicas":1}}"#]].concat();
+    scenario.kubectl.run(&patch).unwrap();
+    scenario.until_status(&json!({"replicas": 1, "readyReplicas": 1}));
+}
+
+#[test]
+fn a_ready_pod_is_available_only_after_min_ready_seconds() {
+    let Some(scenario) = scenario("min-ready") else {
+        return;
+    };
+    let mut set = web(2);
+    set["spec"]["minReadySeconds"] = json!(6);
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2, "availableReplicas": 0}));
+    let ready = Instant::now();
+    scenario.until_status(&json!({"availableReplicas": 2, "updatedAvailableReplicas": 2}));
+    // Readiness was seen late by as much as a look takes.
+    assert!(ready.elapsed() > Duration::from_secs(3), "{:?}", ready.elapsed());
+    restart_keeps_counting(&scenario);
+}
+
+/// A pod that comes later is counted on its own.
+fn restart_keeps_counting(scenario: &Scenario) {
+    scenario.patch(&json!({"spec": {"replicas": 3}}));
+    scenario.until_status(&json!({"readyReplicas": 3, "availableReplicas": 2}));
+    scenario.until_status(&json!({"availableReplicas": 3}));
+}

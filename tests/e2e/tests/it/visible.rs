@@ -1,0 +1,147 @@
+//! What people see: columns, events, conditions.
+
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::{LIMIT, Scenario, container, scenario, text, web};
+
+#[test]
+fn columns_are_those_that_people_know() {
+    let Some(scenario) = scenario("columns") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(2)).unwrap();
+    scenario.until_status(&json!({"updatedAvailableReplicas": 2}));
+    let table = |args: &[&str]| -> Vec<Vec<String>> {
+        let text = scenario.kubectl.run(args).unwrap();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        text.lines().map(words).collect()
+    };
+    let columns = [
+        "NAME",
+        "DESIRED",
+        "UPDATED",
+        "UPDATED_READY",
+        "UPDATED_AVAILABLE",
+        "READY",
+        "TOTAL",
+        "AGE",
+    ];
+    for resource in ["clonesets", "clone", "clonesets.v1alpha1.apps.kruise.io"] {
+        let lines = table(&["get", resource]);
+        assert_eq!(lines[0], columns);
+        assert_eq!(lines[1][..7], ["web", "2", "2", "2", "2", "2", "2"]);
+    }
+    let wide = table(&["get", "clone", "-o", "wide"]);
+    assert_eq!(wide[0][8..], ["CONTAINERS", "IMAGES", "SELECTOR"]);
+    assert_eq!(wide[1][8..], ["main", "nginx:1", "app=web"]);
+}
+
+/// Waits for an event of the set, of this type and reason, whose message starts like this.
+fn until_event(scenario: &Scenario, kind: &str, reason: &str, message: &str) {
+    wait::until_true(&format!("event {kind} {reason}: {message}"), LIMIT, || {
+        let events = scenario.kubectl.list("events", "")?;
+        Ok(events.iter().any(|event| {
+            event["type"] == kind
+                && event["reason"] == reason
+                && event["involvedObject"]["kind"] == "CloneSet"
+                && event["involvedObject"]["name"] == "web"
+                && event["source"]["component"] == "cloneset-controller"
+                && text(event, "/message").starts_with(message)
+        }))
+    })
+    .unwrap();
+}
+
+#[test]
+fn events_tell_what_was_done_in_upstreams_words() {
+    let Some(scenario) = scenario("events") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(1)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 1}));
+    let name = || text(scenario.pods().first().unwrap(), "/metadata/name");
+    let revision = || {
+        text(
+            &scenario.kubectl.get("clonesets", "web").unwrap(),
+            "/status/updateRevision",
+        )
+    };
+    let first = name();
+    until_event(
+        &scenario,
+        "Normal",
+        "SuccessfulCreate",
+        &format!("succeed to create pod {first}"),
+    );
+    scenario.patch(&container("nginx:2", "b"));
+    scenario.until_status(&json!({"updatedReadyReplicas": 1}));
+    let message = format!(
+        "successfully update pod {first} in-place(revision {})",
+        revision()
+    );
+    until_event(&scenario, "Normal", "SuccessfulUpdatePodInPlace", &message);
+    scenario.patch(&container("nginx:2", "c"));
+    scenario.until_status(&json!({"updatedReadyReplicas": 1, "replicas": 1}));
+    // Upstream labels the pod first; here it is deleted at once, and the message says so.
+    let message = format!(
+        "successfully delete pod {first} to recreate it for update(revision {})",
+        revision()
+    );
+    until_event(&scenario, "Normal", "SuccessfulUpdatePodReCreate", &message);
+    let second = name();
+    scenario.patch(&json!({"spec": {"replicas": 0}}));
+    until_event(
+        &scenario,
+        "Normal",
+        "SuccessfulDelete",
+        &format!("succeed to delete pod {second}"),
+    );
+    let described = scenario.kubectl.run(&["describe", "clonesets", "web"]).unwrap();
+    for reason in [
+        "SuccessfulCreate",
+        "SuccessfulUpdatePodInPlace",
+        "SuccessfulDelete",
+    ] {
+        assert!(described.contains(reason), "{described}");
+    }
+}
+
+#[test]
+fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
+    let Some(scenario) = scenario("failed-create") else {
+        return;
+    };
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}},
+    });
+    scenario.kubectl.apply(&quota).unwrap();
+    wait::until_true("the quota is in force", LIMIT, || {
+        let quota = scenario.kubectl.get("resourcequota", "one")?;
+        Ok(quota.pointer("/status/hard/pods").is_some())
+    })
+    .unwrap();
+    scenario.kubectl.apply(&web(2)).unwrap();
+    let condition = |status: &'static str| {
+        wait::until(&format!("FailedScale is {status}"), LIMIT, || {
+            let set = scenario.kubectl.get("clonesets", "web")?;
+            let conditions = set["status"]["conditions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let found =
+                |condition: &Value| condition["type"] == "FailedScale" && condition["status"] == status;
+            Ok(conditions.into_iter().find(found))
+        })
+        .unwrap()
+    };
+    let failed = condition("True");
+    assert!(text(&failed, "/message").contains("exceeded quota"), "{failed}");
+    until_event(&scenario, "Warning", "FailedCreate", "failed to create pod: ");
+    scenario.until_status(&json!({"replicas": 1, "readyReplicas": 1}));
+
+    scenario.kubectl.run(&["delete", "resourcequota", "one"]).unwrap();
+    scenario.until_status(&json!({"replicas": 2, "readyReplicas": 2}));
+    condition("False");
+}
