@@ -262,7 +262,9 @@ mod tests {
         let manager = launch.start_detached().unwrap();
         let pid = manager.pid();
         manager.leave_running();
-        assert!(process::is_running(pid));
+        // The kernel shows the arguments a moment after it lets the parent go on.
+        let is_executed = || Ok(process::is_running_as(pid, "--health-probe-addr"));
+        wait::until_true("it is executed", Duration::from_secs(5), is_executed).unwrap();
         let group = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         assert!(
             group.contains(&format!(" {pid} ")),
