@@ -234,15 +234,23 @@ fn what_no_schema_knows_yet_stays_in_the_template_and_in_its_revision() {
 /// A pod deleted by hand while the partition holds back everything else is made from the stored revision.
 fn comes_back_from_its_revision(scenario: &Scenario, expected: &Value) {
     let old = scenario.uids();
-    let mut set = scenario.kubectl.get(VERSIONS[0], "web").unwrap();
-    set["spec"]["updateStrategy"]["partition"] = json!(2);
-    set["spec"]["template"]["spec"] = json!({"containers": [{"name": "main", "image": "nginx:3"}]});
-    let text = set.to_string();
+    let other = json!({"containers": [{"name": "main", "image": "nginx:3"}]});
+    let operations = json!([
+        {"op": "add", "path": "/spec/updateStrategy/partition", "value": 2},
+        {"op": "replace", "path": "/spec/template/spec", "value": other},
+    ]);
     scenario
         .kubectl
-        .run_with_input(&["replace", "-f", "-"], &text)
+        .run(&[
+            "patch",
+            VERSIONS[0],
+            "web",
+            "--type=json",
+            "-p",
+            &operations.to_string(),
+        ])
         .unwrap();
-    scenario.until_status(&json!({"updatedReplicas": 0, "expectedUpdatedReplicas": 0, "replicas": 2}));
+    scenario.until_status(&json!({"updatedReplicas": 0, "expectedUpdatedReplicas": null, "replicas": 2}));
     scenario
         .kubectl
         .run(&["delete", "pods", "-l", "app=web", "--wait=false"])
