@@ -13,7 +13,7 @@ const LENGTH: usize = 5;
 pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) -> Vec<String> {
     let mut chosen = BTreeSet::new();
     let mut index: u64 = 0;
-    // 27^5 ids exist; a set asking for more than a tenth of them is refused long before (replicas is bounded by nodes).
+    // 27^5 ids exist, and a plan asks for some hundreds: that many misses mean that nearly all are taken.
     let attempts = (count as u64).saturating_mul(64).saturating_add(1024);
     while chosen.len() < count && index < attempts {
         let id = id(owner_uid, owner_version, index);

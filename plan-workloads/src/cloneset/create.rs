@@ -17,10 +17,14 @@ use serde_json::{Map, Value, json};
 
 use super::{history::Revisions, observe::Observed, writes};
 
+/// Most pods that one plan creates, as many as a ReplicaSet does: a slip of the pen in `replicas` must not cost the
+/// manager its memory. The pods themselves bring the next plan.
+const MOST: usize = 500;
+
 /// [`INSTANCE_ID`] as a JSON pointer.
 const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
 
-/// Creates `count` pods, `old` of them on the current revision.
+/// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`].
 pub(super) fn create(
     observed: &Observed<'_>,
     revisions: &Revisions,
@@ -28,6 +32,7 @@ pub(super) fn create(
     old: usize,
     now: Timestamp,
 ) -> Vec<Chain> {
+    let count = count.min(MOST);
     let metadata = &observed.set.metadata;
     let used = used_ids(observed);
     let ids = instance::ids(&metadata.uid, &metadata.resource_version, &used, count);
