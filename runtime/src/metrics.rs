@@ -217,6 +217,8 @@ impl ControllerMetrics {
 }
 
 impl worker::Observer for ControllerMetrics {
+    fn panicked(&self) {}
+
     fn reconciled(&self, result: &'static str, took: Duration) {
         let controller = self.controller;
         let label = Controller { controller };

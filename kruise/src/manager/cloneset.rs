@@ -75,6 +75,11 @@ impl Planner for CloneSets {
         self.caches.present(resource, uid)
     }
 
+    fn keys(&self) -> Vec<ObjectKey> {
+        let sets = self.caches.sets.snapshot();
+        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    }
+
     fn overdue(&self, key: &ObjectKey) {
         self.metrics.leaked(&key.namespace, &key.name);
     }

@@ -40,6 +40,12 @@ impl Planner for PodReadiness {
         self.caches.present(resource, uid)
     }
 
+    fn keys(&self) -> Vec<ObjectKey> {
+        let pods = self.caches.pods.snapshot();
+        let concerned = pods.iter().filter(|pod| pod_readiness::concerns(pod));
+        concerned.map(|pod| ObjectKey::of(&**pod)).collect()
+    }
+
     fn overdue(&self, _key: &ObjectKey) {}
 
     fn emit(&self, _key: &ObjectKey, _note: EventNote) {}

@@ -15,7 +15,10 @@ use kruise_runtime::{
 };
 use kube_cache::{Cached, ObjectKey};
 use prometheus_client::registry::Registry;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+};
 
 use super::{
     caches::{Caches, Handlers},
@@ -27,6 +30,9 @@ use super::{
 
 /// Time a request other than a watch may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Time for webhook requests under way to be answered.
+const DRAIN: Duration = Duration::from_secs(30);
 
 /// Time to write the last events.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -47,31 +53,55 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     );
     let caches = Caches::new();
     // Reading a CloneSet may need the conversion webhook, so the endpoints come before the watches.
-    let served = if config.dry_run {
-        JoinSet::new()
-    } else {
-        endpoints::start(&config, &client, &caches, registry, stop.clone()).await?
-    };
+    // They also end after everything else: pods that are still being created pass our own webhook.
+    let (close, closing) = watch::channel(false);
     let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
     let controllers = Controllers::new(&config, &client, clonesets, &caches, &metrics, events);
-    let patience = config.cache_sync_timeout;
-    let namespace = config.namespace.as_deref();
-    let watches = caches
-        .start(
-            &client,
-            clonesets,
-            namespace,
-            controllers.handlers(),
-            stop.clone(),
-            patience,
-        )
-        .await?;
-    let result = lead(&config, &client, controllers, &metrics, stop).await;
+    let started = async {
+        let served = if config.dry_run {
+            JoinSet::new()
+        } else {
+            endpoints::start(&config, &client, &caches, registry, closing.clone()).await?
+        };
+        let namespace = config.namespace.as_deref();
+        let watches = caches
+            .start(
+                &client,
+                clonesets,
+                namespace,
+                controllers.handlers(),
+                closing,
+                config.cache_sync_timeout,
+            )
+            .await?;
+        anyhow::Ok((served, watches))
+    };
+    let (mut served, mut watches) = tokio::select! {
+        started = started => started?,
+        () = shutdown::stopped(stop.clone()) => return Ok(()),
+    };
+    let leading = lead(&config, &client, controllers, &metrics, stop);
+    let result = tokio::select! {
+        result = leading => result,
+        // A frozen cache or a closed door looks healthy from outside: only a new process helps.
+        Some(ended) = watches.join_next() => broken("a watch", &ended),
+        Some(ended) = served.join_next() => broken("an endpoint", &ended),
+    };
     // The handlers hold the controllers, which hold the events: once the watches are gone, the last event is written.
     drop(watches);
     let _ = tokio::time::timeout(FLUSH, written).await;
-    drop(served);
+    // Nobody listens any more only when the endpoints have ended already.
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(DRAIN, async { while served.join_next().await.is_some() {} }).await;
     result
+}
+
+/// Why a task that should run as long as the process ended before it.
+fn broken(task: &str, ended: &Result<(), JoinError>) -> anyhow::Result<()> {
+    match ended {
+        Ok(()) => bail!("{task} ended"),
+        Err(error) => bail!("{task} ended: {error}"),
+    }
 }
 
 fn agent(component: &str) -> String {
@@ -211,10 +241,11 @@ impl Controllers {
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
             pod: Box::new(move |delta| {
                 of_pod.push_all(cloneset::owners_of(&delta));
-                let concerned = delta
-                    .new
-                    .iter()
-                    .filter(|pod| kruise_plan_workloads::pod_readiness::concerns(pod));
+                // One that was concerned and is no more is forgotten at its last look.
+                let either = delta.new.iter().chain(&delta.old);
+                let concerned = either
+                    .filter(|pod| kruise_plan_workloads::pod_readiness::concerns(pod))
+                    .take(1);
                 readiness.push_all(concerned.map(|pod| ObjectKey::of(&**pod)));
             }),
             revision: Box::new(move |delta| {

@@ -94,7 +94,7 @@ impl Run {
             expectations: Vec::new(),
             events: Vec::new(),
             taken: Vec::new(),
-            first_failure: None,
+            failures: Vec::new(),
             status_form: limits.status_form,
         };
         let track = |chain: Chain| Track {
@@ -313,7 +313,7 @@ impl Run {
         if matches!(failure, Failure::NameTaken(_)) {
             self.report.taken.push(step.write.target().clone());
         }
-        self.report.first_failure.get_or_insert_with(|| failure.clone());
+        self.report.failures.push(failure.clone());
         self.record(index, StepResult::Failed(failure));
         if let Some(track) = self.tracks.get_mut(index) {
             track.has_failed = true;

@@ -56,8 +56,8 @@ pub struct Report {
     pub events: Vec<EventNote>,
     /// Names the planner must not choose again.
     pub taken: Vec<Target>,
-    /// The first failure in time.
-    pub first_failure: Option<Failure>,
+    /// Failures in the order in which they came.
+    pub failures: Vec<Failure>,
     /// How this server takes status patches that also change metadata; pass it to the next run.
     pub status_form: StatusForm,
 }
@@ -67,6 +67,16 @@ impl Report {
     pub fn needs_live_read(&self) -> bool {
         let mut results = self.steps.iter().flatten();
         results.any(|result| matches!(result, StepResult::Failed(Failure::Unknown(_))))
+    }
+
+    /// The failure that decides when to try again: the first that is no conflict, or else the first.
+    pub fn weightiest_failure(&self) -> Option<&Failure> {
+        let is_conflict =
+            |failure: &&Failure| matches!(failure, Failure::Conflict(_) | Failure::NameTaken(_));
+        let mut failures = self.failures.iter();
+        failures
+            .find(|failure| !is_conflict(failure))
+            .or(self.failures.first())
     }
 
     /// Number of steps with a result for which `matches` holds.

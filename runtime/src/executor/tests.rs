@@ -168,7 +168,7 @@ fn every_class_of_error_has_its_result() {
 
     let (result, report) = outcome_of(patch("a", Part::Main, guard()), refusal(404, "NotFound"));
     assert_eq!(result, StepResult::Gone);
-    assert!(report.first_failure.is_none());
+    assert!(report.failures.is_empty());
 
     let (result, _) = outcome_of(delete("a"), refusal(404, "NotFound"));
     assert_eq!(result, StepResult::Gone);

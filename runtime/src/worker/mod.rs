@@ -3,19 +3,31 @@
 //! # What it promises
 //! - A key is worked on by one worker at a time, and not again before the caches show what its last plan wrote.
 //! - An event of a plan is emitted once, not at every look, as long as the plan keeps repeating it.
-//! - What an execution ran into comes back to the next plan as [`Memory`]; a failure is retried with growing delays, a
-//!   conflict as soon as the newer state is seen.
+//! - When a write may or may not have happened, or is not seen in time, the server is asked how new it is, and the next
+//!   plan waits until the caches are as new: a plan on an older snapshot could do the same thing twice.
+//! - What an execution ran into comes back to the next plan as [`Memory`]; it is retried with growing delays, or as soon
+//!   as newer state is seen.
+//! - A plan that panics costs its own key a delay, and nobody else anything.
+//! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
 //! - On a stop, chains under way end in order; nothing new starts.
 
+mod live;
 mod memory;
+mod planner;
 mod status;
+#[cfg(test)]
+mod tests;
+
+pub use planner::{Observer, Outcome, Planner, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_plan_kit::{EventNote, Memory, Plan, Resource};
 use kube_cache::{Gate, Seen, Verdict};
@@ -31,61 +43,8 @@ use status::StatusWriter;
 /// Shortest time between two plans of one owner while changes pour in.
 const COALESCE: Duration = Duration::from_millis(50);
 
-/// What a controller decides; everything else is the loop's business.
-pub trait Planner: Send + Sync + 'static {
-    /// What names an owner: usually namespace and name.
-    type Key: Ord + Clone + Send + Sync + std::fmt::Display + 'static;
-
-    /// Looks and decides. Synchronous, CPU only.
-    fn plan(&self, key: &Self::Key, memory: &Memory, now: Timestamp) -> Outcome;
-
-    /// Newest version of a resource that the caches show.
-    fn observed(&self, resource: Resource) -> Option<kube_cache::Version>;
-
-    /// Is an object with this uid in the cache and not terminating?
-    fn present(&self, resource: Resource, uid: &str) -> bool;
-
-    /// Writes of this owner were not seen in time.
-    fn overdue(&self, key: &Self::Key);
-
-    /// Emits an event on the owner.
-    fn emit(&self, key: &Self::Key, note: EventNote);
-}
-
-/// What looking at a key led to.
-pub enum Outcome {
-    /// The owner is gone: forget it.
-    Gone,
-    /// Do this.
-    Plan(Box<Plan>),
-}
-
-/// Settings of a controller's loop.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Controller name, as in metrics and logs.
-    pub name: &'static str,
-    /// Keys worked on side by side.
-    pub workers: usize,
-    /// Back-off of failing keys.
-    pub queue: kube_queue::Config,
-    /// When a write that is not seen is given up.
-    pub expectation_timeout: Duration,
-    /// Served version of `apps.kruise.io/clonesets`.
-    pub clonesets: String,
-    /// Print plans, write nothing.
-    pub dry_run: bool,
-}
-
-/// Told of every finished look: the hook behind the controller metrics.
-pub trait Observer: Send + Sync {
-    /// One look ended: `success`, `error`, `requeue` or `requeue_after`.
-    fn reconciled(&self, result: &'static str, took: Duration);
-    /// The queue as it is now.
-    fn queued(&self, depth: usize, counters: kube_queue::Counters, unfinished: kube_queue::Unfinished);
-    /// A key was handed out after waiting this long.
-    fn popped(&self, waited: Duration);
-}
+/// How long a closed gate is left alone.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// A running controller: a handle to push keys.
 pub struct Controller<P: Planner> {
@@ -97,6 +56,7 @@ pub struct Controller<P: Planner> {
     inner: Mutex<Inner<P::Key>>,
     wake: Notify,
     status: StatusWriter,
+    namespace_of: fn(&P::Key) -> &str,
 }
 
 struct Inner<K> {
@@ -104,13 +64,24 @@ struct Inner<K> {
     gate: Gate<K, Resource>,
     owners: BTreeMap<K, Owner>,
     status_form: StatusForm,
-    stopping: bool,
+    phase: Phase,
+}
+
+/// Where a controller is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Somebody else leads: pushed keys are not kept, or they would pile up.
+    Idle,
+    Running,
+    Stopping,
 }
 
 #[derive(Default)]
 struct Owner {
     memory: Memory,
     announced: BTreeSet<(&'static str, String)>,
+    /// Resources whose cache may not show what was written.
+    unsure: BTreeSet<Resource>,
 }
 
 impl<P: Planner> Controller<P> {
@@ -127,7 +98,7 @@ impl<P: Planner> Controller<P> {
             gate: Gate::new(settings.expectation_timeout),
             owners: BTreeMap::new(),
             status_form: StatusForm::Merged,
-            stopping: false,
+            phase: Phase::Idle,
         };
         Arc::new(Self {
             planner,
@@ -138,15 +109,20 @@ impl<P: Planner> Controller<P> {
             started: Instant::now(),
             inner: Mutex::new(inner),
             wake: Notify::new(),
+            namespace_of,
         })
     }
 
     /// Something about this owner changed.
     pub fn push(&self, key: P::Key) {
         let now = self.started.elapsed();
-        self.lock()
-            .queue
-            .push_coalesced(key, Priority::Live, COALESCE, now);
+        {
+            let mut inner = self.lock();
+            if inner.phase == Phase::Idle {
+                return;
+            }
+            inner.queue.push_coalesced(key, Priority::Live, COALESCE, now);
+        }
         self.wake.notify_one();
     }
 
@@ -157,15 +133,18 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    /// Works until `stop` resolves, then lets everything under way end.
+    /// Looks at every key and works until `stop` resolves, then lets everything under way end.
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
+        // In this order: what changes in between is pushed, too.
+        self.lock().phase = Phase::Running;
+        self.push_all(self.planner.keys());
         let mut tasks = JoinSet::new();
         for _ in 0..self.settings.workers.max(1) {
             tasks.spawn(Arc::clone(&self).work());
         }
         let status = tokio::spawn(self.status.clone().run());
         stop.await;
-        self.lock().stopping = true;
+        self.lock().phase = Phase::Stopping;
         for _ in 0..self.settings.workers.max(1) {
             self.wake.notify_one();
         }
@@ -186,7 +165,7 @@ impl<P: Planner> Controller<P> {
             let notified = self.wake.notified();
             let (next, wake) = {
                 let mut inner = self.lock();
-                if inner.stopping {
+                if inner.phase == Phase::Stopping {
                     return;
                 }
                 let now = self.started.elapsed();
@@ -207,29 +186,41 @@ impl<P: Planner> Controller<P> {
             }
             self.observer.popped(next.waited);
             let begun = Instant::now();
-            let result = self.handle(&next.key).await;
+            let handled = AssertUnwindSafe(self.handle(&next.key)).catch_unwind().await;
+            let result = handled.unwrap_or_else(|_| self.panicked(&next.key));
             self.lock().queue.done(&next.key, self.started.elapsed());
             self.wake.notify_one();
             self.observer.reconciled(result, begun.elapsed());
         }
     }
 
-    async fn handle(&self, key: &P::Key) -> &'static str {
+    /// The panic's message went to standard error already.
+    fn panicked(&self, key: &P::Key) -> &'static str {
+        tracing::error!(controller = self.settings.name, %key, "a plan panicked");
+        self.observer.panicked();
         let now = self.started.elapsed();
-        let verdict = self.lock().gate.check(key, &Caches(&self.planner), now);
-        match verdict {
-            Verdict::Closed { wait, .. } => {
-                // Whatever opens the gate also pushes the key; the wait is for what never comes.
+        self.lock()
+            .queue
+            .push_rate_limited(key.clone(), Priority::Live, now);
+        "error"
+    }
+
+    async fn handle(&self, key: &P::Key) -> &'static str {
+        if let Some(result) = self.hold(key) {
+            return result;
+        }
+        if !self.unsure(key).is_empty() {
+            if let Err(error) = self.ask_how_new(key).await {
+                tracing::warn!(controller = self.settings.name, %key, %error, "the server cannot be read");
+                let now = self.started.elapsed();
                 self.lock()
                     .queue
-                    .push_after(key.clone(), Priority::Live, wait, now);
-                return "requeue_after";
+                    .push_rate_limited(key.clone(), Priority::Live, now);
+                return "error";
             }
-            Verdict::TimedOut(missing) => {
-                tracing::warn!(controller = self.settings.name, %key, ?missing, "writes were not seen in time");
-                self.planner.overdue(key);
+            if let Some(result) = self.hold(key) {
+                return result;
             }
-            Verdict::Open => {}
         }
         let memory = self
             .lock()
@@ -247,6 +238,29 @@ impl<P: Planner> Controller<P> {
             }
             Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
             Outcome::Plan(plan) => self.execute(key, *plan).await,
+        }
+    }
+
+    /// Says how the look ends if the gate holds it.
+    fn hold(&self, key: &P::Key) -> Option<&'static str> {
+        let now = self.started.elapsed();
+        let mut inner = self.lock();
+        match inner.gate.check(key, &Caches(&self.planner), now) {
+            Verdict::Open => None,
+            Verdict::Closed { wait, .. } => {
+                // What opens the gate mostly pushes the key, too; a bookmark does not, and some writes never show.
+                let wait = wait.min(LOOK_AGAIN);
+                inner.queue.push_after(key.clone(), Priority::Live, wait, now);
+                Some("requeue_after")
+            }
+            Verdict::TimedOut(missing) => {
+                tracing::warn!(controller = self.settings.name, %key, ?missing, "writes were not seen in time");
+                let owner = inner.owners.entry(key.clone()).or_default();
+                owner.unsure.extend(missing.iter().map(live::resource_of));
+                drop(inner);
+                self.planner.overdue(key);
+                None
+            }
         }
     }
 
@@ -274,7 +288,7 @@ impl<P: Planner> Controller<P> {
             ..Limits::default()
         };
         let intents = memory::intents(&plan.chains);
-        let stopping = || self.lock().stopping;
+        let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.chains, limits);
         let report = executor::execute(&self.client, &self.settings.clonesets, run, stopping).await;
         for note in &report.events {
@@ -317,9 +331,13 @@ impl<P: Planner> Controller<P> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents);
-        match &report.first_failure {
+        if report.needs_live_read() {
+            owner.unsure.extend(live::WRITTEN);
+        }
+        match report.weightiest_failure() {
             Some(Failure::Conflict(_) | Failure::NameTaken(_)) => {
-                inner.queue.push_after(key.clone(), Priority::Live, COALESCE, now);
+                // Newer state pushes the key; without any there is no point in trying soon.
+                inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
                 return "requeue";
             }
             Some(failure) => {
@@ -331,6 +349,11 @@ impl<P: Planner> Controller<P> {
         }
         if changed {
             inner.queue.push(key.clone(), Priority::Live, now);
+        }
+        if !report.expectations.is_empty() {
+            // If the change is never seen, nothing else would bring the key back.
+            let patience = self.settings.expectation_timeout;
+            inner.queue.push_after(key.clone(), Priority::Live, patience, now);
         }
         if let Some(after) = requeue {
             inner.queue.push_after(key.clone(), Priority::Live, after, now);

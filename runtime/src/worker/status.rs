@@ -99,9 +99,8 @@ impl Coalescer {
             return;
         }
         pending.failures = pending.failures.saturating_add(1);
-        let (at, failed) = match pending.written.take() {
-            Some(written) => written,
-            None => return,
+        let Some((at, failed)) = pending.written.take() else {
+            return;
         };
         let patch = pending.patch.take().unwrap_or(failed);
         pending.patch = Some(patch.clone());

@@ -1,0 +1,71 @@
+//! Asking the server how new it is.
+//!
+//! A list answers with the version of the resource at that instant. A cache that has reached it shows every write that was
+//! made before, ours included, whether or not we heard of its success.
+
+use std::collections::BTreeSet;
+
+use kruise_plan_kit::{Part, Resource, Target};
+use kube_cache::{Expectation, Version};
+use serde::Deserialize;
+
+use super::{Controller, Planner};
+use crate::{ApiError, client::path_of};
+
+/// What a plan may have written when a reply is lost.
+pub(super) const WRITTEN: [Resource; 2] = [Resource::Pods, Resource::Revisions];
+
+pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
+    match expectation {
+        Expectation::AtLeast { resource, .. } | Expectation::Gone { resource, .. } => *resource,
+    }
+}
+
+#[derive(Deserialize)]
+struct List {
+    metadata: ListMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: String,
+}
+
+impl<P: Planner> Controller<P> {
+    /// Resources that the owner's next plan must see anew.
+    pub(super) fn unsure(&self, key: &P::Key) -> BTreeSet<Resource> {
+        let inner = self.lock();
+        inner
+            .owners
+            .get(key)
+            .map(|owner| owner.unsure.clone())
+            .unwrap_or_default()
+    }
+
+    /// Closes the owner's gate until the caches are as new as the server is now.
+    pub(super) async fn ask_how_new(&self, key: &P::Key) -> Result<(), ApiError> {
+        let resources = self.unsure(key);
+        let mut expectations = Vec::new();
+        for resource in resources {
+            let collection = Target {
+                resource,
+                namespace: (self.namespace_of)(key).to_owned(),
+                name: String::new(),
+            };
+            let path = path_of(&collection, Part::Main, &self.settings.clonesets);
+            let list: List = self.client.get(&format!("{path}?limit=1")).await?;
+            // A server without comparable versions cannot be waited for.
+            if let Ok(version) = list.metadata.resource_version.parse::<Version>() {
+                expectations.push(Expectation::AtLeast { resource, version });
+            }
+        }
+        let now = self.started.elapsed();
+        let mut inner = self.lock();
+        for expectation in expectations {
+            inner.gate.record(key.clone(), expectation, now);
+        }
+        inner.owners.entry(key.clone()).or_default().unsure.clear();
+        Ok(())
+    }
+}
