@@ -2,6 +2,7 @@
 //!
 //! * [`table`] holds the built-in types; [`typed`] reads objects of them as a Go server would;
 //! * [`patch`] applies JSON, merge and strategic merge patches;
+//! * [`structural`] prunes and defaults custom resources;
 //! * [`defaults`] fills in what the API server would fill into a pod template;
 //! * [`validate`] finds what the API server would surely refuse;
 //! * [`metadata_patch`] is the difference of two templates' metadata.
@@ -12,6 +13,7 @@
 pub mod defaults;
 mod metadata;
 pub mod patch;
+pub mod structural;
 pub mod table;
 pub mod typed;
 pub mod validate;

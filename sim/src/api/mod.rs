@@ -1,0 +1,199 @@
+//! The server's state and its front door.
+
+mod background;
+mod bootstrap;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::entropy::Entropy;
+use crate::negotiate::Form;
+use crate::query::Query;
+use crate::registry::{Registry, Resource, Version};
+use crate::route::{Route, Target};
+use crate::status::Failure;
+use crate::store::{Key, Store, Stored};
+use crate::watch::{Watch, WatchId};
+use crate::wire::{Method, Request, Response};
+use crate::{discovery, negotiate, verbs};
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Seed of uids and generated names.
+    pub seed: u64,
+    /// Changes kept per resource: how far back a watch may resume.
+    pub window: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            window: 10_000,
+        }
+    }
+}
+
+/// What a request leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer.
+    Respond(Response),
+    /// A watch was opened: drain it with [`Api::watch_events`] until it ends, and close it when the client leaves.
+    Watch(WatchId),
+}
+
+impl Outcome {
+    /// The answer, unless it is a watch.
+    pub fn response(self) -> Option<Response> {
+        match self {
+            Self::Respond(response) => Some(response),
+            Self::Watch(_) => None,
+        }
+    }
+}
+
+/// An embedded Kubernetes API.
+#[derive(Debug)]
+pub struct Api {
+    pub(crate) store: Store,
+    pub(crate) registry: Registry,
+    pub(crate) entropy: Entropy,
+    pub(crate) watches: BTreeMap<WatchId, Watch>,
+    pub(crate) next_watch: u64,
+    /// Service addresses handed out.
+    pub(crate) addresses: u32,
+}
+
+/// A request for objects, understood.
+pub(crate) struct Call<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) target: Target,
+    pub(crate) query: Query,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) version: Version,
+    pub(crate) form: Form,
+    pub(crate) now: Timestamp,
+    pub(crate) dry_run: bool,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Call<'_> {
+    pub(crate) fn key(&self) -> Key {
+        Key::new(&self.target.namespace, &self.target.name)
+    }
+
+    pub(crate) fn api_version(&self) -> String {
+        self.resource.api_version(&self.version.name)
+    }
+
+    /// The object as a stored one reads in the requested version.
+    pub(crate) fn read(&self, stored: &Stored) -> Value {
+        let mut value: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+        self.convert(&mut value);
+        value
+    }
+
+    fn convert(&self, value: &mut Value) {
+        if self.version.name != self.resource.storage
+            && let Value::Object(members) = value
+        {
+            members.insert("apiVersion".into(), self.api_version().into());
+        }
+    }
+}
+
+/// What a verb answers.
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) value: Value,
+}
+
+impl Api {
+    /// A server with the namespaces and objects that every cluster has.
+    pub fn new(config: &Config, now: Timestamp) -> Self {
+        let mut api = Self {
+            store: Store::new(config.window),
+            registry: Registry::builtin(),
+            entropy: Entropy::new(config.seed),
+            watches: BTreeMap::new(),
+            next_watch: 1,
+            addresses: 1,
+        };
+        api.bootstrap(now);
+        api
+    }
+
+    /// Answers a request.
+    pub fn handle(&mut self, request: &Request, now: Timestamp) -> Outcome {
+        match self.route(request, now) {
+            Ok(outcome) => outcome,
+            Err(failure) => Outcome::Respond(failure.response()),
+        }
+    }
+
+    /// The revision of the newest write: when it moves, watches may have events.
+    pub fn revision(&self) -> u64 {
+        self.store.revision()
+    }
+
+    /// How many objects a resource has, for instance `pods` of the group ``.
+    pub fn count(&self, group: &str, plural: &str) -> usize {
+        let id = self
+            .registry
+            .get(group, plural)
+            .map(|resource| resource.id.clone());
+        let collection = id.and_then(|id| self.store.collection(&id));
+        collection.map_or(0, crate::store::Collection::len)
+    }
+
+    /// Forgets history, as a compaction of etcd does: older watches and continuations end with 410.
+    pub fn compact(&mut self) {
+        self.store.compact();
+    }
+
+    fn route(&mut self, request: &Request, now: Timestamp) -> Result<Outcome, Failure> {
+        match Route::parse(&request.path) {
+            Route::Objects(target) => self.objects(request, target, now),
+            route => discovery::respond(&self.registry, request, &route).map(Outcome::Respond),
+        }
+    }
+
+    fn objects(&mut self, request: &Request, target: Target, now: Timestamp) -> Result<Outcome, Failure> {
+        let resource = self.registry.get(&target.group, &target.plural).cloned();
+        let version = resource
+            .as_ref()
+            .and_then(|one| one.version(&target.version))
+            .cloned();
+        let (Some(resource), Some(version)) = (resource, version) else {
+            return Err(discovery::unknown(request));
+        };
+        if !resource.is_namespaced() && !target.namespace.is_empty() {
+            return Err(discovery::unknown(request));
+        }
+        let query = Query::parse(&request.query);
+        let dry_run = query.all("dryRun").iter().any(|value| value == "All");
+        let mut call = Call {
+            form: Form::of(&request.accept)?,
+            request,
+            target,
+            query,
+            resource,
+            version,
+            now,
+            dry_run,
+            warnings: Vec::new(),
+        };
+        if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
+            return self.open_watch(&call).map(Outcome::Watch);
+        }
+        let reply = verbs::run(self, &mut call)?;
+        let mut response = negotiate::render(&call, reply);
+        response.warnings = call.warnings;
+        Ok(Outcome::Respond(response))
+    }
+}

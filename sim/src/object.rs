@@ -1,0 +1,178 @@
+//! Reading an object from a body, and the parts of its metadata that the server owns.
+
+use jiff::Timestamp;
+use kube_schema::table::Table;
+use kube_schema::typed;
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Resource, Schema, Version};
+use crate::status::Failure;
+use crate::validation::text;
+
+/// An object that was read.
+pub(crate) struct Read {
+    pub(crate) value: Value,
+    /// Members that were dropped.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// What to do about members that no field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// Reads a body as a resource's kind. `kind` is what the request's path says it is.
+pub(crate) fn parse(body: &[u8], version: &Version, kind: &str, api_version: &str) -> Result<Value, Failure> {
+    let mut value: Value = serde_json::from_slice(body).map_err(|error| {
+        Failure::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {kind}: json parse error: {error}",
+            version.name
+        ))
+    })?;
+    let Value::Object(members) = &mut value else {
+        return Err(Failure::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {kind}: json: cannot unmarshal into Go value",
+            version.name
+        )));
+    };
+    for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
+        let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
+        if given.is_empty() {
+            members.insert(name.into(), expected.into());
+        }
+    }
+    let (given_version, given_kind) = (
+        text(&value, "apiVersion").to_owned(),
+        text(&value, "kind").to_owned(),
+    );
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if given_kind != kind {
+        let custom = matches!(version.schema, Schema::Structural(_));
+        return Err(if custom || given_version != api_version {
+            Failure::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error"
+            ))
+        } else {
+            Failure::bad_request(format!(
+                "{given_kind} in version {:?} cannot be handled as a {kind}: no kind {given_kind:?} is registered for version {given_version:?}",
+                version.name
+            ))
+        });
+    }
+    if given_version != api_version {
+        let _ = group;
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    Ok(value)
+}
+
+/// Gives an object its kind's shape: what Go would keep, or what the schema keeps.
+pub(crate) fn shape(value: Value, version: &Version) -> Result<Read, typed::DecodeError> {
+    match &version.schema {
+        Schema::Typed(of) => {
+            let decoded = typed::decode(Table::builtin(), *of, value)?;
+            Ok(Read {
+                value: decoded.value,
+                unknown: decoded.unknown,
+            })
+        }
+        Schema::Structural(definition) => structural(value, definition),
+    }
+}
+
+fn structural(mut value: Value, definition: &Value) -> Result<Read, typed::DecodeError> {
+    let schema = definition.pointer("/schema/openAPIV3Schema");
+    let mut unknown = Vec::new();
+    if let Some(schema) = schema {
+        unknown = kube_schema::structural::prune(schema, &mut value);
+        kube_schema::structural::default(schema, &mut value);
+    }
+    let table = Table::builtin();
+    if let (Some(of), Some(metadata)) = (table.find("meta/v1.ObjectMeta"), value.get_mut("metadata")) {
+        let decoded = typed::decode(table, of, metadata.take())?;
+        *metadata = decoded.value;
+        unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
+    }
+    Ok(Read { value, unknown })
+}
+
+/// The object's metadata, made if absent.
+pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let members = object.as_object_mut()?;
+    let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut()
+}
+
+/// Sets or (with `null`) removes a member of the metadata.
+pub(crate) fn set_metadata(object: &mut Value, name: &str, value: Value) {
+    if let Some(metadata) = metadata(object) {
+        if value.is_null() {
+            metadata.remove(name);
+        } else {
+            metadata.insert(name.to_owned(), value);
+        }
+    }
+}
+
+pub(crate) fn get_metadata<'a>(object: &'a Value, name: &str) -> &'a Value {
+    const NULL: &Value = &Value::Null;
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(name))
+        .unwrap_or(NULL)
+}
+
+pub(crate) fn metadata_text<'a>(object: &'a Value, name: &str) -> &'a str {
+    get_metadata(object, name).as_str().unwrap_or_default()
+}
+
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = get_metadata(object, "finalizers").as_array();
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whole seconds, as metadata has them.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    format!("{time:.0}")
+}
+
+/// Wipes what only the server sets at creation.
+pub(crate) fn wipe_system_fields(object: &mut Value) {
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+    ] {
+        set_metadata(object, name, Value::Null);
+    }
+}
+
+/// Whether spec (or, with `content`, anything but metadata and status) differs.
+pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> bool {
+    if resource.traits.generation == crate::registry::Generation::Spec {
+        return new.get("spec") != old.get("spec");
+    }
+    let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
+    let strip = |object: &Value| {
+        let mut members = object.as_object().cloned().unwrap_or_default();
+        members.remove("metadata");
+        if has_status || !resource.is_custom() {
+            members.remove("status");
+        }
+        members
+    };
+    strip(new) != strip(old)
+}

@@ -1,0 +1,172 @@
+//! Update, of objects and of their status. Patches end here too.
+
+use kube_schema::validate::{FieldError, Kind};
+use serde_json::Value;
+
+use super::{body, commit, create, find};
+use crate::api::{Api, Call, Reply};
+use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
+use crate::registry::{Generation, Metadata, Subresource};
+use crate::status::Failure;
+use crate::validation;
+
+pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+    let mut new = body::object(call)?;
+    create::place(call, &mut new)?;
+    let name = metadata_text(&new, "name");
+    if name.is_empty() {
+        return Err(Failure::bad_request("name must be provided"));
+    }
+    if name != call.target.name {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.target.name
+        )));
+    }
+    if find(api, call).is_err() && call.resource.traits.create_on_update && call.target.subresource.is_empty()
+    {
+        object::wipe_system_fields(&mut new);
+        let value = create::insert(api, call, new)?;
+        return Ok(Reply { code: 201, value });
+    }
+    let old = call.read(find(api, call)?);
+    let (wanted, found) = (metadata_text(&new, "uid"), metadata_text(&old, "uid"));
+    if !wanted.is_empty() && wanted != found {
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        return Err(Failure::conflict(
+            &call.resource.subject(),
+            &call.target.name,
+            &why,
+        ));
+    }
+    replace(api, call, &old, new)
+}
+
+/// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
+pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Failure> {
+    check_version(call, old, &mut new)?;
+    if call.target.subresource == "status" {
+        new = status_only(call, old, new);
+    } else if call.target.subresource == "finalize" {
+        let spec = new.get("spec").cloned().unwrap_or_default();
+        new = old.clone();
+        if let Value::Object(members) = &mut new {
+            members.insert("spec".into(), spec);
+        }
+    } else {
+        if call.resource.is_custom() && call.resource.has(Subresource::Status) {
+            crate::kinds::keep(&mut new, old, "status");
+        }
+        (call.resource.traits.prepare_update)(&mut new, old);
+    }
+    keep_system_fields(call, old, &mut new);
+    body::default(call, &mut new)?;
+    validate(call, old, &new)?;
+    if &new == old {
+        return Ok(Reply {
+            code: 200,
+            value: new,
+        });
+    }
+    let key = call.key();
+    let value = if is_finished(&new, old) {
+        commit::remove(api, call, &key, new)
+    } else {
+        commit::put(api, call, key, new)?
+    };
+    Ok(Reply { code: 200, value })
+}
+
+fn check_version(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
+    let (given, found) = (
+        metadata_text(new, "resourceVersion"),
+        metadata_text(old, "resourceVersion"),
+    );
+    let name = &call.target.name;
+    if given.is_empty() {
+        if !call.resource.traits.unconditional_update {
+            let error = FieldError {
+                path: "metadata.resourceVersion".into(),
+                kind: Kind::Invalid,
+                value: 0.into(),
+                detail: "must be specified for an update".into(),
+            };
+            let subject = call.resource.subject();
+            return Err(Failure::invalid(&subject, name, &[error]));
+        }
+        set_metadata(new, "resourceVersion", found.into());
+    } else if given.parse::<u64>().is_err() {
+        let error = FieldError {
+            path: "metadata.resourceVersion".into(),
+            kind: Kind::Invalid,
+            value: given.into(),
+            detail: format!("strconv.ParseUint: parsing {given:?}: invalid syntax"),
+        };
+        return Err(Failure::invalid(&call.resource.subject(), name, &[error]));
+    } else if given != found {
+        return Err(Failure::modified(&call.resource.subject(), name));
+    }
+    Ok(())
+}
+
+/// The old object with the new status, and as much of the metadata as the kind lets through.
+fn status_only(call: &Call<'_>, old: &Value, new: Value) -> Value {
+    let mut out = old.clone();
+    crate::kinds::keep(&mut out, &new, "status");
+    let policy = call.resource.traits.status_metadata;
+    if policy == Metadata::Closed {
+        return out;
+    }
+    crate::kinds::keep(&mut out, &new, "metadata");
+    let kept = match policy {
+        Metadata::NoLabels => "labels",
+        Metadata::NoOwners => "ownerReferences",
+        Metadata::Open | Metadata::Closed => return out,
+    };
+    set_metadata(&mut out, kept, get_metadata(old, kept).clone());
+    out
+}
+
+/// What the server owns stays, and the generation counts.
+fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
+    for name in ["generation", "creationTimestamp", "selfLink"] {
+        set_metadata(new, name, get_metadata(old, name).clone());
+    }
+    for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let always = name == "deletionTimestamp" && !get_metadata(old, name).is_null();
+        if always || get_metadata(new, name).is_null() {
+            set_metadata(new, name, get_metadata(old, name).clone());
+        }
+    }
+    let traits = &call.resource.traits;
+    let counts = traits.generation != Generation::None && call.target.subresource.is_empty();
+    if counts && object::spec_differs(new, old, &call.resource) {
+        let generation = get_metadata(old, "generation").as_i64().unwrap_or_default();
+        set_metadata(new, "generation", (generation + 1).into());
+    }
+}
+
+fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let mut errors = validation::update(new, old);
+    if call.target.subresource.is_empty() {
+        errors.extend((call.resource.traits.validate_update)(new, old));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::invalid(
+        &call.resource.kind_subject(),
+        &call.target.name,
+        &errors,
+    ))
+}
+
+/// Whether the last finalizer of a deleted object just went.
+fn is_finished(new: &Value, old: &Value) -> bool {
+    finalizers(new).is_empty()
+        && !get_metadata(old, "deletionTimestamp").is_null()
+        && get_metadata(old, "deletionGracePeriodSeconds")
+            .as_i64()
+            .unwrap_or_default()
+            == 0
+}

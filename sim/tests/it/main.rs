@@ -1,0 +1,4 @@
+//! The API as clients see it.
+
+mod crud;
+mod server;
