@@ -7,13 +7,12 @@ use serde_json::json;
 
 use crate::registry::Registry;
 use crate::route::Route;
-use crate::status::Failure;
 use crate::wire::{Method, Request, Response};
 
 /// Answers whatever is not about objects.
-pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> Result<Response, Failure> {
+pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> Response {
     if request.method != Method::Get {
-        return Err(unknown(request));
+        return unknown();
     }
     let wants_aggregated = request
         .accept
@@ -21,21 +20,21 @@ pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> 
         .next()
         .is_some_and(|first| first.contains("as=APIGroupDiscoveryList"));
     match route {
-        Route::Groups { legacy } if wants_aggregated => Ok(aggregated::groups(registry, *legacy)),
-        Route::Groups { legacy: true } => Ok(legacy::core_versions()),
-        Route::Groups { legacy: false } => Ok(legacy::groups(registry)),
-        Route::Group(name) => legacy::group(registry, name).ok_or_else(|| unknown(request)),
+        Route::Groups { legacy } if wants_aggregated => aggregated::groups(registry, *legacy),
+        Route::Groups { legacy: true } => legacy::core_versions(),
+        Route::Groups { legacy: false } => legacy::groups(registry),
+        Route::Group(name) => legacy::group(registry, name).unwrap_or_else(unknown),
         Route::Resources { group, version } => {
-            legacy::resources(registry, group, version).ok_or_else(|| unknown(request))
+            legacy::resources(registry, group, version).unwrap_or_else(unknown)
         }
-        Route::Other(path) => other(path).ok_or_else(|| unknown(request)),
-        Route::Objects(_) => Err(unknown(request)),
+        Route::Other(path) => other(path).unwrap_or_else(unknown),
+        Route::Objects(_) => unknown(),
     }
 }
 
-/// A path below which there is nothing.
-pub(crate) fn unknown(_request: &Request) -> Failure {
-    Failure::no_resource()
+/// A path below which there is nothing: not even an object that says so.
+pub(crate) fn unknown() -> Response {
+    Response::text(404, "404 page not found\n")
 }
 
 fn other(path: &str) -> Option<Response> {

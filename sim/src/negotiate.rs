@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::{Call, Reply};
+use crate::route::Target;
 use crate::status::Failure;
 use crate::wire::Response;
 
@@ -17,17 +18,18 @@ pub(crate) enum Form {
     Table,
 }
 
-const ACCEPTED: &[&str] = &[
+const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const LISTS: &[&str] = &[
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
-    "application/cbor",
     "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
 ];
 
 impl Form {
     /// The first form of the `Accept` header that is served.
-    pub(crate) fn of(accept: &str) -> Result<Self, Failure> {
+    pub(crate) fn of(accept: &str, target: &Target) -> Result<Self, Failure> {
         if accept.trim().is_empty() {
             return Ok(Self::Whole);
         }
@@ -44,7 +46,8 @@ impl Form {
                 Some(_) => {}
             }
         }
-        Err(Failure::not_acceptable(ACCEPTED))
+        let is_list = target.name.is_empty();
+        Err(Failure::not_acceptable(if is_list { LISTS } else { OBJECTS }))
     }
 
     /// An object in this form.
@@ -85,6 +88,8 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
         crate::verbs::table(call, &items, true)
     } else {
         let items: Vec<Value> = items.into_iter().map(partial).collect();
+        // an empty list is null here, and nowhere else
+        let items = if items.is_empty() { Value::Null } else { items.into() };
         json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items})
     };
     if let Value::Object(members) = &mut value {

@@ -24,51 +24,38 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Reads a body as a resource's kind. `kind` is what the request's path says it is.
-pub(crate) fn parse(body: &[u8], version: &Version, kind: &str, api_version: &str) -> Result<Value, Failure> {
-    let mut value: Value = serde_json::from_slice(body).map_err(|error| {
+/// Reads a body as a resource's kind, which the request's path names.
+pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str) -> Result<Value, Failure> {
+    let mut value: Value = serde_json::from_slice(body).map_err(|_| {
+        let why = crate::verbs::go_error(body);
+        let shown: String = String::from_utf8_lossy(body).chars().take(30).collect();
+        let dots = if body.len() > 30 { " ..." } else { "" };
         Failure::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {kind}: json parse error: {error}",
-            version.name
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown}{dots})"
         ))
     })?;
-    let Value::Object(members) = &mut value else {
-        return Err(Failure::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {kind}: json: cannot unmarshal into Go value",
-            version.name
-        )));
-    };
-    for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
-        let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
-        if given.is_empty() {
-            members.insert(name.into(), expected.into());
+    if let Value::Object(members) = &mut value {
+        for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
+            let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
+            if given.is_empty() {
+                members.insert(name.into(), expected.into());
+            }
         }
     }
-    let (given_version, given_kind) = (
-        text(&value, "apiVersion").to_owned(),
-        text(&value, "kind").to_owned(),
-    );
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    if given_kind != kind {
-        let custom = matches!(version.schema, Schema::Structural(_));
-        return Err(if custom || given_version != api_version {
-            Failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error"
-            ))
-        } else {
-            Failure::bad_request(format!(
-                "{given_kind} in version {:?} cannot be handled as a {kind}: no kind {given_kind:?} is registered for version {given_version:?}",
-                version.name
-            ))
-        });
-    }
-    if given_version != api_version {
-        let _ = group;
+    let (given_version, given_kind) = (text(&value, "apiVersion"), text(&value, "kind"));
+    if given_version != api_version || given_kind != kind {
+        let short = given_version.rsplit('/').next().unwrap_or_default();
         return Err(Failure::bad_request(format!(
-            "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+            "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
+            unregistered(given_kind, given_version)
         )));
     }
     Ok(value)
+}
+
+/// The words of a server that does not know a kind.
+pub(crate) fn unregistered(kind: &str, version: &str) -> String {
+    format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\"")
 }
 
 /// Gives an object its kind's shape: what Go would keep, or what the schema keeps.

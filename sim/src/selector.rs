@@ -68,7 +68,11 @@ impl Selector {
             _ => match known.iter().position(|one| *one == name) {
                 Some(index) => self.fields.push((index, equal, value)),
                 None => {
-                    return Err(Failure::bad_request(format!("field label not supported: {name}")));
+                    return Err(Failure::bad_request(if known.is_empty() {
+                        format!("{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+                    } else {
+                        format!("field label not supported: {name}")
+                    }));
                 }
             },
         }
@@ -208,7 +212,7 @@ fn requirement(term: &str) -> Result<Requirement, String> {
             let values = values.trim().trim_start_matches('(');
             let values = values
                 .strip_suffix(')')
-                .ok_or_else(|| format!("found '{values}', expected: ')'"))?;
+                .ok_or_else(|| "found '', expected: ',' or ')'".to_owned())?;
             let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
             return of(
                 key,

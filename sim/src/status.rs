@@ -100,8 +100,9 @@ impl Failure {
         Self::new(404, "NotFound", message, Some(Map::new()))
     }
 
-    pub(crate) fn already_exists(subject: &Subject, name: &str) -> Self {
-        let message = format!("{subject} {name:?} already exists");
+    pub(crate) fn already_exists(subject: &Subject, name: &str, deleting: bool) -> Self {
+        let prefix = if deleting { "object is being deleted: " } else { "" };
+        let message = format!("{prefix}{subject} {name:?} already exists");
         Self::new(409, "AlreadyExists", message, Some(subject.details(name)))
     }
 
@@ -173,12 +174,15 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message, None)
     }
 
+    /// The route takes other types of body.
+    pub(crate) fn media_type_unknown() -> Self {
+        let message = "415: Unsupported Media Type".to_owned();
+        Self::new(415, "UnsupportedMediaType", message, Some(Map::new()))
+    }
+
     pub(crate) fn not_acceptable(supported: &[&str]) -> Self {
-        let message = format!(
-            "only the following media types are accepted: {}",
-            supported.join(", ")
-        );
-        Self::new(406, "NotAcceptable", message, None)
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", supported.join(", "));
+        Self::new(406, "NotAcceptable", message, Some(Map::new()))
     }
 
     /// A version that was compacted away.

@@ -3,6 +3,11 @@
 use kube_schema::validate::{Errors, FieldError, metadata as labels_and_annotations};
 use serde_json::{Map, Value};
 
+use crate::registry::MetadataRules;
+
+/// What is wrong with a name.
+pub(crate) type NameRule = fn(&str) -> Option<String>;
+
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
                      start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for \
                      validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -46,17 +51,8 @@ pub(crate) fn label_1035(text: &str) -> Option<String> {
     (!good).then(|| LABEL_1035.into())
 }
 
-/// What is wrong with a part of a path, the least that any name must be.
-pub(crate) fn path_segment(text: &str) -> Option<String> {
-    if text == "." || text == ".." {
-        return Some(format!("may not be '{text}'"));
-    }
-    let bad = ['/', '%'].into_iter().find(|bad| text.contains(*bad))?;
-    Some(format!("may not contain '{bad}'"))
-}
-
 /// Checks the metadata of a new object.
-pub(crate) fn create(object: &Value, name_rule: fn(&str) -> Option<String>) -> Vec<FieldError> {
+pub(crate) fn create(object: &Value, rules: MetadataRules, name_rule: NameRule) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let metadata = object.get("metadata").unwrap_or(&Value::Null);
     let name = text(metadata, "name");
@@ -74,11 +70,38 @@ pub(crate) fn create(object: &Value, name_rule: fn(&str) -> Option<String>) -> V
         errors.invalid("metadata.name", name, &why);
     }
     errors.0.extend(common(metadata));
+    errors.0.extend(finalizer_names(metadata));
+    if rules.standard_finalizers {
+        errors.0.extend(standard_finalizers(object));
+    }
     errors.0
 }
 
 /// Checks what a change may do to metadata.
-pub(crate) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update(new: &Value, old: &Value, rules: MetadataRules, name_rule: NameRule) -> Vec<FieldError> {
+    // the generic path checks for both, with the weakest rule for names
+    let mut errors = generic(new);
+    errors.extend(change(new, old));
+    if rules.repeats_update {
+        errors.extend(change(new, old));
+        if rules.standard_finalizers {
+            errors.extend(standard_finalizers(new));
+        }
+    }
+    for _ in 0..rules.repeats_create {
+        errors.extend(create(new, rules, name_rule));
+    }
+    errors
+}
+
+fn generic(object: &Value) -> Vec<FieldError> {
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    let mut errors = common(metadata);
+    errors.extend(finalizer_names(metadata));
+    errors
+}
+
+fn change(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let (new, old) = (
         new.get("metadata").unwrap_or(&Value::Null),
@@ -128,6 +151,12 @@ fn common(metadata: &Value) -> Vec<FieldError> {
         .0
         .extend(labels_and_annotations(&Value::Object(rest), "metadata"));
     owners(&mut errors, metadata);
+    errors.0
+}
+
+/// Finalizers are qualified names.
+fn finalizer_names(metadata: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
     for finalizer in strings(metadata, "finalizers") {
         let name = finalizer.rsplit('/').next().unwrap_or_default();
         let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
@@ -135,6 +164,20 @@ fn common(metadata: &Value) -> Vec<FieldError> {
             && name.ends_with(|c: char| c.is_ascii_alphanumeric());
         if !framed || !name.bytes().all(inner) {
             errors.invalid("metadata.finalizers", finalizer, QUALIFIED);
+        }
+    }
+    errors.0
+}
+
+/// Finalizers without a domain are those of Kubernetes itself.
+fn standard_finalizers(object: &Value) -> Vec<FieldError> {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    let mut errors = Errors::default();
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    for (index, finalizer) in strings(metadata, "finalizers").into_iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.invalid(format!("metadata.finalizers[{index}]"), finalizer, why);
         }
     }
     errors.0

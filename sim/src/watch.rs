@@ -159,7 +159,7 @@ impl Api {
             query: Query::parse(&watch.request.query),
             resource: resource.clone(),
             version: version.clone(),
-            form: Form::of(&watch.request.accept).unwrap_or(Form::Whole),
+            form: Form::of(&watch.request.accept, &watch.target).unwrap_or(Form::Whole),
             now,
             dry_run: false,
             warnings: Vec::new(),

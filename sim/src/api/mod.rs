@@ -159,7 +159,7 @@ impl Api {
     fn route(&mut self, request: &Request, now: Timestamp) -> Result<Outcome, Failure> {
         match Route::parse(&request.path) {
             Route::Objects(target) => self.objects(request, target, now),
-            route => discovery::respond(&self.registry, request, &route).map(Outcome::Respond),
+            route => Ok(Outcome::Respond(discovery::respond(&self.registry, request, &route))),
         }
     }
 
@@ -170,15 +170,15 @@ impl Api {
             .and_then(|one| one.version(&target.version))
             .cloned();
         let (Some(resource), Some(version)) = (resource, version) else {
-            return Err(discovery::unknown(request));
+            return Ok(Outcome::Respond(discovery::unknown()));
         };
         if !resource.is_namespaced() && !target.namespace.is_empty() {
-            return Err(discovery::unknown(request));
+            return Ok(Outcome::Respond(discovery::unknown()));
         }
         let query = Query::parse(&request.query);
         let dry_run = query.all("dryRun").iter().any(|value| value == "All");
         let mut call = Call {
-            form: Form::of(&request.accept)?,
+            form: Form::of(&request.accept, &target)?,
             request,
             target,
             query,

@@ -155,6 +155,7 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         traits: Traits {
             generation: Generation::Content,
             status_metadata: Metadata::Closed,
+            metadata: Traits::FOREIGN,
             unconditional_update: false,
             ..Traits::PLAIN
         },

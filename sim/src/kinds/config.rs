@@ -29,8 +29,8 @@ fn keys(errors: &mut Errors, of: &Value, member: &str) {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
         if !good {
-            let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', \
-                       or 'KEY_NAME', or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+            let why = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+                       'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
             errors.invalid(format!("{member}[{key}]"), key.as_str(), why);
         }
     }

@@ -34,7 +34,11 @@ pub(crate) fn prepare_create(pod: &mut Value) {
         set(&mut status, "conditions", json!([condition]));
     }
     set(pod, "status", status);
-    // admission: priority, and how long a pod stays on a node that is lost
+    admit(pod);
+}
+
+/// Admission: priority, and how long a pod stays on a node that is lost. It runs on updates too.
+fn admit(pod: &mut Value) {
     if let Some(spec) = pod.get_mut("spec") {
         fill(spec, "priority", 0);
         fill(spec, "preemptionPolicy", "PreemptLowerPriority");
@@ -62,6 +66,10 @@ fn tolerate(spec: &mut Value, taint: &str) {
 
 pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
     keep(new, old, "status");
+    if let (Some(spec), Some(priority)) = (new.get_mut("spec"), old.pointer("/spec/priority")) {
+        fill(spec, "priority", priority.clone());
+    }
+    admit(new);
 }
 
 pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {

@@ -6,7 +6,7 @@ use super::resource::Subresource::{
     self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status,
 };
 use super::{
-    FieldSelector, Generation, Grace, Metadata, Propagation, Resource, Schema, Scope, Traits, Version, Writes,
+    FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema, Scope, Traits, Version, Writes,
 };
 use crate::kinds::{cluster, config, pod, service, webhook, workload};
 use crate::store::ResourceId;
@@ -148,6 +148,11 @@ const SERVICE_FIELDS: &[FieldSelector] = &[
 ];
 const SECRET_FIELDS: &[FieldSelector] = &[field("type", "/type")];
 const REPLICA_SET_FIELDS: &[FieldSelector] = &[field("status.replicas", "/status/replicas")];
+/// PUT creates what is absent.
+const UPSERT: Traits = Traits {
+    create_on_update: true,
+    ..Traits::PLAIN
+};
 const NO_OPTIONAL_VERSION: Traits = Traits {
     unconditional_update: false,
     ..Traits::PLAIN
@@ -174,6 +179,7 @@ fn core() -> Vec<Row> {
             .traits(Traits {
                 generation: Generation::Spec,
                 grace: Grace::Pod,
+            metadata: Traits::REPEATED,
                 status_metadata: Metadata::NoOwners,
                 fields: POD_FIELDS,
                 default: pod::default,
@@ -212,6 +218,7 @@ fn core() -> Vec<Row> {
             .sub(&[Status, Absent("proxy")])
             .traits(Traits {
                 name: validation::label_1035,
+            create_on_update: true,
                 fields: SERVICE_FIELDS,
                 default: service::default,
                 prepare_create: service::prepare_create,
@@ -220,7 +227,7 @@ fn core() -> Vec<Row> {
                 validate_update: service::validate_update,
                 ..Traits::PLAIN
             }),
-        row("Endpoints", "endpoints").short(&["ep"]),
+        row("Endpoints", "endpoints").short(&["ep"]).traits(UPSERT),
         row("Event", "events").short(&["ev"]).traits(Traits {
             propagation: Propagation::Unsupported,
             create_on_update: true,
@@ -229,6 +236,7 @@ fn core() -> Vec<Row> {
             ..Traits::PLAIN
         }),
         row("ConfigMap", "configmaps").short(&["cm"]).traits(Traits {
+            metadata: Traits::REPEATED,
             validate: config::validate,
             validate_update: config::validate_update,
             ..Traits::PLAIN
@@ -236,18 +244,18 @@ fn core() -> Vec<Row> {
         row("Secret", "secrets").traits(Traits {
             fields: SECRET_FIELDS,
             default: config::default_secret,
+            metadata: Traits::REPEATED,
             validate: config::validate,
             validate_update: config::validate_secret_update,
             ..Traits::PLAIN
         }),
-        row("ServiceAccount", "serviceaccounts")
-            .short(&["sa"])
-            .sub(&[Absent("token")]),
+        row("ServiceAccount", "serviceaccounts").short(&["sa"]).sub(&[Absent("token")]).traits(Traits { metadata: Traits::REPEATED, ..Traits::PLAIN }),
         row("PersistentVolumeClaim", "persistentvolumeclaims")
             .short(&["pvc"])
             .sub(&[Status])
             .traits(Traits {
-                default: config::default_claim,
+                metadata: MetadataRules { repeats_create: 2, ..Traits::REPEATED },
+            default: config::default_claim,
                 prepare_create: config::prepare_claim,
                 prepare_update: config::keep_claim_status,
                 validate: config::validate_claim,
@@ -262,7 +270,7 @@ fn core() -> Vec<Row> {
                 prepare_update: cluster::keep_status,
                 ..Traits::PLAIN
             }),
-        row("LimitRange", "limitranges").short(&["limits"]),
+        row("LimitRange", "limitranges").short(&["limits"]).traits(UPSERT),
         row("ResourceQuota", "resourcequotas")
             .short(&["quota"])
             .sub(&[Status])
@@ -323,6 +331,7 @@ fn apps() -> Vec<Row> {
                 ..workload
             }),
         row("ControllerRevision", "controllerrevisions").traits(Traits {
+            metadata: Traits::REPEATED,
             validate: workload::validate_revision,
             validate_update: workload::validate_revision_update,
             ..Traits::PLAIN
@@ -352,6 +361,7 @@ fn others() -> Vec<Row> {
         Row::new("coordination.k8s.io", "coordination", "Lease", "leases").traits(Traits {
             create_on_update: true,
             unconditional_update: false,
+            metadata: Traits::FOREIGN,
             validate: cluster::validate_lease,
             validate_update: |new, _| cluster::validate_lease(new),
             ..Traits::PLAIN
@@ -362,6 +372,7 @@ fn others() -> Vec<Row> {
             .traits(Traits {
                 generation: Generation::Spec,
                 unconditional_update: false,
+                metadata: Traits::GENERIC,
                 prepare_create: workload::reset_budget,
                 prepare_update: cluster::keep_status,
                 ..Traits::PLAIN
@@ -381,9 +392,9 @@ fn others() -> Vec<Row> {
             generation: Generation::Content,
             ..NO_OPTIONAL_VERSION
         }),
-        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles"),
-        Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings"),
-        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles").cluster(),
+        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings").traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles").cluster().traits(UPSERT),
         Row::new(
             "rbac.authorization.k8s.io",
             "rbac",

@@ -112,6 +112,17 @@ pub(crate) enum Grace {
     Pod,
 }
 
+/// How often, and how, a kind looks at its metadata: repetitions show in the causes of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MetadataRules {
+    /// The kind repeats the rules for changes.
+    pub(crate) repeats_update: bool,
+    /// How often the kind applies the rules for creations to changes.
+    pub(crate) repeats_create: u8,
+    /// Finalizers without a domain must be standard ones.
+    pub(crate) standard_finalizers: bool,
+}
+
 /// What a write of the status may change of the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metadata {
@@ -148,6 +159,7 @@ pub(crate) struct Traits {
     pub(crate) generation: Generation,
     pub(crate) grace: Grace,
     pub(crate) status_metadata: Metadata,
+    pub(crate) metadata: MetadataRules,
     pub(crate) propagation: Propagation,
     /// Whether the name must be a DNS label instead of a subdomain.
     pub(crate) name: fn(&str) -> Option<String>,
@@ -177,11 +189,34 @@ impl std::fmt::Debug for Traits {
 }
 
 impl Traits {
+    /// Kinds that check a changed object like a new one.
+    pub(crate) const REPEATED: MetadataRules = MetadataRules {
+        repeats_update: true,
+        repeats_create: 1,
+        standard_finalizers: true,
+    };
+    /// Kinds outside of the core that leave finalizers alone.
+    pub(crate) const FOREIGN: MetadataRules = MetadataRules {
+        repeats_update: true,
+        repeats_create: 0,
+        standard_finalizers: false,
+    };
+    /// Kinds that leave metadata to the generic rules.
+    pub(crate) const GENERIC: MetadataRules = MetadataRules {
+        repeats_update: false,
+        repeats_create: 0,
+        standard_finalizers: false,
+    };
     /// A kind without particulars.
     pub(crate) const PLAIN: Self = Self {
         generation: Generation::None,
         grace: Grace::None,
         status_metadata: Metadata::Open,
+        metadata: MetadataRules {
+            repeats_update: true,
+            repeats_create: 0,
+            standard_finalizers: true,
+        },
         propagation: Propagation::Background,
         name: crate::validation::subdomain,
         create_on_update: false,

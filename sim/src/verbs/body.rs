@@ -29,7 +29,6 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
     let api_version = call.api_version();
     let value = object::parse(
         &call.request.body,
-        &call.version,
         &call.resource.kind,
         &api_version,
     )?;
@@ -80,4 +79,20 @@ fn field_validation(call: &Call<'_>) -> FieldValidation {
         "Ignore" => FieldValidation::Ignore,
         _ => FieldValidation::Warn,
     }
+}
+
+/// What Go says of text that is not JSON, for the commonest faults.
+pub(crate) fn go_error(text: &[u8]) -> String {
+    let after = |at: usize| text.get(at..).unwrap_or_default().iter().find(|b| !b.is_ascii_whitespace());
+    let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or_default();
+    let (found, place) = match (text.get(start), after(start + 1)) {
+        (None, _) | (Some(b'{' | b'['), None) => return "unexpected end of JSON input".into(),
+        (Some(b'{'), Some(next)) if *next != b'"' => (*next, "looking for beginning of object key string"),
+        (Some(first), _) => (*first, "looking for beginning of value"),
+    };
+    let shown = match found {
+        b' '..=b'~' => char::from(found).to_string(),
+        other => format!("\\u{other:04x}"),
+    };
+    format!("invalid character '{shown}' {place}")
 }

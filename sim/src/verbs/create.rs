@@ -48,8 +48,8 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     prepare(api, call, &mut object)?;
     validate(call, &object)?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));
-    if api.store.get(&call.resource.id, &key).is_some() {
-        return Err(Failure::already_exists(&call.resource.subject(), &key.name));
+    if let Some(there) = api.store.get(&call.resource.id, &key) {
+        return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting));
     }
     commit::put(api, call, key, object)
 }
@@ -130,7 +130,7 @@ fn address(api: &mut Api, call: &Call<'_>, service: &mut Value) {
 
 fn validate(call: &Call<'_>, object: &Value) -> Result<(), Failure> {
     let traits = &call.resource.traits;
-    let mut errors = validation::create(object, traits.name);
+    let mut errors = validation::create(object, traits.metadata, traits.name);
     errors.extend((traits.validate)(object));
     if errors.is_empty() {
         return Ok(());

@@ -270,7 +270,7 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Fa
     for key in keys {
         let one = named(call, &key);
         match delete(api, &one, options.clone()) {
-            Ok(Progress::Gone(object) | Progress::Waiting(object)) => items.push(object),
+            Ok(Progress::Gone(object) | Progress::Waiting(object)) => items.push(super::list::item(call, object)),
             Err(failure) if failure.code == 404 => {}
             Err(failure) => return Err(failure),
         }

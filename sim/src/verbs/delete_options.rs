@@ -80,7 +80,7 @@ impl DeleteOptions {
 }
 
 fn unknown_policy(policy: &str) -> Failure {
-    const POLICIES: &[&str] = &["Background", "Foreground", "Orphan", "nil"];
+    const POLICIES: &[&str] = &["Foreground", "Background", "Orphan", "nil"];
     let mut errors = Errors::default();
     errors.one_of("propagationPolicy", policy, POLICIES);
     invalid(&errors.0)

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
+use super::body::go_error;
 use crate::api::{Api, Call, Reply};
 use crate::selector::Selector;
 use crate::status::{Failure, Subject};
@@ -26,20 +27,23 @@ struct Token {
 }
 
 impl Token {
-    fn parse(text: &str) -> Option<Self> {
-        let decoded = STANDARD.decode(text).ok()?;
-        let value: Value = serde_json::from_slice(&decoded).ok()?;
-        let start = value.get("start")?.as_str()?.trim_end_matches('\0');
-        let (namespace, name) = start.split_once('/').unwrap_or(("", start));
-        Some(Self {
-            revision: value.get("rv")?.as_u64()?,
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let bad = |why: &str| Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let decoded = URL_SAFE_NO_PAD
+            .decode(text)
+            .map_err(|_| bad("illegal base64 data at input byte 0"))?;
+        let value: Value = serde_json::from_slice(&decoded).map_err(|_| bad(&go_error(&decoded)))?;
+        let start = value.get("start").and_then(Value::as_str).unwrap_or_default();
+        let (namespace, name) = start.trim_end_matches('\0').split_once('/').unwrap_or(("", start));
+        Ok(Self {
+            revision: value.get("rv").and_then(Value::as_u64).unwrap_or_default(),
             after: Key::new(namespace, name),
         })
     }
 
     fn text(&self) -> String {
         let start = format!("{}/{}\0", self.after.namespace, self.after.name);
-        STANDARD.encode(json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start}).to_string())
+        URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start}).to_string())
     }
 }
 
@@ -66,10 +70,7 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
     check(call)?;
     let token = match call.query.text("continue") {
         "" => None,
-        text => Some(
-            Token::parse(text)
-                .ok_or_else(|| Failure::bad_request("continue key is not valid: illegal base64 data"))?,
-        ),
+        text => Some(Token::parse(text)?),
     };
     let revision = revision(api, call, token.as_ref())?;
     let limit = call
@@ -94,7 +95,7 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
             members.insert("remainingItemCount".into(), page.remaining.into());
         }
     }
-    let items: Vec<Value> = page.items.iter().map(|stored| call.read(stored)).collect();
+    let items: Vec<Value> = page.items.iter().map(|stored| item(call, call.read(stored))).collect();
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
@@ -138,6 +139,15 @@ fn cut<'a>(
     page
 }
 
+/// An object in a list: those of built-in kinds do not repeat what the list says.
+pub(super) fn item(call: &Call<'_>, mut object: Value) -> Value {
+    if let (false, Value::Object(members)) = (call.resource.is_custom(), &mut object) {
+        members.remove("kind");
+        members.remove("apiVersion");
+    }
+    object
+}
+
 /// The revision to list at.
 fn revision(api: &Api, call: &Call<'_>, token: Option<&Token>) -> Result<u64, Failure> {
     let current = api.store.revision();
@@ -160,7 +170,7 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, Failure> {
     }
     text.parse().map_err(|_| {
         Failure::bad_request(format!(
-            "invalid resource version {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
     })
 }

@@ -14,6 +14,7 @@ mod update;
 
 use serde_json::Value;
 
+pub(crate) use self::body::go_error;
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::parse_version;

@@ -41,6 +41,9 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
         .trim()
         .to_owned();
     let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
+    if !TYPED.contains(&media.as_str()) {
+        return Err(Failure::media_type_unknown());
+    }
     if !supported.contains(&media.as_str()) || media.starts_with("application/apply-patch") {
         return Err(Failure::unsupported_media_type(supported));
     }
@@ -48,6 +51,7 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
     let mut new = old.clone();
     apply(call, &media, &mut new)?;
     let text = new.to_string();
+    check_kind(call, &new, &text)?;
     let new = body::shape(call, new, |_, _, why| {
         let error = FieldError {
             path: "patch".into(),
@@ -58,6 +62,33 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
         Failure::invalid(&Subject::new("", ""), "", &[error])
     })?;
     Ok((old, new))
+}
+
+/// A strategic merge patch cannot reach the kind.
+fn keep_kind(call: &Call<'_>, object: &mut Value) {
+    if let Value::Object(members) = object {
+        members.insert("apiVersion".into(), call.api_version().into());
+        members.insert("kind".into(), call.resource.kind.as_ref().into());
+    }
+}
+
+/// A patch may not make another kind of an object.
+fn check_kind(call: &Call<'_>, new: &Value, text: &str) -> Result<(), Failure> {
+    let (version, kind) = (member(new, "apiVersion"), member(new, "kind"));
+    if version == call.api_version() && kind == call.resource.kind.as_ref() {
+        return Ok(());
+    }
+    let error = FieldError {
+        path: "patch".into(),
+        kind: Kind::Invalid,
+        value: text.into(),
+        detail: crate::object::unregistered(kind, version),
+    };
+    Err(Failure::invalid(&Subject::new("", ""), "", &[error]))
+}
+
+fn member<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure> {
@@ -72,7 +103,11 @@ fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure
             patch::json(object, &body)
         }
         ("application/strategic-merge-patch+json", Schema::Typed(of)) => {
-            patch::strategic(Table::builtin(), *of, object, body)
+            if body.is_array() {
+                let why = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+                return Err(Failure::bad_request(why));
+            }
+            patch::strategic(Table::builtin(), *of, object, body).map(|()| keep_kind(call, object))
         }
         _ => {
             if !body.is_object() {

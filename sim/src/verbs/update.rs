@@ -23,23 +23,45 @@ pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> 
             call.target.name
         )));
     }
-    if find(api, call).is_err() && call.resource.traits.create_on_update && call.target.subresource.is_empty()
-    {
+    let exists = find(api, call).is_ok();
+    let creates = !exists && call.resource.traits.create_on_update && call.target.subresource.is_empty();
+    let old = if creates { Value::Null } else { call.read(find(api, call)?) };
+    check_uid(call, &old, &new)?;
+    if creates {
         object::wipe_system_fields(&mut new);
         let value = create::insert(api, call, new)?;
         return Ok(Reply { code: 201, value });
     }
-    let old = call.read(find(api, call)?);
-    let (wanted, found) = (metadata_text(&new, "uid"), metadata_text(&old, "uid"));
-    if !wanted.is_empty() && wanted != found {
-        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-        return Err(Failure::conflict(
-            &call.resource.subject(),
-            &call.target.name,
-            &why,
-        ));
-    }
     replace(api, call, &old, new)
+}
+
+/// A uid in the body must be that of the stored object.
+fn check_uid(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let (wanted, found) = (metadata_text(new, "uid"), metadata_text(old, "uid"));
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        storage_key(call)
+    );
+    Err(Failure::conflict(&call.resource.subject(), &call.target.name, &why))
+}
+
+/// Where a real server keeps the object; it shows in this one error.
+fn storage_key(call: &Call<'_>) -> String {
+    let id = &call.resource.id;
+    let prefix = match id.plural.as_ref() {
+        "services" => "services/specs".to_owned(),
+        "nodes" => "minions".to_owned(),
+        _ if call.resource.is_custom() => format!("{}/{}", id.group, id.plural),
+        plural => plural.to_owned(),
+    };
+    let namespace = match call.target.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("/{namespace}"),
+    };
+    format!("/registry/{prefix}{namespace}/{}", call.target.name)
 }
 
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
@@ -83,7 +105,7 @@ fn check_version(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), Fa
         metadata_text(old, "resourceVersion"),
     );
     let name = &call.target.name;
-    if given.is_empty() {
+    if given.is_empty() || given == "0" {
         if !call.resource.traits.unconditional_update {
             let error = FieldError {
                 path: "metadata.resourceVersion".into(),
@@ -147,7 +169,7 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
 }
 
 fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
-    let mut errors = validation::update(new, old);
+    let mut errors = validation::update(new, old, call.resource.traits.metadata, call.resource.traits.name);
     if call.target.subresource.is_empty() {
         errors.extend((call.resource.traits.validate_update)(new, old));
     }

@@ -1,4 +1,5 @@
 //! The API as clients see it.
 
 mod crud;
+mod differential;
 mod server;

@@ -47,7 +47,7 @@ impl<'t> Reader<'t> {
             (Kind::Map(item), Value::Object(members)) => {
                 let mut out = Map::new();
                 for (name, value) in members {
-                    self.path.push(name.clone());
+                    self.path.push(format!("[{name}]"));
                     let value = self.read(item, value)?;
                     self.path.pop();
                     out.insert(name, value);
