@@ -18,7 +18,11 @@ pub(crate) enum Form {
     Table,
 }
 
-const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const OBJECTS: &[&str] = &[
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
 const LISTS: &[&str] = &[
     "application/json",
     "application/yaml",
@@ -89,7 +93,11 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
     } else {
         let items: Vec<Value> = items.into_iter().map(partial).collect();
         // an empty list is null here, and nowhere else
-        let items = if items.is_empty() { Value::Null } else { items.into() };
+        let items = if items.is_empty() {
+            Value::Null
+        } else {
+            items.into()
+        };
         json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items})
     };
     if let Value::Object(members) = &mut value {

@@ -152,6 +152,10 @@ pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> boo
     if resource.traits.generation == crate::registry::Generation::Spec {
         return new.get("spec") != old.get("spec");
     }
+    if resource.traits.generation == crate::registry::Generation::SpecAndAnnotations {
+        let annotations = |object| get_metadata(object, "annotations");
+        return new.get("spec") != old.get("spec") || annotations(new) != annotations(old);
+    }
     let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
     let strip = |object: &Value| {
         let mut members = object.as_object().cloned().unwrap_or_default();

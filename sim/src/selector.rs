@@ -69,7 +69,9 @@ impl Selector {
                 Some(index) => self.fields.push((index, equal, value)),
                 None => {
                     return Err(Failure::bad_request(if known.is_empty() {
-                        format!("{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+                        format!(
+                            "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                        )
                     } else {
                         format!("field label not supported: {name}")
                     }));

@@ -181,7 +181,10 @@ impl Failure {
     }
 
     pub(crate) fn not_acceptable(supported: &[&str]) -> Self {
-        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", supported.join(", "));
+        let message = format!(
+            "406: Not Acceptable\n\nAvailable representations: {}",
+            supported.join(", ")
+        );
         Self::new(406, "NotAcceptable", message, Some(Map::new()))
     }
 

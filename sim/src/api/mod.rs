@@ -159,7 +159,11 @@ impl Api {
     fn route(&mut self, request: &Request, now: Timestamp) -> Result<Outcome, Failure> {
         match Route::parse(&request.path) {
             Route::Objects(target) => self.objects(request, target, now),
-            route => Ok(Outcome::Respond(discovery::respond(&self.registry, request, &route))),
+            route => Ok(Outcome::Respond(discovery::respond(
+                &self.registry,
+                request,
+                &route,
+            ))),
         }
     }
 

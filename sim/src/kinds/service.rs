@@ -71,6 +71,11 @@ pub(crate) fn validate(service: &Value) -> Vec<FieldError> {
                 "must be between 1 and 65535, inclusive",
             );
         }
+        let target = port.get("targetPort").and_then(Value::as_i64);
+        if let Some(target) = target.filter(|target| !(1..=65535).contains(target)) {
+            let why = "must be between 1 and 65535, inclusive";
+            errors.invalid(format!("{path}.targetPort"), target, why);
+        }
     }
     errors.0
 }

@@ -107,7 +107,10 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
     let selector = spec.get("selector").filter(|selector| !selector.is_null());
     let template = spec.get("template").unwrap_or(&Value::Null);
     match selector {
-        None => errors.required("spec.selector", ""),
+        None => {
+            errors.required("spec.selector", "");
+            mismatch(&mut errors, template);
+        }
         Some(selector) if selector == &json!({}) => {
             errors.invalid(
                 "spec.selector",
@@ -121,13 +124,7 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
                 .extend(kube_schema::validate::selector(selector, "spec.selector"));
             let labels = template.pointer("/metadata/labels").unwrap_or(&Value::Null);
             if !selects(selector, labels) {
-                let shown = if labels.is_null() {
-                    json!({})
-                } else {
-                    labels.clone()
-                };
-                let why = "`selector` does not match template `labels`";
-                errors.invalid("spec.template.metadata.labels", shown, why);
+                mismatch(&mut errors, template);
             }
         }
     }
@@ -137,6 +134,16 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
         "spec.template",
     ));
     errors.0
+}
+
+fn mismatch(errors: &mut Errors, template: &Value) {
+    let labels = template.pointer("/metadata/labels").cloned();
+    let why = "`selector` does not match template `labels`";
+    errors.invalid(
+        "spec.template.metadata.labels",
+        labels.unwrap_or_else(|| json!({})),
+        why,
+    );
 }
 
 /// Whether the equalities of a selector hold; expressions are taken to hold.

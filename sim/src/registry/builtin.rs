@@ -6,7 +6,8 @@ use super::resource::Subresource::{
     self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status,
 };
 use super::{
-    FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema, Scope, Traits, Version, Writes,
+    FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema, Scope, Traits,
+    Version, Writes,
 };
 use crate::kinds::{cluster, config, pod, service, webhook, workload};
 use crate::store::ResourceId;
@@ -147,7 +148,6 @@ const SERVICE_FIELDS: &[FieldSelector] = &[
     field("spec.type", "/spec/type"),
 ];
 const SECRET_FIELDS: &[FieldSelector] = &[field("type", "/type")];
-const REPLICA_SET_FIELDS: &[FieldSelector] = &[field("status.replicas", "/status/replicas")];
 /// PUT creates what is absent.
 const UPSERT: Traits = Traits {
     create_on_update: true,
@@ -179,7 +179,7 @@ fn core() -> Vec<Row> {
             .traits(Traits {
                 generation: Generation::Spec,
                 grace: Grace::Pod,
-            metadata: Traits::REPEATED,
+                metadata: Traits::REPEATED,
                 status_metadata: Metadata::NoOwners,
                 fields: POD_FIELDS,
                 default: pod::default,
@@ -218,7 +218,7 @@ fn core() -> Vec<Row> {
             .sub(&[Status, Absent("proxy")])
             .traits(Traits {
                 name: validation::label_1035,
-            create_on_update: true,
+                create_on_update: true,
                 fields: SERVICE_FIELDS,
                 default: service::default,
                 prepare_create: service::prepare_create,
@@ -249,13 +249,22 @@ fn core() -> Vec<Row> {
             validate_update: config::validate_secret_update,
             ..Traits::PLAIN
         }),
-        row("ServiceAccount", "serviceaccounts").short(&["sa"]).sub(&[Absent("token")]).traits(Traits { metadata: Traits::REPEATED, ..Traits::PLAIN }),
+        row("ServiceAccount", "serviceaccounts")
+            .short(&["sa"])
+            .sub(&[Absent("token")])
+            .traits(Traits {
+                metadata: Traits::REPEATED,
+                ..Traits::PLAIN
+            }),
         row("PersistentVolumeClaim", "persistentvolumeclaims")
             .short(&["pvc"])
             .sub(&[Status])
             .traits(Traits {
-                metadata: MetadataRules { repeats_create: 2, ..Traits::REPEATED },
-            default: config::default_claim,
+                metadata: MetadataRules {
+                    repeats_create: 2,
+                    ..Traits::REPEATED
+                },
+                default: config::default_claim,
                 prepare_create: config::prepare_claim,
                 prepare_update: config::keep_claim_status,
                 validate: config::validate_claim,
@@ -298,6 +307,7 @@ fn apps() -> Vec<Row> {
             .all()
             .sub(&[Status, Scale])
             .traits(Traits {
+                generation: Generation::SpecAndAnnotations,
                 default: workload::default_deployment,
                 status_metadata: Metadata::NoLabels,
                 ..workload
@@ -307,7 +317,6 @@ fn apps() -> Vec<Row> {
             .all()
             .sub(&[Status, Scale])
             .traits(Traits {
-                fields: REPLICA_SET_FIELDS,
                 default: workload::default_replica_set,
                 prepare_create: workload::reset_replicas,
                 ..workload
@@ -394,7 +403,9 @@ fn others() -> Vec<Row> {
         }),
         Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(UPSERT),
         Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings").traits(UPSERT),
-        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles").cluster().traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles")
+            .cluster()
+            .traits(UPSERT),
         Row::new(
             "rbac.authorization.k8s.io",
             "rbac",

@@ -27,12 +27,8 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
         return Err(Failure::unsupported_media_type(BODIES));
     }
     let api_version = call.api_version();
-    let value = object::parse(
-        &call.request.body,
-        &call.resource.kind,
-        &api_version,
-    )?;
-    shape(call, value, |kind, version, why| {
+    let value = object::parse(&call.request.body, &call.resource.kind, &api_version)?;
+    shape(call, value, |kind, version, why, _| {
         Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
         ))
@@ -43,10 +39,12 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
 pub(super) fn shape(
     call: &mut Call<'_>,
     value: Value,
-    refuse: impl Fn(&str, &str, &str) -> Failure,
+    refuse: impl Fn(&str, &str, &str, &str) -> Failure,
 ) -> Result<Value, Failure> {
-    let refuse = |why: &str| refuse(&call.resource.kind, &call.version.name, why);
-    let mut read = object::shape(value, &call.version).map_err(|error| refuse(&error.0))?;
+    let refuse =
+        |why: &str, conversion: &str| refuse(&call.resource.kind, &call.version.name, why, conversion);
+    let mut read =
+        object::shape(value, &call.version).map_err(|error| refuse(&error.text, &error.conversion))?;
     let unknown: Vec<String> = read
         .unknown
         .iter()
@@ -54,7 +52,8 @@ pub(super) fn shape(
         .collect();
     match field_validation(call) {
         FieldValidation::Strict if !unknown.is_empty() => {
-            return Err(refuse(&format!("strict decoding error: {}", unknown.join(", "))));
+            let why = format!("strict decoding error: {}", unknown.join(", "));
+            return Err(refuse(&why, &why));
         }
         FieldValidation::Warn => call.warnings.extend(unknown),
         FieldValidation::Strict | FieldValidation::Ignore => {}
@@ -68,7 +67,7 @@ pub(super) fn default(call: &Call<'_>, value: &mut Value) -> Result<(), Failure>
     (call.resource.traits.default)(value);
     if let Schema::Typed(_) = call.version.schema {
         let shaped = object::shape(value.take(), &call.version);
-        *value = shaped.map_err(|error| Failure::internal(&error.0))?.value;
+        *value = shaped.map_err(|error| Failure::internal(&error.text))?.value;
     }
     Ok(())
 }
@@ -83,8 +82,16 @@ fn field_validation(call: &Call<'_>) -> FieldValidation {
 
 /// What Go says of text that is not JSON, for the commonest faults.
 pub(crate) fn go_error(text: &[u8]) -> String {
-    let after = |at: usize| text.get(at..).unwrap_or_default().iter().find(|b| !b.is_ascii_whitespace());
-    let start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or_default();
+    let after = |at: usize| {
+        text.get(at..)
+            .unwrap_or_default()
+            .iter()
+            .find(|b| !b.is_ascii_whitespace())
+    };
+    let start = text
+        .iter()
+        .position(|b| !b.is_ascii_whitespace())
+        .unwrap_or_default();
     let (found, place) = match (text.get(start), after(start + 1)) {
         (None, _) | (Some(b'{' | b'['), None) => return "unexpected end of JSON input".into(),
         (Some(b'{'), Some(next)) if *next != b'"' => (*next, "looking for beginning of object key string"),

@@ -49,7 +49,11 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     validate(call, &object)?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));
     if let Some(there) = api.store.get(&call.resource.id, &key) {
-        return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting));
+        return Err(Failure::already_exists(
+            &call.resource.subject(),
+            &key.name,
+            there.head.deleting,
+        ));
     }
     commit::put(api, call, key, object)
 }

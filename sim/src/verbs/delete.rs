@@ -269,8 +269,12 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Fa
     let mut items = Vec::new();
     for key in keys {
         let one = named(call, &key);
+        let Ok(before) = find(api, &one).map(|stored| call.read(stored)) else {
+            continue;
+        };
         match delete(api, &one, options.clone()) {
-            Ok(Progress::Gone(object) | Progress::Waiting(object)) => items.push(super::list::item(call, object)),
+            // the answer lists what was found, not what became of it
+            Ok(_) => items.push(super::list::item(call, before)),
             Err(failure) if failure.code == 404 => {}
             Err(failure) => return Err(failure),
         }

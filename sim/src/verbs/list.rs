@@ -28,13 +28,20 @@ struct Token {
 
 impl Token {
     fn parse(text: &str) -> Result<Self, Failure> {
-        let bad = |why: &str| Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bad = |why: &str| {
+            Failure::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
         let decoded = URL_SAFE_NO_PAD
             .decode(text)
             .map_err(|_| bad("illegal base64 data at input byte 0"))?;
         let value: Value = serde_json::from_slice(&decoded).map_err(|_| bad(&go_error(&decoded)))?;
         let start = value.get("start").and_then(Value::as_str).unwrap_or_default();
-        let (namespace, name) = start.trim_end_matches('\0').split_once('/').unwrap_or(("", start));
+        let (namespace, name) = start
+            .trim_end_matches('\0')
+            .split_once('/')
+            .unwrap_or(("", start));
         Ok(Self {
             revision: value.get("rv").and_then(Value::as_u64).unwrap_or_default(),
             after: Key::new(namespace, name),
@@ -43,7 +50,8 @@ impl Token {
 
     fn text(&self) -> String {
         let start = format!("{}/{}\0", self.after.namespace, self.after.name);
-        URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start}).to_string())
+        URL_SAFE_NO_PAD
+            .encode(json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start}).to_string())
     }
 }
 
@@ -95,7 +103,11 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
             members.insert("remainingItemCount".into(), page.remaining.into());
         }
     }
-    let items: Vec<Value> = page.items.iter().map(|stored| item(call, call.read(stored))).collect();
+    let items: Vec<Value> = page
+        .items
+        .iter()
+        .map(|stored| item(call, call.read(stored)))
+        .collect();
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });

@@ -27,6 +27,7 @@ const CUSTOM: &[&str] = &[
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
     let (old, mut new) = patched(api, call)?;
     create::place(call, &mut new)?;
+    update::check_name(call, &new)?;
     update::replace(api, call, &old, new)
 }
 
@@ -52,16 +53,38 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
     apply(call, &media, &mut new)?;
     let text = new.to_string();
     check_kind(call, &new, &text)?;
-    let new = body::shape(call, new, |_, _, why| {
+    let strategic = media == "application/strategic-merge-patch+json";
+    let quoted = go_value(&serde_json::from_slice(&call.request.body).unwrap_or_default());
+    let new = body::shape(call, new, |_, _, why, conversion| {
         let error = FieldError {
             path: "patch".into(),
             kind: Kind::Invalid,
-            value: text.clone().into(),
-            detail: why.to_owned(),
+            value: if strategic { quoted.clone() } else { text.clone() }.into(),
+            detail: if strategic { conversion } else { why }.to_owned(),
         };
         Failure::invalid(&Subject::new("", ""), "", &[error])
     })?;
     Ok((old, new))
+}
+
+/// A value as Go prints maps and slices: what is wrong with a strategic merge patch is said this way.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .map(|(name, member)| format!("{name}:{}", go_value(member)))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".into(),
+        other => other.to_string(),
+    }
 }
 
 /// A strategic merge patch cannot reach the kind.

@@ -13,19 +13,14 @@ use crate::validation;
 pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
     let mut new = body::object(call)?;
     create::place(call, &mut new)?;
-    let name = metadata_text(&new, "name");
-    if name.is_empty() {
-        return Err(Failure::bad_request("name must be provided"));
-    }
-    if name != call.target.name {
-        return Err(Failure::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            call.target.name
-        )));
-    }
+    check_name(call, &new)?;
     let exists = find(api, call).is_ok();
     let creates = !exists && call.resource.traits.create_on_update && call.target.subresource.is_empty();
-    let old = if creates { Value::Null } else { call.read(find(api, call)?) };
+    let old = if creates {
+        Value::Null
+    } else {
+        call.read(find(api, call)?)
+    };
     check_uid(call, &old, &new)?;
     if creates {
         object::wipe_system_fields(&mut new);
@@ -33,6 +28,22 @@ pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> 
         return Ok(Reply { code: 201, value });
     }
     replace(api, call, &old, new)
+}
+
+/// The name in the body must be that of the path.
+pub(super) fn check_name(call: &Call<'_>, new: &Value) -> Result<(), Failure> {
+    let name = metadata_text(new, "name");
+    if name == call.target.name {
+        return Ok(());
+    }
+    Err(Failure::bad_request(if name.is_empty() {
+        "name must be provided".to_owned()
+    } else {
+        format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.target.name
+        )
+    }))
 }
 
 /// A uid in the body must be that of the stored object.
@@ -45,7 +56,11 @@ fn check_uid(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
         storage_key(call)
     );
-    Err(Failure::conflict(&call.resource.subject(), &call.target.name, &why))
+    Err(Failure::conflict(
+        &call.resource.subject(),
+        &call.target.name,
+        &why,
+    ))
 }
 
 /// Where a real server keeps the object; it shows in this one error.

@@ -54,11 +54,16 @@ impl<'t> Reader<'t> {
                 }
                 Ok(Value::Object(out))
             }
-            (kind, value) => match scalar::read(kind, value) {
-                Ok(value) => Ok(value),
-                Err(scalar::Mismatch::Json(found)) => Err(self.mismatch(kind, found)),
-                Err(scalar::Mismatch::Text(text)) => Err(DecodeError(text)),
-            },
+            (kind, value) => {
+                let conversion = conversion(kind, &value);
+                scalar::read(kind, value).map_err(|mismatch| {
+                    let text = match mismatch {
+                        scalar::Mismatch::Json(found) => self.mismatch(kind, found),
+                        scalar::Mismatch::Text(text) => text,
+                    };
+                    DecodeError { text, conversion }
+                })
+            }
         }
     }
 
@@ -119,18 +124,18 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn mismatch(&self, kind: &Kind, found: &str) -> DecodeError {
-        let of = kind.go_name(self.table);
+    fn mismatch(&self, kind: &Kind, found: &str) -> String {
+        let of = match kind {
+            // only text is read by the type itself
+            Kind::IntOrString => "int32".into(),
+            kind => kind.go_name(self.table),
+        };
         if self.path.is_empty() {
-            return DecodeError(format!(
-                "json: cannot unmarshal {found} into Go value of type {of}"
-            ));
+            return format!("json: cannot unmarshal {found} into Go value of type {of}");
         }
         let within = self.within.rsplit_once('.').map_or("", |(_, name)| name);
         let path = self.joined(false);
-        DecodeError(format!(
-            "json: cannot unmarshal {found} into Go struct field {within}.{path} of type {of}"
-        ))
+        format!("json: cannot unmarshal {found} into Go struct field {within}.{path} of type {of}")
     }
 
     /// Go's decoder leaves indexes out of its errors, but not out of its warnings.
@@ -147,6 +152,33 @@ impl<'t> Reader<'t> {
             }
         }
         out
+    }
+}
+
+fn conversion(kind: &Kind, found: &Value) -> String {
+    let found = match found {
+        Value::Null => "nil",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+    };
+    match kind {
+        Kind::List(_) | Kind::Bytes => format!("cannot restore slice from {found}"),
+        Kind::Map(_) => format!("cannot restore map from {found}"),
+        Kind::Struct(_) => format!("cannot restore struct from: {found}"),
+        Kind::String(_) => format!("cannot convert {found} to string"),
+        Kind::IntOrString => format!(
+            "json: cannot unmarshal {} into Go value of type int32",
+            match found {
+                "map" => "object",
+                "slice" => "array",
+                other => other,
+            }
+        ),
+        _ => format!("unrecognized type: {found}"),
     }
 }
 

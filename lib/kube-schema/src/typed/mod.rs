@@ -11,13 +11,18 @@ use serde_json::Value;
 
 use crate::table::{Table, TypeId};
 
-/// A value that Go could not read into its struct. The text is Go's.
+/// A value that Go could not read into its struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodeError(pub String);
+pub struct DecodeError {
+    /// What Go's JSON decoder says.
+    pub text: String,
+    /// What its conversion from maps says, which reads the result of a strategic merge patch.
+    pub conversion: String,
+}
 
 impl std::fmt::Display for DecodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 

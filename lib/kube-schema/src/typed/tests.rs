@@ -44,7 +44,7 @@ fn members_without_a_field_are_dropped_and_named() {
 
 #[test]
 fn a_value_of_the_wrong_type_is_refused_in_the_words_of_go() {
-    let refused = |of, value| read(of, value).unwrap_err().0;
+    let refused = |of, value| read(of, value).unwrap_err().text;
     assert_eq!(
         refused("core/v1.Pod", json!({"spec": {"containers": "x"}})),
         "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container"

@@ -59,8 +59,26 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "v1",
         kind: "ConfigMap",
         good: || json!({"data": {"k": "v", "other": ""}}),
-        patches: || with(metadata_patches(), vec![json!({"data": {"k": "w"}}), json!({"data": null}), json!({"immutable": true})]),
-        bad: || with(metadata_faults(), vec![json!({"data": {"a/b": "c"}}), json!({"data": [1]}), json!({"data": {"k": 1}})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"data": {"k": "w"}}),
+                    json!({"data": null}),
+                    json!({"immutable": true}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"data": {"a/b": "c"}}),
+                    json!({"data": [1]}),
+                    json!({"data": {"k": 1}}),
+                ],
+            )
+        },
         status: None,
         scale: false,
     },
@@ -69,8 +87,18 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "v1",
         kind: "Secret",
         good: || json!({"stringData": {"k": "v"}}),
-        patches: || with(metadata_patches(), vec![json!({"stringData": {"l": "w"}}), json!({"data": {"k": "eA=="}})]),
-        bad: || with(metadata_faults(), vec![json!({"stringData": {"a/b": "c"}}), json!({"data": {"k": 1}})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![json!({"stringData": {"l": "w"}}), json!({"data": {"k": "eA=="}})],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![json!({"stringData": {"a/b": "c"}}), json!({"data": {"k": 1}})],
+            )
+        },
         status: None,
         scale: false,
     },
@@ -79,18 +107,30 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "v1",
         kind: "Pod",
         good: || json!({"spec": template("nginx:1")["spec"]}),
-        patches: || with(metadata_patches(), vec![
-            json!({"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}),
-            json!({"spec": {"activeDeadlineSeconds": 100}}),
-        ]),
-        bad: || with(metadata_faults(), vec![
-            json!({"spec": {"containers": []}}),
-            json!({"spec": {"containers": [{"name": "Main", "image": "x"}]}}),
-            json!({"spec": {"containers": "x"}}),
-            json!({"spec": {"restartPolicy": "Sometimes"}}),
-            json!({"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}}),
-        ]),
-        status: Some(|| json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}),
+                    json!({"spec": {"activeDeadlineSeconds": 100}}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"containers": []}}),
+                    json!({"spec": {"containers": [{"name": "Main", "image": "x"}]}}),
+                    json!({"spec": {"containers": "x"}}),
+                    json!({"spec": {"restartPolicy": "Sometimes"}}),
+                    json!({"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}}),
+                ],
+            )
+        },
+        status: Some(
+            || json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        ),
         scale: false,
     },
     Sample {
@@ -98,8 +138,25 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "v1",
         kind: "Service",
         good: || json!({"spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}),
-        patches: || with(metadata_patches(), vec![json!({"spec": {"selector": {"app": "x"}}}), json!({"spec": {"ports": [{"port": 81, "targetPort": "http"}]}})]),
-        bad: || with(metadata_faults(), vec![json!({"spec": {"ports": []}}), json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}}), json!({"spec": {"ports": [{"port": 0}]}})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"spec": {"selector": {"app": "x"}}}),
+                    json!({"spec": {"ports": [{"port": 81, "targetPort": "http"}]}}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"ports": []}}),
+                    json!({"spec": {"ports": [{"port": 80}, {"port": 81}]}}),
+                    json!({"spec": {"ports": [{"port": 0}]}}),
+                ],
+            )
+        },
         status: None,
         scale: false,
     },
@@ -108,8 +165,21 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "coordination.k8s.io/v1",
         kind: "Lease",
         good: || json!({"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.123456Z"}}),
-        patches: || with(metadata_patches(), vec![json!({"spec": {"holderIdentity": "you", "leaseTransitions": 1}})]),
-        bad: || with(metadata_faults(), vec![json!({"spec": {"leaseDurationSeconds": 0}}), json!({"spec": {"leaseDurationSeconds": "x"}})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![json!({"spec": {"holderIdentity": "you", "leaseTransitions": 1}})],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"leaseDurationSeconds": 0}}),
+                    json!({"spec": {"leaseDurationSeconds": "x"}}),
+                ],
+            )
+        },
         status: None,
         scale: false,
     },
@@ -119,7 +189,12 @@ pub const SAMPLES: &[Sample] = &[
         kind: "ControllerRevision",
         good: || json!({"revision": 1, "data": {"spec": {"z": 1, "a": [1, 2]}}}),
         patches: || with(metadata_patches(), vec![json!({"revision": 2})]),
-        bad: || with(metadata_faults(), vec![json!({"revision": -1}), json!({"revision": "x"})]),
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![json!({"revision": -1}), json!({"revision": "x"})],
+            )
+        },
         status: None,
         scale: false,
     },
@@ -128,13 +203,26 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "apps/v1",
         kind: "Deployment",
         good: || json!({"spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template("nginx")}}),
-        patches: || with(metadata_patches(), vec![json!({"spec": {"replicas": 3}}), json!({"spec": {"paused": true, "minReadySeconds": 5}})]),
-        bad: || with(metadata_faults(), vec![
-            json!({"spec": {"replicas": -1}}),
-            json!({"spec": {"replicas": "x"}}),
-            json!({"spec": {"selector": {"matchLabels": {"app": "other"}}}}),
-            json!({"spec": {"selector": null}}),
-        ]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"spec": {"replicas": 3}}),
+                    json!({"spec": {"paused": true, "minReadySeconds": 5}}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"replicas": -1}}),
+                    json!({"spec": {"replicas": "x"}}),
+                    json!({"spec": {"selector": {"matchLabels": {"app": "other"}}}}),
+                    json!({"spec": {"selector": null}}),
+                ],
+            )
+        },
         status: Some(|| json!({"status": {"replicas": 1, "observedGeneration": 1}})),
         scale: true,
     },
@@ -143,8 +231,24 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "apps/v1",
         kind: "ReplicaSet",
         good: || json!({"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": template("nginx:1")}}),
-        patches: || with(metadata_patches(), vec![json!({"spec": {"replicas": 3}}), json!({"spec": {"minReadySeconds": 5}})]),
-        bad: || with(metadata_faults(), vec![json!({"spec": {"replicas": "x"}}), json!({"spec": {"replicas": -1}})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"spec": {"replicas": 3}}),
+                    json!({"spec": {"minReadySeconds": 5}}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"replicas": "x"}}),
+                    json!({"spec": {"replicas": -1}}),
+                ],
+            )
+        },
         status: Some(|| json!({"status": {"replicas": 1, "readyReplicas": 1}})),
         scale: true,
     },
@@ -154,7 +258,15 @@ pub const SAMPLES: &[Sample] = &[
         kind: "PersistentVolumeClaim",
         good: || json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}}),
         patches: || with(metadata_patches(), vec![]),
-        bad: || with(metadata_faults(), vec![json!({"spec": {"accessModes": []}}), json!({"spec": {"resources": null}})]),
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"accessModes": []}}),
+                    json!({"spec": {"resources": null}}),
+                ],
+            )
+        },
         status: Some(|| json!({"status": {"phase": "Bound"}})),
         scale: false,
     },
@@ -163,7 +275,12 @@ pub const SAMPLES: &[Sample] = &[
         api_version: "v1",
         kind: "ServiceAccount",
         good: || json!({}),
-        patches: || with(metadata_patches(), vec![json!({"automountServiceAccountToken": false})]),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![json!({"automountServiceAccountToken": false})],
+            )
+        },
         bad: metadata_faults,
         status: None,
         scale: false,

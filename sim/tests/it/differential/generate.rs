@@ -24,7 +24,7 @@ impl Dice {
 
 /// The name of the sequence, which is its namespace, and its steps.
 pub fn sequence(seed: u64) -> (String, Vec<Step>) {
-    let name = format!("t{seed:04}");
+    let name = format!("w{seed:04}");
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..5 {
         dice.roll(2);
@@ -91,7 +91,11 @@ fn create(dice: &mut Dice, sample: &Sample) -> Step {
     let body = match dice.roll(6) {
         0 => object(sample, "a", &json!({})),
         1 => object(sample, "b", &json!({})),
-        2 => object(sample, "", &json!({"metadata": {"name": null, "generateName": "gen-"}})),
+        2 => object(
+            sample,
+            "",
+            &json!({"metadata": {"name": null, "generateName": "gen-"}}),
+        ),
         3 => object(sample, "c", &json!({"zzUnknown": {"x": 1}})),
         _ => object(sample, "d", &dice.pick((sample.bad)())),
     };
@@ -100,10 +104,20 @@ fn create(dice: &mut Dice, sample: &Sample) -> Step {
 
 fn list(dice: &mut Dice, sample: &Sample) -> Step {
     const QUERIES: &[&str] = &[
-        "", "?labelSelector=app%3Dweb", "?labelSelector=app%20notin%20(web)", "?fieldSelector=metadata.name%3Da",
-        "?limit=1", "?labelSelector=%21tier", "?fieldSelector=spec.none%3Dx", "?labelSelector=a%20in%20(b",
-        "?resourceVersion=0", "?resourceVersion=x", "?resourceVersionMatch=Exact", "?sendInitialEvents=true",
-        "?resourceVersion=1&resourceVersionMatch=Never", "?continue=nonsense",
+        "",
+        "?labelSelector=app%3Dweb",
+        "?labelSelector=app%20notin%20(web)",
+        "?fieldSelector=metadata.name%3Da",
+        "?limit=1",
+        "?labelSelector=%21tier",
+        "?fieldSelector=spec.none%3Dx",
+        "?labelSelector=a%20in%20(b",
+        "?resourceVersion=0",
+        "?resourceVersion=x",
+        "?resourceVersionMatch=Exact",
+        "?sendInitialEvents=true",
+        "?resourceVersion=1&resourceVersionMatch=Never",
+        "?continue=nonsense",
     ];
     let target = format!("{}{}", sample.path, QUERIES[dice.roll(QUERIES.len())]);
     let mut step = Step::new("GET", &target, Value::Null);
@@ -139,7 +153,10 @@ fn patch(dice: &mut Dice, sample: &Sample, one: &str, kind: &str) -> Step {
     match dice.roll(6) {
         0 => merge(&mut body, &json!({"metadata": {"resourceVersion": "1"}})),
         1 => merge(&mut body, &json!({"metadata": {"uid": "$uid(1)"}})),
-        2 => merge(&mut body, &json!({"metadata": {"uid": "22222222-2222-4222-8222-222222222222"}})),
+        2 => merge(
+            &mut body,
+            &json!({"metadata": {"uid": "22222222-2222-4222-8222-222222222222"}}),
+        ),
         3 => merge(&mut body, &json!({"metadata": {"resourceVersion": "$rv(1)"}})),
         _ => {}
     }
@@ -173,7 +190,13 @@ fn delete(dice: &mut Dice, sample: &Sample, one: &str, index: usize) -> Step {
         4 => json!({"propagationPolicy": "Foreground"}),
         5 => json!({"propagationPolicy": "Sideways"}),
         6 => json!({"dryRun": ["All"]}),
-        _ => return Step::new("DELETE", &format!("{}?labelSelector=tier", sample.path), Value::Null),
+        _ => {
+            return Step::new(
+                "DELETE",
+                &format!("{}?labelSelector=tier", sample.path),
+                Value::Null,
+            );
+        }
     };
     Step::new("DELETE", one, body)
 }
@@ -187,11 +210,18 @@ fn status(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
         return match dice.roll(3) {
             0 => Step::new("GET", &format!("{one}/scale"), Value::Null),
             1 => Step::patch("merge", &format!("{one}/scale"), json!({"spec": {"replicas": 2}})),
-            _ => Step::patch("merge", &format!("{one}/scale"), json!({"spec": {"replicas": -2}})),
+            _ => Step::patch(
+                "merge",
+                &format!("{one}/scale"),
+                json!({"spec": {"replicas": -2}}),
+            ),
         };
     }
     let mut body = status();
-    merge(&mut body, &json!({"metadata": {"labels": {"of": "status"}}, "spec": {"paused": true, "nodeName": "n"}}));
+    merge(
+        &mut body,
+        &json!({"metadata": {"labels": {"of": "status"}}, "spec": {"paused": true, "nodeName": "n"}}),
+    );
     Step::patch("merge", &target, body)
 }
 
@@ -202,7 +232,11 @@ fn odd(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
         2 => Step::new("POST", sample.path, "{not json".into()),
         3 => Step::new("GET", &format!("{one}/nothing"), Value::Null),
         4 => Step::new("GET", "/apis/none.example.com/v1/things", Value::Null),
-        5 => Step::new("POST", &sample.path.replace("$ns", "none"), object(sample, "a", &json!({}))),
+        5 => Step::new(
+            "POST",
+            &sample.path.replace("$ns", "none"),
+            object(sample, "a", &json!({})),
+        ),
         6 => Step::patch("odd", one, json!({})),
         7 => Step {
             accept: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1".into(),

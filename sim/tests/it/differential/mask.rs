@@ -41,7 +41,9 @@ fn mask(value: &mut Value, memory: &Memory) {
 fn without_patch(text: &str) -> String {
     const START: &str = "Invalid value: \"{";
     match (text.find(START), text.rfind("}\": ")) {
-        (Some(from), Some(to)) if from < to => format!("{}<object>{}", &text[..from + START.len() - 1], &text[to + 1..]),
+        (Some(from), Some(to)) if from < to => {
+            format!("{}<object>{}", &text[..from + START.len() - 1], &text[to + 1..])
+        }
         _ => text.to_owned(),
     }
 }
@@ -52,8 +54,8 @@ fn hide(text: &str, _namespace: &str) -> String {
         return "<time>".into();
     }
     let mut out = String::with_capacity(text.len());
-    for word in text.split_inclusive([' ', '"', ',', '(', ')', ':']) {
-        let trimmed = word.trim_end_matches([' ', '"', ',', '(', ')', ':', '.']);
+    for word in text.split_inclusive([' ', '"', ',', '(', ')', ':', '[', ']']) {
+        let trimmed = word.trim_end_matches([' ', '"', ',', '(', ')', ':', '.', '[', ']']);
         let is_uid = trimmed.len() == 36 && trimmed.bytes().filter(|b| *b == b'-').count() == 4;
         let version = text.to_lowercase().contains("resource version") || text.contains("esourceVersion");
         let is_version = version && !trimmed.is_empty() && trimmed.bytes().all(|b| b.is_ascii_digit());

@@ -88,7 +88,9 @@ fn transcripts() -> Vec<Transcript> {
 /// Names of sequences that may differ, with the reasons.
 fn known() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(folder().join("known.txt")).unwrap();
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     lines
         .map(|line| {
             let (name, reason) = line.split_once(' ').expect("a name and a reason");
@@ -115,7 +117,10 @@ fn answers_are_those_of_a_real_server() {
     println!("{equal} of {} sequences are equal", transcripts.len());
     assert!(report.is_empty(), "unexpected differences:\n{report}");
     let mended: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
-    assert!(mended.is_empty(), "known differences that are none any more: {mended:?}");
+    assert!(
+        mended.is_empty(),
+        "known differences that are none any more: {mended:?}"
+    );
 }
 
 #[test]
@@ -124,14 +129,23 @@ fn the_corpus_is_worth_its_name() {
     assert!(transcripts.iter().all(|one| one.steps.len() >= 5));
     let steps: Vec<_> = transcripts.iter().flat_map(|one| &one.steps).collect();
     let errors = steps.iter().filter(|(_, answer)| answer.code >= 400).count();
-    assert!(errors * 100 >= steps.len() * 30, "{errors} errors of {}", steps.len());
+    assert!(
+        errors * 100 >= steps.len() * 30,
+        "{errors} errors of {}",
+        steps.len()
+    );
     for kind in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
         let share = steps.iter().filter(|(step, _)| step.method == kind).count() * 100 / steps.len();
         assert!(share >= 5, "{kind}: {share} %");
     }
     for kind in ["json-patch", "merge-patch", "strategic-merge-patch"] {
         let media = format!("application/{kind}+json");
-        let share = steps.iter().filter(|(step, _)| step.content_type == media).count() * 100 / steps.len();
+        let share = steps
+            .iter()
+            .filter(|(step, _)| step.content_type == media)
+            .count()
+            * 100
+            / steps.len();
         assert!(share >= 3, "{kind}: {share} %");
     }
 }
@@ -139,7 +153,9 @@ fn the_corpus_is_worth_its_name() {
 /// Without an address there is nothing to record.
 #[test]
 fn record() {
-    let Ok(address) = std::env::var("SIM_RECORD") else { return };
+    let Ok(address) = std::env::var("SIM_RECORD") else {
+        return;
+    };
     let mut text = String::new();
     for seed in 0..SEQUENCES {
         let (name, steps) = generate::sequence(seed);

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
+use super::Transcript;
 use super::mask;
 use super::step::{Answer, Memory, Step};
-use super::Transcript;
 
 pub fn record(address: &str, name: &str, steps: Vec<Step>) -> Transcript {
     let mut memory = Memory::new(name);
@@ -38,8 +38,21 @@ fn send(address: &str, step: &Step, memory: &Memory) -> Answer {
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&body).unwrap();
     let mut raw = Vec::new();
-    stream.read_to_end(&mut raw).unwrap();
-    let at = raw.windows(4).position(|window| window == b"\r\n\r\n").expect("headers");
+    // a server that refuses early closes before it has read the body
+    if let Err(error) = stream.read_to_end(&mut raw) {
+        assert!(!raw.is_empty(), "{} {}: {error}", step.method, step.target);
+    }
+    let at = raw
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .unwrap_or_else(|| {
+            panic!(
+                "no headers: {} {}: {}",
+                step.method,
+                step.target,
+                String::from_utf8_lossy(&raw)
+            )
+        });
     let head = String::from_utf8_lossy(&raw[..at]).to_lowercase();
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
     let mut body = raw[at + 4..].to_vec();
