@@ -2,6 +2,7 @@
 
 mod aggregated;
 mod legacy;
+mod openapi;
 
 use serde_json::json;
 
@@ -27,7 +28,9 @@ pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> 
         Route::Resources { group, version } => {
             legacy::resources(registry, group, version).unwrap_or_else(unknown)
         }
-        Route::Other(path) => other(path).unwrap_or_else(unknown),
+        Route::Other(path) => openapi::respond(registry, path)
+            .or_else(|| other(path))
+            .unwrap_or_else(unknown),
         Route::Objects(_) => unknown(),
     }
 }

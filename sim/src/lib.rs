@@ -20,6 +20,8 @@ mod api;
 mod crd;
 mod discovery;
 mod entropy;
+#[cfg(feature = "http")]
+pub mod http;
 mod kinds;
 mod negotiate;
 mod object;

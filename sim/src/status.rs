@@ -155,11 +155,6 @@ impl Failure {
         Self::new(422, "Invalid", message, Some(Map::new()))
     }
 
-    pub(crate) fn method_not_allowed(subject: &Subject, action: &str) -> Self {
-        let message = format!("{action} is not supported on resources of kind \"{subject}\"");
-        Self::new(405, "MethodNotAllowed", message, Some(subject.details("")))
-    }
-
     /// The path takes other methods.
     pub(crate) fn method_unknown() -> Self {
         let message = "the server does not allow this method on the requested resource".to_owned();
@@ -230,20 +225,6 @@ impl Failure {
     /// An error that the server has no reason for.
     pub(crate) fn unknown(why: &str) -> Self {
         Self::new(500, "", why.to_owned(), None)
-    }
-
-    /// What a webhook answered.
-    pub(crate) fn denied(code: u16, reason: &str, message: String) -> Self {
-        const KNOWN: &[&str] = &[
-            "BadRequest",
-            "Forbidden",
-            "Invalid",
-            "Conflict",
-            "TooManyRequests",
-            "NotFound",
-        ];
-        let known = KNOWN.iter().find(|known| **known == reason).copied();
-        Self::new(code, known.unwrap_or_default(), message, None)
     }
 }
 

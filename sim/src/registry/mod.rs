@@ -41,12 +41,6 @@ impl Registry {
         self.resources.get(id)
     }
 
-    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
-        self.resources
-            .values()
-            .find(|one| one.id.group.as_ref() == group && one.kind.as_ref() == kind)
-    }
-
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.values()
     }

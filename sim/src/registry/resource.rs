@@ -88,8 +88,6 @@ pub(crate) enum Writes {
     All,
     /// All but deletecollection.
     NoDeleteCollection,
-    /// Only create, and nothing is stored: reviews and bindings.
-    CreateOnly,
 }
 
 /// When `metadata.generation` counts.
