@@ -167,30 +167,23 @@ impl Api {
         let empty = Collection::default();
         let collection = self.store.collection(&resource.id).unwrap_or(&empty);
         let mut events = watch.initial_events(&call, collection);
-        match collection.log.after(watch.cursor) {
-            Some(changes) => {
-                let seen = changes.filter_map(|change| watch.event(change).map(|kind| (kind, change)));
-                let lines: Vec<_> = seen
-                    .map(|(kind, change)| (kind, shown(&call, kind, change)))
-                    .collect();
-                events.extend(
-                    lines
-                        .into_iter()
-                        .map(|(kind, object)| watch.line(&call, kind, object)),
-                );
-                watch.cursor = watch.cursor.max(self.store.revision());
-            }
-            None => {
-                let why = format!(
-                    "too old resource version: {} ({})",
-                    watch.cursor,
-                    collection.log.compacted() + 1
-                );
-                events.push(WatchEvent::Line("ERROR", Failure::expired(why).status()));
-                events.push(WatchEvent::End);
-                return events;
-            }
-        }
+        let Some(changes) = collection.log.after(watch.cursor) else {
+            let oldest = collection.log.compacted() + 1;
+            let why = format!("too old resource version: {} ({oldest})", watch.cursor);
+            events.push(WatchEvent::Line("ERROR", Failure::expired(why).status()));
+            events.push(WatchEvent::End);
+            return events;
+        };
+        let seen = changes.filter_map(|change| watch.event(change).map(|kind| (kind, change)));
+        let lines: Vec<_> = seen
+            .map(|(kind, change)| (kind, shown(&call, kind, change)))
+            .collect();
+        events.extend(
+            lines
+                .into_iter()
+                .map(|(kind, object)| watch.line(&call, kind, object)),
+        );
+        watch.cursor = watch.cursor.max(self.store.revision());
         if watch.bookmarks && now >= watch.next_bookmark {
             watch.next_bookmark = now.checked_add(BOOKMARK_SECONDS.seconds()).unwrap_or(now);
             events.push(bookmark(&call, watch.cursor, false));

@@ -103,7 +103,9 @@ pub fn default(schema: &Value, value: &mut Value) {
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| default(schema, item));
+                for item in items {
+                    default(schema, item);
+                }
             }
         }
         _ => {}

@@ -195,9 +195,22 @@ impl Api {
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
             return self.open_watch(&call).map(Outcome::Watch);
         }
+        if let Some(text) = self.as_stored(&call) {
+            return Ok(Outcome::Respond(Response::bytes(200, text)));
+        }
         let reply = verbs::run(self, &mut call)?;
         let mut response = negotiate::render(&call, reply);
         response.warnings = call.warnings;
         Ok(Outcome::Respond(response))
+    }
+
+    /// An object that is read just as it is stored, which needs no decoding.
+    fn as_stored(&self, call: &Call<'_>) -> Option<Vec<u8>> {
+        let plain = call.request.method == Method::Get
+            && call.form == Form::Whole
+            && call.target.subresource.is_empty()
+            && call.version.name == call.resource.storage;
+        let stored = plain.then(|| self.store.get(&call.resource.id, &call.key()))??;
+        Some(stored.json.to_vec())
     }
 }

@@ -122,7 +122,7 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
             schema: Schema::Structural(Arc::new(version.clone())),
         })
         .collect();
-    served.sort_by(|left, right| rank(&right.name).cmp(&rank(&left.name)));
+    served.sort_by_key(|version| std::cmp::Reverse(rank(&version.name)));
     let storage = versions(definition).find(|version| is(version, "storage"))?;
     let any = |name: &str| {
         versions(definition).any(|version| version.pointer(&format!("/subresources/{name}")).is_some())

@@ -53,9 +53,9 @@ fn resource(resource: &Resource, version: &str) -> Value {
         .subresources
         .iter()
         .filter_map(|one| {
-            let (of, name, verbs) = legacy::subresource(resource, *one)?;
-            let (group, version) = of.unwrap_or((own, version));
-            Some(json!({"subresource": one.name(), "responseKind": kind(group, version, &name), "verbs": verbs}))
+            let offer = legacy::subresource(resource, *one)?;
+            let (group, version) = offer.of.unwrap_or((own, version));
+            Some(json!({"subresource": one.name(), "responseKind": kind(group, version, &offer.kind), "verbs": offer.verbs}))
         })
         .collect();
     let mut value = json!({

@@ -108,13 +108,18 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     verbs
 }
 
-/// Kind (with its group and version, if they differ) and verbs of a subresource that works.
-pub(super) fn subresource(
-    resource: &Resource,
-    which: Subresource,
-) -> Option<(Option<(&'static str, &'static str)>, String, Vec<&'static str>)> {
+/// What discovery says of a subresource.
+pub(super) struct Offer {
+    /// Group and version of the kind, if they are not those of the resource.
+    pub(super) of: Option<(&'static str, &'static str)>,
+    pub(super) kind: String,
+    pub(super) verbs: Vec<&'static str>,
+}
+
+/// A subresource, if it works.
+pub(super) fn subresource(resource: &Resource, which: Subresource) -> Option<Offer> {
     let own = resource.kind.to_string();
-    Some(match which {
+    let (of, kind, verbs) = match which {
         Subresource::Status => (None, own, vec!["get", "patch", "update"]),
         Subresource::Scale => (
             Some(("autoscaling", "v1")),
@@ -125,7 +130,8 @@ pub(super) fn subresource(
         Subresource::Binding => (None, "Binding".into(), vec!["create"]),
         Subresource::Finalize => (None, own, vec!["update"]),
         Subresource::EphemeralContainers | Subresource::Resize | Subresource::Absent(_) => return None,
-    })
+    };
+    Some(Offer { of, kind, verbs })
 }
 
 fn entry(resource: &Resource) -> Value {
@@ -145,7 +151,7 @@ fn entry(resource: &Resource) -> Value {
 }
 
 fn sub_entry(resource: &Resource, which: Subresource) -> Option<Value> {
-    let (of, kind, verbs) = subresource(resource, which)?;
+    let Offer { of, kind, verbs } = subresource(resource, which)?;
     let mut value = json!({
         "name": format!("{}/{}", resource.id.plural, which.name()), "singularName": "",
         "namespaced": resource.is_namespaced(), "kind": kind, "verbs": verbs,

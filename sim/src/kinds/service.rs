@@ -84,10 +84,8 @@ pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Errors(validate(new));
     let (before, after) = (old.pointer("/spec/clusterIP"), new.pointer("/spec/clusterIP"));
     if before.is_some() && before != after {
-        for name in ["spec.clusterIPs[0]"] {
-            let value = json!([after.cloned().unwrap_or_default()]);
-            errors.invalid(name, value, "may not change once set");
-        }
+        let value = json!([after.cloned().unwrap_or_default()]);
+        errors.invalid("spec.clusterIPs[0]", value, "may not change once set");
     }
     errors.0
 }

@@ -104,7 +104,7 @@ impl Row {
 }
 
 pub(super) fn resources() -> Vec<Resource> {
-    let rows = core().into_iter().chain(apps()).chain(others());
+    let rows = core().into_iter().chain(config()).chain(apps()).chain(others());
     rows.filter_map(Row::resource).collect()
 }
 
@@ -235,6 +235,12 @@ fn core() -> Vec<Row> {
             validate: cluster::validate_event,
             ..Traits::PLAIN
         }),
+    ]
+}
+
+fn config() -> Vec<Row> {
+    let row = |kind, plural| Row::new("", "core", kind, plural);
+    vec![
         row("ConfigMap", "configmaps").short(&["cm"]).traits(Traits {
             metadata: Traits::REPEATED,
             validate: config::validate,
@@ -453,7 +459,7 @@ mod tests {
     fn every_row_has_a_type() {
         assert_eq!(
             resources().len(),
-            super::core().len() + super::apps().len() + super::others().len()
+            super::core().len() + super::config().len() + super::apps().len() + super::others().len()
         );
     }
 }

@@ -5,20 +5,19 @@ use serde_json::Value;
 use crate::api::{Api, Call};
 use crate::object::set_metadata;
 use crate::registry::Resource;
-use crate::status::Failure;
 use crate::store::{Head, Key};
 
 /// Stores an object and returns it as the request's version reads it. A dry run only returns it.
-pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, mut object: Value) -> Result<Value, Failure> {
+pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, mut object: Value) -> Value {
     if call.dry_run {
-        return Ok(object);
+        return object;
     }
     stamp(&mut object, api.store.next_revision());
     write(api, &call.resource, key, &object);
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
         api.definition_changed(&object, call.now);
     }
-    Ok(object)
+    object
 }
 
 /// Removes an object; returns its last state.

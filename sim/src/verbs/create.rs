@@ -55,7 +55,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
             there.head.deleting,
         ));
     }
-    commit::put(api, call, key, object)
+    Ok(commit::put(api, call, key, object))
 }
 
 /// Admission: objects live in namespaces that live.

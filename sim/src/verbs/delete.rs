@@ -76,7 +76,7 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     check(call, &object, &options)?;
     let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace && terminate(&mut object, call.now) {
-        return save(api, call, &before, object).map(Progress::Waiting);
+        return Ok(Progress::Waiting(save(api, call, &before, object)));
     }
     let grace = grace(call, &mut object, &options);
     if grace == Waits::Already {
@@ -88,7 +88,7 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
         mark(&mut object, call.now);
     }
     if pending || matches!(grace, Waits::For(1..)) {
-        return save(api, call, &before, object).map(Progress::Waiting);
+        return Ok(Progress::Waiting(save(api, call, &before, object)));
     }
     let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
     if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
@@ -98,9 +98,9 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     Ok(Progress::Gone(commit::remove(api, call, &key, object)))
 }
 
-fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Result<Value, Failure> {
+fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Value {
     if before == &object {
-        return Ok(object);
+        return object;
     }
     commit::put(api, call, call.key(), object)
 }

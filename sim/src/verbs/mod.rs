@@ -95,7 +95,7 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
             get(api, call)
         }
-        (Subresource::Status, Method::Put) | (Subresource::Finalize, Method::Put) => update::put(api, call),
+        (Subresource::Status | Subresource::Finalize, Method::Put) => update::put(api, call),
         (Subresource::Status, Method::Patch) => patch::patch(api, call),
         (Subresource::Scale, method) => scale::run(api, call, method),
         (Subresource::Eviction, Method::Post) => pod::evict(api, call),

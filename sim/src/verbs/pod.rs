@@ -178,7 +178,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure>
             list.push(condition);
         }
     }
-    commit::put(api, call, call.key(), pod)?;
+    commit::put(api, call, call.key(), pod);
     let mut value = success(None);
     if let Value::Object(members) = &mut value {
         members.insert("code".into(), 201.into());

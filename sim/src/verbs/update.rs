@@ -109,7 +109,7 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     let value = if is_finished(&new, old) {
         commit::remove(api, call, &key, new)
     } else {
-        commit::put(api, call, key, new)?
+        commit::put(api, call, key, new)
     };
     Ok(Reply { code: 200, value })
 }

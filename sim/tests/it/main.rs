@@ -1,5 +1,9 @@
 //! The API as clients see it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 mod crud;
 mod differential;
 mod server;
+mod size;
+mod watch;

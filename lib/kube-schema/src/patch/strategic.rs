@@ -38,7 +38,7 @@ struct Shape<'t> {
     kind: Option<&'t Kind>,
 }
 
-impl<'t> Shape<'t> {
+impl Shape<'_> {
     /// A member's shape (of its items, for a list) and how it merges.
     fn member(self, name: &str) -> (Self, Merge) {
         let (kind, merge) = match self.kind.map(Kind::target) {

@@ -17,11 +17,9 @@ pub(super) enum Mismatch {
 pub(super) fn read(kind: &Kind, value: Value) -> Result<Value, Mismatch> {
     match (kind, &value) {
         (Kind::Int(go), Value::Number(number)) => integer(go, number),
-        (Kind::String(_), Value::String(_))
+        (Kind::String(_) | Kind::Duration | Kind::IntOrString, Value::String(_))
         | (Kind::Bool, Value::Bool(_))
-        | (Kind::Float, Value::Number(_))
-        | (Kind::Duration, Value::String(_))
-        | (Kind::IntOrString, Value::String(_)) => Ok(value),
+        | (Kind::Float, Value::Number(_)) => Ok(value),
         (Kind::IntOrString, Value::Number(number)) => integer("int32", number),
         (Kind::Bytes, Value::String(text)) => bytes(text).map(|()| value),
         (Kind::Time, Value::String(text)) => time(text, 0),
@@ -65,7 +63,7 @@ fn bytes(text: &str) -> Result<(), Mismatch> {
         .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')));
     match bad {
         Some(at) => Err(Mismatch::Text(format!("illegal base64 data at input byte {at}"))),
-        None if text.len() % 4 != 0 => Err(Mismatch::Text(format!(
+        None if !text.len().is_multiple_of(4) => Err(Mismatch::Text(format!(
             "illegal base64 data at input byte {}",
             text.len() / 4 * 4
         ))),
