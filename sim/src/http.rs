@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::{Api, Method, Outcome, Request, Response, WatchEvent, WatchId};
+use crate::{Api, CallId, Method, Outcome, Request, Response, WatchEvent, WatchId, WebhookReply};
 
 /// Largest body that is read, in bytes.
 const BODY: usize = 3 << 20;
@@ -56,14 +56,27 @@ impl Shared {
     pub fn handle(&self, request: &Request, now: Timestamp) -> Outcome {
         let mut api = self.lock();
         let outcome = api.handle(request, now);
-        if request.method != Method::Get {
+        self.after(api, now, request.method != Method::Get);
+        outcome
+    }
+
+    /// Goes on with a request that waited for a webhook.
+    pub fn resume(&self, id: CallId, reply: WebhookReply, now: Timestamp) -> Outcome {
+        let mut api = self.lock();
+        let outcome = api.resume(id, reply);
+        self.after(api, now, true);
+        outcome
+    }
+
+    /// What follows a request: background work, and news for the watches.
+    fn after(&self, mut api: MutexGuard<'_, Api>, now: Timestamp, wrote: bool) {
+        if wrote {
             api.tick(now);
         }
         let newest = api.revision();
         drop(api);
         self.revision
             .send_if_modified(|known| std::mem::replace(known, newest) != newest);
-        outcome
     }
 }
 
@@ -128,10 +141,18 @@ async fn respond(
     let Some(request) = read(request).await else {
         return Ok(whole(Response::text(400, "bad request\n")));
     };
-    Ok(match shared.handle(&request, Timestamp::now()) {
-        Outcome::Respond(response) => whole(response),
-        Outcome::Watch(id) => streamed(shared, id),
-    })
+    let mut outcome = shared.handle(&request, Timestamp::now());
+    loop {
+        match outcome {
+            Outcome::Respond(response) => return Ok(whole(response)),
+            Outcome::Watch(id) => return Ok(streamed(shared, id)),
+            // nobody calls webhooks from here yet: they count as unreachable
+            Outcome::Call(call) => {
+                let reply = WebhookReply::Failed("no endpoints available".to_owned());
+                outcome = shared.resume(call.id, reply, Timestamp::now());
+            }
+        }
+    }
 }
 
 async fn read(request: hyper::Request<Incoming>) -> Option<Request> {

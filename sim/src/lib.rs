@@ -16,6 +16,7 @@
 //! * a refused or dry-run request changes nothing;
 //! * what is not implemented is refused as a server would refuse what it lacks, never answered with a success.
 
+mod admission;
 mod api;
 mod crd;
 mod discovery;
@@ -36,6 +37,7 @@ mod verbs;
 mod watch;
 mod wire;
 
+pub use admission::{CallId, WebhookCall, WebhookReply};
 pub use api::{Api, Config, Outcome};
 pub use entropy::Entropy;
 pub use status::{Failure, Subject};

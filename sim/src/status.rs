@@ -222,6 +222,20 @@ impl Failure {
         }
     }
 
+    /// What a webhook answered.
+    pub(crate) fn denied(code: u16, reason: &str, message: String) -> Self {
+        const KNOWN: &[&str] = &[
+            "BadRequest",
+            "Forbidden",
+            "Invalid",
+            "Conflict",
+            "TooManyRequests",
+            "NotFound",
+        ];
+        let known = KNOWN.iter().find(|known| **known == reason).copied();
+        Self::new(code, known.unwrap_or_default(), message, None)
+    }
+
     /// An error that the server has no reason for.
     pub(crate) fn unknown(why: &str) -> Self {
         Self::new(500, "", why.to_owned(), None)

@@ -163,6 +163,8 @@ impl Api {
             now,
             dry_run: false,
             warnings: Vec::new(),
+            seed: 0,
+            answers: Vec::new(),
         };
         let empty = Collection::default();
         let collection = self.store.collection(&resource.id).unwrap_or(&empty);

@@ -1,6 +1,11 @@
 //! The stock kubectl against the API on a socket. Without a kubectl there is nothing to test.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};

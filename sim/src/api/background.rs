@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Api;
+use super::{Api, Outcome};
+use crate::admission::WebhookCall;
 use crate::crd;
 use crate::object::{finalizers, metadata_text};
 use crate::store::{Key, Place, ResourceId};
@@ -42,6 +43,23 @@ impl Api {
         self.store.revision() != before
     }
 
+    /// Webhook calls that background work waits for since this was last asked.
+    pub fn background_calls(&mut self) -> Vec<WebhookCall> {
+        std::mem::take(&mut self.background_calls)
+    }
+
+    /// A request of the background, unless the same one waits for a webhook already.
+    fn act(&mut self, request: &Request, now: Timestamp) {
+        let target = format!("{:?} {}", request.method, request.path);
+        if self.background_targets.values().any(|one| *one == target) {
+            return;
+        }
+        if let Outcome::Call(call) = self.handle(request, now) {
+            self.background_targets.insert(call.id, target);
+            self.background_calls.push(*call);
+        }
+    }
+
     /// A definition was written: its resource is served, and the definition says so.
     pub(crate) fn definition_changed(&mut self, definition: &Value, now: Timestamp) {
         let Some(resource) = crd::resource(definition) else {
@@ -56,7 +74,7 @@ impl Api {
         crd::established(&mut definition, now);
         let name = metadata_text(&definition, "name").to_owned();
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}/status");
-        self.handle(&Request::new(Method::Put, &path, Some(&definition)), now);
+        self.act(&Request::new(Method::Put, &path, Some(&definition)), now);
     }
 
     /// A definition is gone, and with it all objects of its kind.
@@ -92,7 +110,7 @@ impl Api {
             {
                 let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
                 let account = json!({"metadata": {"name": "default"}});
-                self.handle(&Request::new(Method::Post, &path, Some(&account)), now);
+                self.act(&Request::new(Method::Post, &path, Some(&account)), now);
             }
         }
     }
@@ -117,8 +135,8 @@ impl Api {
                     spec.remove("finalizers");
                 }
                 let finalize = format!("{path}/finalize");
-                self.handle(&Request::new(Method::Put, &finalize, Some(&object)), now);
-                self.handle(&Request::new(Method::Delete, &path, None), now);
+                self.act(&Request::new(Method::Put, &finalize, Some(&object)), now);
+                self.act(&Request::new(Method::Delete, &path, None), now);
             }
         }
     }
@@ -226,14 +244,14 @@ impl Api {
 
     fn delete_place(&mut self, place: &Place, options: &Value, now: Timestamp) {
         if let Some(path) = self.path(place) {
-            self.handle(&Request::new(Method::Delete, &path, Some(options)), now);
+            self.act(&Request::new(Method::Delete, &path, Some(options)), now);
         }
     }
 
     fn patch_place(&mut self, place: &Place, patch: &Value, now: Timestamp) {
         if let Some(path) = self.path(place) {
             let request = Request::new(Method::Patch, &path, Some(patch));
-            self.handle(&request.content_type("application/merge-patch+json"), now);
+            self.act(&request.content_type("application/merge-patch+json"), now);
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::admission::{Answered, CallId, Stop, WebhookCall, WebhookReply};
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
 use crate::query::Query;
@@ -39,20 +40,22 @@ impl Default for Config {
 }
 
 /// What a request leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The answer.
     Respond(Response),
     /// A watch was opened: drain it with [`Api::watch_events`] until it ends, and close it when the client leaves.
     Watch(WatchId),
+    /// A webhook must be called before the request can go on: see [`Api::resume`].
+    Call(Box<WebhookCall>),
 }
 
 impl Outcome {
-    /// The answer, unless it is a watch.
+    /// The answer, if there is one yet.
     pub fn response(self) -> Option<Response> {
         match self {
             Self::Respond(response) => Some(response),
-            Self::Watch(_) => None,
+            Self::Watch(_) | Self::Call(_) => None,
         }
     }
 }
@@ -67,6 +70,29 @@ pub struct Api {
     pub(crate) next_watch: u64,
     /// Service addresses handed out.
     pub(crate) addresses: u32,
+    /// Requests that wait for a webhook.
+    pending: BTreeMap<CallId, Pending>,
+    next_call: u64,
+    /// Calls that background work waits for, and what it was about to do.
+    background_calls: Vec<WebhookCall>,
+    background_targets: BTreeMap<CallId, String>,
+}
+
+/// A request that waits for a webhook: all it takes to run it again.
+#[derive(Debug)]
+struct Pending {
+    attempt: Attempt,
+    /// The question that is open.
+    key: String,
+}
+
+/// A request and what makes it repeatable.
+#[derive(Clone, Debug)]
+struct Attempt {
+    request: Request,
+    now: Timestamp,
+    seed: u64,
+    answers: Vec<Answered>,
 }
 
 /// A request for objects, understood.
@@ -80,6 +106,10 @@ pub(crate) struct Call<'a> {
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
     pub(crate) warnings: Vec<String>,
+    /// Source of the uid and name that this request gives.
+    pub(crate) seed: u64,
+    /// What webhooks said so far.
+    pub(crate) answers: Vec<Answered>,
 }
 
 impl Call<'_> {
@@ -123,6 +153,10 @@ impl Api {
             watches: BTreeMap::new(),
             next_watch: 1,
             addresses: 1,
+            pending: BTreeMap::new(),
+            next_call: 1,
+            background_calls: Vec::new(),
+            background_targets: BTreeMap::new(),
         };
         api.bootstrap(now);
         api
@@ -130,9 +164,36 @@ impl Api {
 
     /// Answers a request.
     pub fn handle(&mut self, request: &Request, now: Timestamp) -> Outcome {
-        match self.route(request, now) {
+        let seed = self.entropy.next();
+        self.attempt(Attempt {
+            request: request.clone(),
+            now,
+            seed,
+            answers: Vec::new(),
+        })
+    }
+
+    /// Goes on with a request that waits for a webhook.
+    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Outcome {
+        self.background_targets.remove(&id);
+        let Some(Pending { mut attempt, key }) = self.pending.remove(&id) else {
+            return Outcome::Respond(Failure::internal("no request waits for this webhook").response());
+        };
+        attempt.answers.push(Answered { key, reply });
+        self.attempt(attempt)
+    }
+
+    fn attempt(&mut self, attempt: Attempt) -> Outcome {
+        match self.route(&attempt) {
             Ok(outcome) => outcome,
-            Err(failure) => Outcome::Respond(failure.response()),
+            Err(Stop::Failure(failure)) => Outcome::Respond(failure.response()),
+            Err(Stop::Ask(question)) => {
+                let id = CallId(self.next_call);
+                self.next_call += 1;
+                let key = question.key();
+                self.pending.insert(id, Pending { attempt, key });
+                Outcome::Call(Box::new(question.call(id)))
+            }
         }
     }
 
@@ -156,18 +217,18 @@ impl Api {
         self.store.compact();
     }
 
-    fn route(&mut self, request: &Request, now: Timestamp) -> Result<Outcome, Failure> {
-        match Route::parse(&request.path) {
-            Route::Objects(target) => self.objects(request, target, now),
-            route => Ok(Outcome::Respond(discovery::respond(
-                &self.registry,
-                request,
-                &route,
-            ))),
+    fn route(&mut self, attempt: &Attempt) -> Result<Outcome, Stop> {
+        match Route::parse(&attempt.request.path) {
+            Route::Objects(target) => self.objects(attempt, target),
+            route => {
+                let response = discovery::respond(&self.registry, &attempt.request, &route);
+                Ok(Outcome::Respond(response))
+            }
         }
     }
 
-    fn objects(&mut self, request: &Request, target: Target, now: Timestamp) -> Result<Outcome, Failure> {
+    fn objects(&mut self, attempt: &Attempt, target: Target) -> Result<Outcome, Stop> {
+        let request = &attempt.request;
         let resource = self.registry.get(&target.group, &target.plural).cloned();
         let version = resource
             .as_ref()
@@ -188,12 +249,14 @@ impl Api {
             query,
             resource,
             version,
-            now,
+            now: attempt.now,
             dry_run,
             warnings: Vec::new(),
+            seed: attempt.seed,
+            answers: attempt.answers.clone(),
         };
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
-            return self.open_watch(&call).map(Outcome::Watch);
+            return Ok(Outcome::Watch(self.open_watch(&call)?));
         }
         if let Some(text) = self.as_stored(&call) {
             return Ok(Outcome::Respond(Response::bytes(200, text)));

@@ -80,6 +80,17 @@ fn field_validation(call: &Call<'_>) -> FieldValidation {
     }
 }
 
+/// An object that a webhook changed, in its kind's shape again.
+pub(crate) fn reshape(call: &Call<'_>, value: Value) -> Result<Value, Failure> {
+    if value.is_null() {
+        return Ok(value);
+    }
+    let read = object::shape(value, &call.version).map_err(|error| Failure::internal(&error.text))?;
+    let mut value = read.value;
+    default(call, &mut value)?;
+    Ok(value)
+}
+
 /// What Go says of text that is not JSON, for the commonest faults.
 pub(crate) fn go_error(text: &[u8]) -> String {
     let after = |at: usize| {

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{body, commit};
+use crate::admission::{self, Stop};
 use crate::api::{Api, Call, Reply};
+use crate::entropy::Entropy;
 use crate::object::{self, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
@@ -15,7 +17,7 @@ const NAME_ATTEMPTS: usize = 8;
 /// Longest prefix of a generated name.
 const PREFIX: usize = 58;
 
-pub(super) fn create(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn create(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let mut object = body::object(call)?;
     object::wipe_system_fields(&mut object);
     place(call, &mut object)?;
@@ -40,20 +42,19 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 }
 
 /// Stores a new object that has its shape, place and defaults.
-pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Value, Failure> {
+pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Value, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
-    set_metadata(&mut object, "uid", api.entropy.uid().into());
+    object = admission::mutate(api, call, "CREATE", object, &Value::Null)?;
+    let mut entropy = Entropy::new(call.seed);
+    set_metadata(&mut object, "uid", entropy.uid().into());
     set_metadata(&mut object, "creationTimestamp", object::seconds(call.now).into());
-    name(api, call, &mut object);
+    name(api, call, &mut entropy, &mut object);
     prepare(api, call, &mut object)?;
     validate(call, &object)?;
+    admission::validate(api, call, "CREATE", &object, &Value::Null)?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));
     if let Some(there) = api.store.get(&call.resource.id, &key) {
-        return Err(Failure::already_exists(
-            &call.resource.subject(),
-            &key.name,
-            there.head.deleting,
-        ));
+        return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());
     }
     Ok(commit::put(api, call, key, object))
 }
@@ -83,14 +84,14 @@ fn admit(api: &Api, call: &Call<'_>, name: &str) -> Result<(), Failure> {
 }
 
 /// A name for an object that only has a prefix.
-fn name(api: &mut Api, call: &Call<'_>, object: &mut Value) {
+fn name(api: &Api, call: &Call<'_>, entropy: &mut Entropy, object: &mut Value) {
     let prefix = metadata_text(object, "generateName").to_owned();
     if prefix.is_empty() || !metadata_text(object, "name").is_empty() {
         return;
     }
     let prefix: String = prefix.chars().take(PREFIX).collect();
     for _ in 0..NAME_ATTEMPTS {
-        let name = format!("{prefix}{}", api.entropy.name_ending());
+        let name = format!("{prefix}{}", entropy.name_ending());
         let key = Key::new(&call.target.namespace, &name);
         set_metadata(object, "name", name.into());
         if api.store.get(&call.resource.id, &key).is_none() {

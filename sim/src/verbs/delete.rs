@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::delete_options::Policy;
 use super::{DeleteOptions, commit, find, success};
+use crate::admission::{self, Stop};
 use crate::api::{Api, Call, Reply};
 use crate::object::{finalizers, get_metadata, metadata_text, seconds, set_metadata};
 use crate::query::Query;
@@ -36,7 +37,7 @@ pub(crate) enum Progress {
     Waiting(Value),
 }
 
-pub(super) fn one(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn one(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let options = DeleteOptions::read(call)?;
     call.dry_run |= options.dry_run;
     let waits = options.orphan_dependents == Some(false);
@@ -70,10 +71,12 @@ fn details(call: &Call<'_>, object: &Value) -> Value {
 }
 
 /// Deletes the object that the call names.
-pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Failure> {
+pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Stop> {
     let mut object = call.read(find(api, call)?);
     let before = object.clone();
     check(call, &object, &options)?;
+    admission::mutate(api, call, "DELETE", Value::Null, &before)?;
+    admission::validate(api, call, "DELETE", &Value::Null, &before)?;
     let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace && terminate(&mut object, call.now) {
         return Ok(Progress::Waiting(save(api, call, &before, object)));
@@ -243,7 +246,7 @@ fn set_finalizers(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) 
 }
 
 /// Deletes all objects that the selectors show; answers with the list of them.
-pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let options = DeleteOptions::read(call)?;
     call.dry_run |= options.dry_run;
     let known: Vec<&str> = call
@@ -275,8 +278,8 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Fa
         match delete(api, &one, options.clone()) {
             // the answer lists what was found, not what became of it
             Ok(_) => items.push(super::list::item(call, before)),
-            Err(failure) if failure.code == 404 => {}
-            Err(failure) => return Err(failure),
+            Err(Stop::Failure(failure)) if failure.code == 404 => {}
+            Err(stop) => return Err(stop),
         }
     }
     let value = json!({
@@ -301,5 +304,7 @@ fn named<'a>(call: &Call<'a>, key: &Key) -> Call<'a> {
         now: call.now,
         dry_run: call.dry_run,
         warnings: Vec::new(),
+        seed: call.seed,
+        answers: call.answers.clone(),
     }
 }

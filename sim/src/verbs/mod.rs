@@ -14,11 +14,12 @@ mod update;
 
 use serde_json::Value;
 
-pub(crate) use self::body::go_error;
+pub(crate) use self::body::{go_error, reshape};
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::parse_version;
 pub(crate) use self::table::table;
+use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;
@@ -26,16 +27,16 @@ use crate::store::Stored;
 use crate::wire::Method;
 
 /// Runs the verb that method and path name.
-pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if let Some(dry_run) = call.query.all("dryRun").iter().find(|value| *value != "All") {
-        return Err(invalid_dry_run(call, dry_run));
+        return Err(invalid_dry_run(call, dry_run).into());
     }
     if !call.target.subresource.is_empty() {
         return subresource(api, call);
     }
     match (call.request.method, call.target.name.is_empty()) {
-        (Method::Get, true) => list::list(api, call),
-        (Method::Get, false) => get(api, call),
+        (Method::Get, true) => Ok(list::list(api, call)?),
+        (Method::Get, false) => Ok(get(api, call)?),
         (Method::Post, true) if has_place(call) => create::create(api, call),
         (Method::Put, false) => update::put(api, call),
         (Method::Patch, false) => patch::patch(api, call),
@@ -43,7 +44,7 @@ pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> 
         (Method::Delete, true) if has_place(call) && call.resource.writes == Writes::All => {
             delete::collection(api, call)
         }
-        _ => Err(Failure::method_unknown()),
+        _ => Err(Failure::method_unknown().into()),
     }
 }
 
@@ -82,25 +83,25 @@ fn find<'a>(api: &'a Api, call: &Call<'_>) -> Result<&'a Stored, Failure> {
     Ok(stored)
 }
 
-fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let found = call
         .resource
         .subresources
         .iter()
         .find(|one| one.name() == call.target.subresource);
     let Some(found) = found.copied().filter(|_| !call.target.name.is_empty()) else {
-        return Err(Failure::no_resource());
+        return Err(Failure::no_resource().into());
     };
     match (found, call.request.method) {
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
-            get(api, call)
+            Ok(get(api, call)?)
         }
         (Subresource::Status | Subresource::Finalize, Method::Put) => update::put(api, call),
         (Subresource::Status, Method::Patch) => patch::patch(api, call),
         (Subresource::Scale, method) => scale::run(api, call, method),
         (Subresource::Eviction, Method::Post) => pod::evict(api, call),
         (Subresource::Binding, Method::Post) => pod::bind(api, call),
-        _ => Err(Failure::method_unknown()),
+        _ => Err(Failure::method_unknown().into()),
     }
 }
 

@@ -6,6 +6,7 @@ use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
 use super::{body, create, find, update};
+use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::registry::Schema;
 use crate::status::{Failure, Subject};
@@ -24,7 +25,7 @@ const CUSTOM: &[&str] = &[
     "application/apply-patch+cbor",
 ];
 
-pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let (old, mut new) = patched(api, call)?;
     create::place(call, &mut new)?;
     update::check_name(call, &new)?;

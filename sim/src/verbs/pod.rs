@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
 use super::{DeleteOptions, commit, find, success};
+use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata, metadata_text, seconds};
 use crate::selector::Selector;
@@ -28,7 +29,7 @@ fn body(call: &Call<'_>) -> Result<Value, Failure> {
 }
 
 /// Deletes a pod unless a budget forbids it now.
-pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let eviction = body(call)?;
     let mut options = DeleteOptions::default();
     if let Some(given) = eviction.get("deleteOptions") {
@@ -141,7 +142,7 @@ fn is_ready(pod: &Value) -> bool {
 }
 
 /// Gives a pod its node.
-pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let binding = body(call)?;
     let node = binding
         .pointer("/target/name")
@@ -153,11 +154,11 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure>
     let subject = Subject::new("", "pods/binding");
     if !get_metadata(&pod, "deletionTimestamp").is_null() {
         let why = format!("pod {name} is being deleted, cannot be assigned to a host");
-        return Err(Failure::conflict(&subject, name, &why));
+        return Err(Failure::conflict(&subject, name, &why).into());
     }
     if let Some(taken) = pod.pointer("/spec/nodeName").and_then(Value::as_str) {
         let why = format!("pod {name} is already assigned to node {taken:?}");
-        return Err(Failure::conflict(&subject, name, &why));
+        return Err(Failure::conflict(&subject, name, &why).into());
     }
     if let Some(Value::Object(spec)) = pod.get_mut("spec") {
         spec.insert("nodeName".into(), node.into());

@@ -4,6 +4,7 @@ use kube_schema::patch;
 use serde_json::{Value, json};
 
 use super::{find, update};
+use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};
 use crate::registry::Schema;
@@ -39,7 +40,7 @@ impl Paths {
     }
 }
 
-pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Failure> {
+pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Stop> {
     let paths = Paths::of(call).ok_or_else(Failure::no_resource)?;
     let old = call.read(find(api, call)?);
     let current = view(&old, &paths);
@@ -53,7 +54,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         Method::Put => serde_json::from_slice(&call.request.body)
             .map_err(|error| Failure::bad_request(error.to_string()))?,
         Method::Patch => patched(call, current)?,
-        Method::Post | Method::Delete => return Err(Failure::method_unknown()),
+        Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
     };
     let replicas = wanted
         .pointer("/spec/replicas")
@@ -63,11 +64,11 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         let mut errors = kube_schema::validate::Errors::default();
         errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0");
         let kind = crate::status::Subject::new("autoscaling", "Scale");
-        return Err(Failure::invalid(&kind, &call.target.name, &errors.0));
+        return Err(Failure::invalid(&kind, &call.target.name, &errors.0).into());
     }
     let given = metadata_text(&wanted, "resourceVersion");
     if !given.is_empty() && given != metadata_text(&old, "resourceVersion") {
-        return Err(Failure::modified(&call.resource.subject(), &call.target.name));
+        return Err(Failure::modified(&call.resource.subject(), &call.target.name).into());
     }
     let mut new = old.clone();
     set(&mut new, &paths.spec, replicas.into());

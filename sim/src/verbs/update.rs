@@ -4,13 +4,14 @@ use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
 use super::{body, commit, create, find};
+use crate::admission::{self, Stop};
 use crate::api::{Api, Call, Reply};
 use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Metadata, Subresource};
 use crate::status::Failure;
 use crate::validation;
 
-pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let mut new = body::object(call)?;
     create::place(call, &mut new)?;
     check_name(call, &new)?;
@@ -80,7 +81,8 @@ fn storage_key(call: &Call<'_>) -> String {
 }
 
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
-pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Failure> {
+pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
+    new = admission::mutate(api, call, "UPDATE", new, old)?;
     check_version(call, old, &mut new)?;
     if call.target.subresource == "status" {
         new = status_only(call, old, new);
@@ -99,6 +101,7 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     keep_system_fields(call, old, &mut new);
     body::default(call, &mut new)?;
     validate(call, old, &new)?;
+    admission::validate(api, call, "UPDATE", &new, old)?;
     if &new == old {
         return Ok(Reply {
             code: 200,

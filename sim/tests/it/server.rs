@@ -62,7 +62,7 @@ impl Server {
             .handle(&Request::new(Method::Get, target, None), self.now)
         {
             Outcome::Watch(id) => id,
-            Outcome::Respond(response) => panic!("{target}: {}", response.value()),
+            other => panic!("{target}: {other:?}"),
         }
     }
 
