@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use kube_schema::table::Table;
 use kube_schema::typed;
+use kube_schema::validate::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Resource, Schema, Version};
@@ -86,6 +87,17 @@ fn structural(mut value: Value, definition: &Value) -> Result<Read, typed::Decod
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
     }
     Ok(Read { value, unknown })
+}
+
+/// What the schema of a custom resource refuses; nothing for built-in kinds.
+pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError> {
+    let Schema::Structural(definition) = &version.schema else {
+        return Vec::new();
+    };
+    let schema = definition.pointer("/schema/openAPIV3Schema");
+    schema.map_or_else(Vec::new, |schema| {
+        kube_schema::structural::validate(schema, object)
+    })
 }
 
 /// The object's metadata, made if absent.

@@ -1,9 +1,13 @@
-//! Custom resources by their structural schema: pruning and defaulting.
+//! Custom resources by their structural schema: pruning, defaulting, validation.
 //!
 //! The schema is the `openAPIV3Schema` of a version as JSON. `apiVersion`, `kind` and `metadata` of the object, and of
 //! embedded resources, are not the schema's business.
 
+mod validate;
+
 use serde_json::{Map, Value};
+
+pub use self::validate::validate;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";

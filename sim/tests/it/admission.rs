@@ -47,8 +47,8 @@ fn allow(patch: Option<Value>) -> WebhookReply {
     WebhookReply::Review(json!({"response": response}))
 }
 
-fn add_label(name: &str) -> Option<Value> {
-    Some(json!([{"op": "add", "path": "/metadata/labels", "value": {name: "1"}}]))
+fn add_label(name: &str) -> Value {
+    json!([{"op": "add", "path": "/metadata/labels", "value": {name: "1"}}])
 }
 
 fn create(server: &mut Server, name: &str) -> Outcome {
@@ -78,7 +78,7 @@ fn a_mutating_webhook_changes_what_is_stored() {
     );
     let response = server
         .api
-        .resume(asked.id, allow(add_label("x")))
+        .resume(asked.id, allow(Some(add_label("x"))))
         .response()
         .unwrap();
     assert_eq!(response.code, 201);
@@ -92,7 +92,7 @@ fn a_validating_webhook_sees_the_result_and_may_refuse() {
     register(&mut server, "mutating", "m", json!({}));
     register(&mut server, "validating", "v", json!({}));
     let first = call(create(&mut server, "a"));
-    let second = call(server.api.resume(first.id, allow(add_label("x"))));
+    let second = call(server.api.resume(first.id, allow(Some(add_label("x")))));
     assert_eq!(second.webhook, "v.example.com");
     let object = &second.review["request"]["object"];
     assert_eq!(object["metadata"]["labels"], json!({"x": "1"}));
@@ -173,7 +173,7 @@ fn a_webhook_is_called_again_after_a_later_change() {
     register(&mut server, "mutating", "second", json!({}));
     let first = call(create(&mut server, "a"));
     let second = call(server.api.resume(first.id, allow(None)));
-    let third = call(server.api.resume(second.id, allow(add_label("x"))));
+    let third = call(server.api.resume(second.id, allow(Some(add_label("x")))));
     assert_eq!(
         [&*second.webhook, &*third.webhook],
         ["second.example.com", "first.example.com"]

@@ -43,6 +43,8 @@ impl fmt::Display for FieldError {
             Kind::Duplicate => write!(f, "Duplicate value: {}", self.value)?,
             Kind::Invalid => write!(f, "Invalid value: {}", self.value)?,
             Kind::NotFound => write!(f, "Not found: {}", self.value)?,
+            // the detail lists values that are not known before run time
+            Kind::NotSupported([]) => write!(f, "Unsupported value: {}", self.value)?,
             Kind::NotSupported(values) => {
                 let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
                 write!(
