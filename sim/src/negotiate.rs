@@ -83,7 +83,10 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
         return Response::json(reply.code, &call.form.object(call, reply.value));
     }
     let mut list = reply.value;
-    let metadata = list.get("metadata").cloned().unwrap_or_default();
+    let mut metadata = list.get("metadata").cloned().unwrap_or_default();
+    if let Value::Object(members) = &mut metadata {
+        members.retain(|_, value| value != "");
+    }
     let items = match list.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),

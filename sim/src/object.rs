@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube_schema::table::Table;
 use kube_schema::typed;
-use kube_schema::validate::FieldError;
+use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Resource, Schema, Version};
@@ -26,7 +26,7 @@ pub(crate) enum FieldValidation {
 }
 
 /// Reads a body as a resource's kind, which the request's path names.
-pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str) -> Result<Value, Failure> {
+pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
     let mut value: Value = serde_json::from_slice(body).map_err(|_| {
         let why = crate::verbs::go_error(body);
         let shown: String = String::from_utf8_lossy(body).chars().take(30).collect();
@@ -45,6 +45,11 @@ pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str) -> Result<Value,
     }
     let (given_version, given_kind) = (text(&value, "apiVersion"), text(&value, "kind"));
     if given_version != api_version || given_kind != kind {
+        if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
+            return Err(Failure::bad_request(format!(
+                "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+            )));
+        }
         let short = given_version.rsplit('/').next().unwrap_or_default();
         return Err(Failure::bad_request(format!(
             "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
@@ -95,9 +100,19 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
         return Vec::new();
     };
     let schema = definition.pointer("/schema/openAPIV3Schema");
-    schema.map_or_else(Vec::new, |schema| {
+    let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
         kube_schema::structural::validate(schema, object)
-    })
+    }));
+    let path = definition
+        .pointer("/subresources/scale/specReplicasPath")
+        .and_then(Value::as_str);
+    let replicas = path
+        .and_then(|path| object.pointer(&path.replace('.', "/")))
+        .and_then(Value::as_i64);
+    if let (Some(path), Some(replicas @ ..0)) = (path, replicas) {
+        errors.invalid(path, replicas, "should be a non-negative integer");
+    }
+    errors.0
 }
 
 /// The object's metadata, made if absent.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::api::Call;
 use crate::status::Failure;
 use crate::store::Head;
 
@@ -38,6 +39,23 @@ enum Test {
 }
 
 impl Selector {
+    /// The selectors of a request.
+    pub(crate) fn of_call(call: &Call<'_>) -> Result<Self, Failure> {
+        let mut known: Vec<&str> = call
+            .resource
+            .traits
+            .fields
+            .iter()
+            .map(|field| field.name)
+            .collect();
+        if call.resource.is_custom() {
+            // only the words for unknown fields depend on it
+            known.push("metadata.name");
+        }
+        let query = &call.query;
+        Self::parse(query.text("labelSelector"), query.text("fieldSelector"), &known)
+    }
+
     /// Reads both selectors; `fields` are the names of the resource's selectable fields.
     pub(crate) fn parse(labels: &str, fields: &str, known: &[&str]) -> Result<Self, Failure> {
         let mut selector = Self {

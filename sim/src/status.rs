@@ -183,6 +183,13 @@ impl Failure {
         Self::new(406, "NotAcceptable", message, Some(Map::new()))
     }
 
+    /// As [`Self::not_acceptable`], of a custom resource.
+    pub(crate) fn not_acceptable_custom() -> Self {
+        let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let message = format!("only the following media types are accepted: {accepted}");
+        Self::new(406, "NotAcceptable", message, None)
+    }
+
     /// A version that was compacted away.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message.into(), None)
@@ -250,6 +257,8 @@ fn cause(error: &FieldError) -> Value {
         Kind::NotFound => "FieldValueNotFound",
         Kind::NotSupported(_) => "FieldValueNotSupported",
         Kind::Required => "FieldValueRequired",
+        Kind::TooMany(_) => "FieldValueTooMany",
+        Kind::TypeInvalid => "FieldValueTypeInvalid",
     };
     let text = error.to_string();
     let message = text.strip_prefix(&format!("{}: ", error.path)).unwrap_or(&text);

@@ -51,6 +51,15 @@ pub(crate) fn label_1035(text: &str) -> Option<String> {
     (!good).then(|| LABEL_1035.into())
 }
 
+/// What is wrong with a part of a path, the least that any name must be.
+pub(crate) fn path_segment(text: &str) -> Option<String> {
+    if text == "." || text == ".." {
+        return Some(format!("may not be '{text}'"));
+    }
+    let bad = ['/', '%'].into_iter().find(|bad| text.contains(*bad))?;
+    Some(format!("may not contain '{bad}'"))
+}
+
 /// Checks the metadata of a new object.
 pub(crate) fn create(object: &Value, rules: MetadataRules, name_rule: NameRule) -> Vec<FieldError> {
     let mut errors = Errors::default();

@@ -80,18 +80,7 @@ enum Initial {
 
 impl Api {
     pub(crate) fn open_watch(&mut self, call: &Call<'_>) -> Result<WatchId, Failure> {
-        let known: Vec<&str> = call
-            .resource
-            .traits
-            .fields
-            .iter()
-            .map(|field| field.name)
-            .collect();
-        let mut selector = Selector::parse(
-            call.query.text("labelSelector"),
-            call.query.text("fieldSelector"),
-            &known,
-        )?;
+        let mut selector = Selector::of_call(call)?;
         if !call.target.name.is_empty() {
             selector.only(&call.target.name);
         }

@@ -243,7 +243,13 @@ impl Api {
         let query = Query::parse(&request.query);
         let dry_run = query.all("dryRun").iter().any(|value| value == "All");
         let mut call = Call {
-            form: Form::of(&request.accept, &target)?,
+            form: Form::of(&request.accept, &target).map_err(|failure| {
+                if resource.is_custom() {
+                    Failure::not_acceptable_custom()
+                } else {
+                    failure
+                }
+            })?,
             request,
             target,
             query,

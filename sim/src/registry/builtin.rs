@@ -388,6 +388,7 @@ fn others() -> Vec<Row> {
                 generation: Generation::Spec,
                 unconditional_update: false,
                 metadata: Traits::GENERIC,
+                name: validation::path_segment,
                 prepare_create: workload::reset_budget,
                 prepare_update: cluster::keep_status,
                 ..Traits::PLAIN

@@ -27,7 +27,12 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
         return Err(Failure::unsupported_media_type(BODIES));
     }
     let api_version = call.api_version();
-    let value = object::parse(&call.request.body, &call.resource.kind, &api_version)?;
+    let value = object::parse(
+        &call.request.body,
+        &call.resource.kind,
+        &api_version,
+        &call.version,
+    )?;
     shape(call, value, |kind, version, why, _| {
         Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: {why}"

@@ -249,18 +249,7 @@ fn set_finalizers(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) 
 pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let options = DeleteOptions::read(call)?;
     call.dry_run |= options.dry_run;
-    let known: Vec<&str> = call
-        .resource
-        .traits
-        .fields
-        .iter()
-        .map(|field| field.name)
-        .collect();
-    let selector = Selector::parse(
-        call.query.text("labelSelector"),
-        call.query.text("fieldSelector"),
-        &known,
-    )?;
+    let selector = Selector::of_call(call)?;
     let found = api.store.collection(&call.resource.id);
     let keys: Vec<Key> = found
         .into_iter()
@@ -282,9 +271,12 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, St
             Err(stop) => return Err(stop),
         }
     }
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if let (true, Value::Object(members)) = (call.resource.is_custom(), &mut metadata) {
+        members.insert("continue".into(), "".into());
+    }
     let value = json!({
-        "kind": call.resource.list_kind(), "apiVersion": call.api_version(),
-        "metadata": {"resourceVersion": revision.to_string()}, "items": items,
+        "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
     Ok(Reply { code: 200, value })
 }

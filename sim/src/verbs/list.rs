@@ -63,18 +63,7 @@ struct Page {
 }
 
 pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
-    let known: Vec<&str> = call
-        .resource
-        .traits
-        .fields
-        .iter()
-        .map(|field| field.name)
-        .collect();
-    let selector = Selector::parse(
-        call.query.text("labelSelector"),
-        call.query.text("fieldSelector"),
-        &known,
-    )?;
+    let selector = Selector::of_call(call)?;
     check(call)?;
     let token = match call.query.text("continue") {
         "" => None,
@@ -97,6 +86,10 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
         cut(in_past(&past, namespace, after), &selector, limit)
     };
     let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if let (true, Value::Object(members)) = (call.resource.is_custom(), &mut metadata) {
+        // lists of custom resources always have it
+        members.insert("continue".into(), "".into());
+    }
     if let (Some(after), Value::Object(members)) = (page.next, &mut metadata) {
         members.insert("continue".into(), Token { revision, after }.text().into());
         if selector.is_empty() {

@@ -44,6 +44,17 @@ pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         (Method::Delete, true) if has_place(call) && call.resource.writes == Writes::All => {
             delete::collection(api, call)
         }
+        (Method::Post, false) if call.resource.is_custom() => {
+            let kind = &call.resource.kind;
+            let text = String::from_utf8_lossy(&call.request.body);
+            let why = format!(
+                "the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing in '{text}' ({text})"
+            );
+            Err(Failure::bad_request(why).into())
+        }
+        (Method::Put | Method::Patch, true) if call.resource.is_custom() => {
+            Err(Failure::bad_request("name must be provided").into())
+        }
         _ => Err(Failure::method_unknown().into()),
     }
 }
@@ -90,7 +101,12 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         .iter()
         .find(|one| one.name() == call.target.subresource);
     let Some(found) = found.copied().filter(|_| !call.target.name.is_empty()) else {
-        return Err(Failure::no_resource().into());
+        let failure = if call.resource.is_custom() {
+            Failure::not_found(&call.resource.subject(), &call.target.name)
+        } else {
+            Failure::no_resource()
+        };
+        return Err(failure.into());
     };
     match (found, call.request.method) {
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {

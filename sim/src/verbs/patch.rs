@@ -22,7 +22,6 @@ const CUSTOM: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/apply-patch+yaml",
-    "application/apply-patch+cbor",
 ];
 
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
@@ -43,7 +42,7 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
         .trim()
         .to_owned();
     let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
-    if !TYPED.contains(&media.as_str()) {
+    if !TYPED.contains(&media.as_str()) && !call.resource.is_custom() {
         return Err(Failure::media_type_unknown());
     }
     if !supported.contains(&media.as_str()) || media.starts_with("application/apply-patch") {

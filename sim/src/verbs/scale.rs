@@ -60,7 +60,8 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
         .unwrap_or_default();
-    if replicas < 0 {
+    // a custom resource says so itself
+    if replicas < 0 && !call.resource.is_custom() {
         let mut errors = kube_schema::validate::Errors::default();
         errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0");
         let kind = crate::status::Subject::new("autoscaling", "Scale");

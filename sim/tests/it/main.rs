@@ -11,5 +11,4 @@ mod admission;
 mod crud;
 mod differential;
 mod server;
-mod size;
 mod watch;

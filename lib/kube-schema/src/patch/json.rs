@@ -1,5 +1,5 @@
 //! RFC 6902, with the leniencies of the library that the API server uses: `add` may not create parents, `remove` of
-//! what is absent fails, negative indexes count from the end.
+//! what is absent fails, `replace` of an absent member does not, negative indexes count from the end.
 
 use serde_json::Value;
 
@@ -27,11 +27,7 @@ fn step(target: &mut Value, operation: &Value) -> Result<(), PatchError> {
     match text("op").unwrap_or_default() {
         "add" => add(target, path, value()),
         "remove" => remove(target, path).map(drop),
-        "replace" => {
-            let slot = find_mut(target, path).ok_or_else(|| missing("replace", path))?;
-            *slot = value();
-            Ok(())
-        }
+        "replace" => replace(target, path, value()),
         "move" => {
             let from = text("from").ok_or_else(|| inapplicable("the operation has no origin"))?;
             let value = remove(target, from)?;
@@ -136,6 +132,19 @@ fn add(target: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
         }
         _ => Err(missing("add", path)),
     }
+}
+
+/// Of an object, an absent member may be replaced as well.
+fn replace(target: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+    if let Some((parent, last)) = split(path)
+        && let Some(Value::Object(members)) = find_mut(target, parent)
+    {
+        members.insert(last, value);
+        return Ok(());
+    }
+    let slot = find_mut(target, path).ok_or_else(|| missing("replace", path))?;
+    *slot = value;
+    Ok(())
 }
 
 fn remove(target: &mut Value, path: &str) -> Result<Value, PatchError> {

@@ -45,7 +45,8 @@ fn a_json_patch_applies_as_a_whole_or_not_at_all() {
     for bad in [
         json!([{"op": "remove", "path": "/f"}, {"op": "test", "path": "/e", "value": 1}]),
         json!([{"op": "remove", "path": "/none"}]),
-        json!([{"op": "replace", "path": "/none", "value": 1}]),
+        json!([{"op": "replace", "path": "/none/x", "value": 1}]),
+        json!([{"op": "replace", "path": "/a/9", "value": 1}]),
         json!([{"op": "add", "path": "/none/x", "value": 1}]),
         json!([{"op": "add", "path": "/a/9", "value": 1}]),
     ] {

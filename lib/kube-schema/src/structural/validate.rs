@@ -33,7 +33,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
             .unwrap_or("integer,string");
         let found = type_name(value);
         let detail = format!("{path} in body must be of type {wanted}: {found:?}");
-        errors.add(path, Kind::Invalid, found, &detail);
+        errors.add(path, Kind::TypeInvalid, found, &detail);
         return;
     }
     enumeration(errors, schema, value, path);
@@ -139,7 +139,7 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
         invalid(format!("should have at least {least} {what}"));
     }
     if let Some(most) = count(most).filter(|most| length > *most) {
-        invalid(format!("should have at most {most} {what}"));
+        errors.add(path, Kind::TooMany(most), length, "");
     }
 }
 

@@ -178,6 +178,7 @@ fn conversion(kind: &Kind, found: &Value) -> String {
                 other => other,
             }
         ),
+        Kind::Int(go) => format!("unrecognized type: {go}"),
         _ => format!("unrecognized type: {found}"),
     }
 }

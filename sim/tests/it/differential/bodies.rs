@@ -295,4 +295,38 @@ pub const SAMPLES: &[Sample] = &[
         status: None,
         scale: false,
     },
+    Sample {
+        path: "/apis/example.com/v1/namespaces/$ns/things",
+        api_version: "example.com/v1",
+        kind: "Thing",
+        good: || json!({"spec": {"image": "nginx", "ports": [{"port": 80}], "extra": {"any": {"thing": [1, null]}}}}),
+        patches: || {
+            with(
+                metadata_patches(),
+                vec![
+                    json!({"spec": {"replicas": 3, "max": "30%"}}),
+                    json!({"spec": {"ports": [{"port": 81, "unknown": 1}], "policy": null}}),
+                    json!({"status": {"phase": "Ignored"}}),
+                ],
+            )
+        },
+        bad: || {
+            with(
+                metadata_faults(),
+                vec![
+                    json!({"spec": {"replicas": -1}}),
+                    json!({"spec": {"replicas": "x"}}),
+                    json!({"spec": {"image": ""}}),
+                    json!({"spec": {"image": null}}),
+                    json!({"spec": {"policy": "Sometimes"}}),
+                    json!({"spec": {"ports": [{"port": 1}, {"port": 2}, {"port": 3}]}}),
+                    json!({"spec": {"ports": [{}], "max": true}}),
+                    json!({"spec": {"labels": {"a": 1}}}),
+                    json!({"spec": null}),
+                ],
+            )
+        },
+        status: Some(|| json!({"status": {"replicas": 1, "phase": "Ready", "unknown": 1}})),
+        scale: true,
+    },
 ];

@@ -24,7 +24,7 @@ impl Dice {
 
 /// The name of the sequence, which is its namespace, and its steps.
 pub fn sequence(seed: u64) -> (String, Vec<Step>) {
-    let name = format!("w{seed:04}");
+    let name = format!("x{seed:04}");
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..5 {
         dice.roll(2);

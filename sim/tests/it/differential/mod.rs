@@ -24,10 +24,18 @@ use self::step::{Answer, Memory, Step};
 use crate::server::Server;
 
 /// Sequences that are recorded.
-const SEQUENCES: u64 = 400;
+const SEQUENCES: u64 = 480;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential")
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The custom resource that sequences work with.
+fn definition() -> Value {
+    let text = std::fs::read_to_string(folder().join("definition.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// One recorded sequence.
@@ -60,6 +68,7 @@ impl Transcript {
     /// The first step that this server answers otherwise.
     fn difference(&self) -> Option<String> {
         let mut server = Server::new();
+        server.post(DEFINITIONS, &definition());
         let mut memory = Memory::new(&self.name);
         for (index, (step, expected)) in self.steps.iter().enumerate() {
             let response = server.api.handle(&step.request(&memory), server.now).response()?;
@@ -156,6 +165,10 @@ fn record() {
     let Ok(address) = std::env::var("SIM_RECORD") else {
         return;
     };
+    let install = Step::new("POST", DEFINITIONS, definition());
+    record::record(&address, "", vec![install]);
+    // a real server takes a moment to serve what was defined
+    std::thread::sleep(std::time::Duration::from_secs(3));
     let mut text = String::new();
     for seed in 0..SEQUENCES {
         let (name, steps) = generate::sequence(seed);

@@ -1,11 +1,23 @@
 //! How large and how fast. Bars are for release builds; the default run uses a tenth of the pods and no bar on time.
+//! Alone in its process, because it looks at the memory of the whole.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[allow(dead_code)]
+#[path = "it/server.rs"]
+mod server;
 
 use std::time::Instant;
 
 use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use self::server::Server;
 
 fn rich_pod(index: usize) -> Value {
     let container = |name: &str| {
