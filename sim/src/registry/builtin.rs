@@ -1,5 +1,7 @@
 //! The built-in resources.
 
+mod others;
+
 use kube_schema::table::Table;
 
 use super::resource::Subresource::{
@@ -9,7 +11,7 @@ use super::{
     FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema, Scope, Traits,
     Version, Writes,
 };
-use crate::kinds::{cluster, config, pod, service, webhook, workload};
+use crate::kinds::{cluster, config, pod, service, workload};
 use crate::store::ResourceId;
 use crate::validation;
 
@@ -104,7 +106,11 @@ impl Row {
 }
 
 pub(super) fn resources() -> Vec<Resource> {
-    let rows = core().into_iter().chain(config()).chain(apps()).chain(others());
+    let rows = core()
+        .into_iter()
+        .chain(config())
+        .chain(apps())
+        .chain(others::rows());
     rows.filter_map(Row::resource).collect()
 }
 
@@ -354,104 +360,6 @@ fn apps() -> Vec<Row> {
     ]
 }
 
-fn others() -> Vec<Row> {
-    let webhooks = |kind, plural, default| {
-        Row::new(
-            "admissionregistration.k8s.io",
-            "admissionregistration",
-            kind,
-            plural,
-        )
-        .cluster()
-        .traits(Traits {
-            generation: Generation::Content,
-            unconditional_update: false,
-            default,
-            validate: webhook::validate,
-            validate_update: |new, _| webhook::validate(new),
-            ..Traits::PLAIN
-        })
-    };
-    vec![
-        Row::new("coordination.k8s.io", "coordination", "Lease", "leases").traits(Traits {
-            create_on_update: true,
-            unconditional_update: false,
-            metadata: Traits::FOREIGN,
-            validate: cluster::validate_lease,
-            validate_update: |new, _| cluster::validate_lease(new),
-            ..Traits::PLAIN
-        }),
-        Row::new("policy", "policy", "PodDisruptionBudget", "poddisruptionbudgets")
-            .short(&["pdb"])
-            .sub(&[Status])
-            .traits(Traits {
-                generation: Generation::Spec,
-                unconditional_update: false,
-                metadata: Traits::GENERIC,
-                name: validation::path_segment,
-                prepare_create: workload::reset_budget,
-                prepare_update: cluster::keep_status,
-                ..Traits::PLAIN
-            }),
-        Row::new(
-            "scheduling.k8s.io",
-            "scheduling",
-            "PriorityClass",
-            "priorityclasses",
-        )
-        .short(&["pc"])
-        .cluster(),
-        Row::new("storage.k8s.io", "storage", "StorageClass", "storageclasses")
-            .short(&["sc"])
-            .cluster(),
-        Row::new("discovery.k8s.io", "discovery", "EndpointSlice", "endpointslices").traits(Traits {
-            generation: Generation::Content,
-            ..NO_OPTIONAL_VERSION
-        }),
-        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(UPSERT),
-        Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings").traits(UPSERT),
-        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles")
-            .cluster()
-            .traits(UPSERT),
-        Row::new(
-            "rbac.authorization.k8s.io",
-            "rbac",
-            "ClusterRoleBinding",
-            "clusterrolebindings",
-        )
-        .cluster(),
-        webhooks(
-            "MutatingWebhookConfiguration",
-            "mutatingwebhookconfigurations",
-            webhook::default_mutating,
-        ),
-        webhooks(
-            "ValidatingWebhookConfiguration",
-            "validatingwebhookconfigurations",
-            webhook::default_validating,
-        ),
-        Row::new(
-            "apiextensions.k8s.io",
-            "apiextensions",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-        )
-        .short(&["crd", "crds"])
-        .cluster()
-        .sub(&[Status])
-        .traits(Traits {
-            generation: Generation::Spec,
-            unconditional_update: false,
-            default: crate::crd::default,
-            prepare_create: crate::crd::prepare_create,
-            prepare_update: cluster::keep_status,
-            validate: crate::crd::validate,
-            validate_update: |new, _| crate::crd::validate(new),
-            ..Traits::PLAIN
-        }),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::resources;
@@ -460,7 +368,7 @@ mod tests {
     fn every_row_has_a_type() {
         assert_eq!(
             resources().len(),
-            super::core().len() + super::config().len() + super::apps().len() + super::others().len()
+            super::core().len() + super::config().len() + super::apps().len() + super::others::rows().len()
         );
     }
 }
