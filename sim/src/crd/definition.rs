@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
-use crate::registry::{Generation, Metadata, Resource, Schema, Scope, Subresource, Traits, Version, Writes};
+use crate::registry::{
+    Conversion, Generation, Metadata, Resource, Schema, Scope, Subresource, Traits, Version, Writes,
+};
 use crate::store::ResourceId;
 use crate::validation::text;
 
@@ -150,6 +152,10 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         },
         versions: served,
         storage: text(storage, "name").to_owned(),
+        conversion: match spec.pointer("/conversion/strategy").and_then(Value::as_str) {
+            Some("Webhook") => Conversion::Webhook,
+            _ => Conversion::None,
+        },
         subresources,
         writes: Writes::All,
         traits: Traits {

@@ -8,8 +8,8 @@ use super::resource::Subresource::{
     self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status,
 };
 use super::{
-    FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema, Scope, Traits,
-    Version, Writes,
+    Conversion, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema,
+    Scope, Traits, Version, Writes,
 };
 use crate::kinds::{cluster, config, pod, service, workload};
 use crate::store::ResourceId;
@@ -94,6 +94,7 @@ impl Row {
             scope: self.scope,
             versions: vec![version],
             storage: "v1".into(),
+            conversion: Conversion::None,
             subresources: self.subresources.to_vec(),
             writes: if kind == "Namespace" {
                 Writes::NoDeleteCollection

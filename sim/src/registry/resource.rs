@@ -22,9 +22,19 @@ pub(crate) struct Resource {
     pub(crate) versions: Vec<Version>,
     /// The version objects are stored in.
     pub(crate) storage: String,
+    pub(crate) conversion: Conversion,
     pub(crate) subresources: Vec<Subresource>,
     pub(crate) writes: Writes,
     pub(crate) traits: Traits,
+}
+
+/// How objects get from one version to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conversion {
+    /// Only `apiVersion` changes.
+    None,
+    /// A webhook converts.
+    Webhook,
 }
 
 /// Whether objects live in namespaces.
