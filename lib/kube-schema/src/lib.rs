@@ -1,13 +1,21 @@
-//! What Kubernetes knows about pod templates and volume claims, on raw JSON.
+//! What Kubernetes knows about the shape of its objects, on raw JSON.
 //!
-//! * [`defaults`] fills in what the API server would fill in;
+//! * [`table`] holds the built-in types; [`typed`] reads objects of them as a Go server would;
+//! * [`patch`] applies JSON, merge and strategic merge patches;
+//! * [`structural`] prunes and defaults custom resources;
+//! * [`defaults`] fills in what the API server would fill into a pod template;
 //! * [`validate`] finds what the API server would surely refuse;
 //! * [`metadata_patch`] is the difference of two templates' metadata.
 //!
-//! Everything works on [`serde_json::Value`], so that fields newer than this crate survive.
+//! Everything works on [`serde_json::Value`]; apart from [`typed`], which does what Go does, fields newer than this
+//! crate survive.
 
 pub mod defaults;
 mod metadata;
+pub mod patch;
+pub mod structural;
+pub mod table;
+pub mod typed;
 pub mod validate;
 
 pub use metadata::metadata_patch;

@@ -20,6 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-kit", PLAN),
     ("plan-workloads", PLAN),
     ("admission", PLAN),
+    ("sim", LIBS),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 const PLAN: &[&str] = &[

@@ -19,6 +19,10 @@ pub enum Kind {
     NotSupported(&'static [&'static str]),
     /// The value is missing.
     Required,
+    /// The list or map holds more than this many items.
+    TooMany(u64),
+    /// The value is of the wrong JSON type.
+    TypeInvalid,
 }
 
 /// One thing wrong with one field.
@@ -41,8 +45,13 @@ impl fmt::Display for FieldError {
             Kind::Required => f.write_str("Required value")?,
             Kind::Forbidden => f.write_str("Forbidden")?,
             Kind::Duplicate => write!(f, "Duplicate value: {}", self.value)?,
-            Kind::Invalid => write!(f, "Invalid value: {}", self.value)?,
+            Kind::TooMany(most) => {
+                write!(f, "Too many: {}: must have at most {most} items", self.value)?;
+            }
+            Kind::Invalid | Kind::TypeInvalid => write!(f, "Invalid value: {}", self.value)?,
             Kind::NotFound => write!(f, "Not found: {}", self.value)?,
+            // the detail lists values that are not known before run time
+            Kind::NotSupported([]) => write!(f, "Unsupported value: {}", self.value)?,
             Kind::NotSupported(values) => {
                 let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
                 write!(

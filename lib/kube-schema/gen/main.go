@@ -1,0 +1,149 @@
+// Prints the shapes of the built-in API types as Go encodes them: the source of src/table/builtin.txt.
+package main
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+
+	admreg "k8s.io/api/admissionregistration/v1"
+	apps "k8s.io/api/apps/v1"
+	authn "k8s.io/api/authentication/v1"
+	authz "k8s.io/api/authorization/v1"
+	autoscaling "k8s.io/api/autoscaling/v1"
+	batch "k8s.io/api/batch/v1"
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+	events "k8s.io/api/events/v1"
+	policy "k8s.io/api/policy/v1"
+	rbac "k8s.io/api/rbac/v1"
+	scheduling "k8s.io/api/scheduling/v1"
+	storage "k8s.io/api/storage/v1"
+	apiext "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var roots = []any{
+	core.Pod{}, core.Node{}, core.Namespace{}, core.Service{}, core.Endpoints{}, core.Event{}, core.ConfigMap{},
+	core.Secret{}, core.ServiceAccount{}, core.PersistentVolumeClaim{}, core.PersistentVolume{}, core.Binding{},
+	core.PodTemplate{}, core.ReplicationController{}, core.LimitRange{}, core.ResourceQuota{},
+	apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, apps.DaemonSet{}, apps.ControllerRevision{},
+	batch.Job{}, batch.CronJob{}, coordination.Lease{}, discovery.EndpointSlice{}, events.Event{},
+	policy.PodDisruptionBudget{}, policy.Eviction{}, autoscaling.Scale{}, autoscaling.HorizontalPodAutoscaler{},
+	rbac.Role{}, rbac.ClusterRole{}, rbac.RoleBinding{}, rbac.ClusterRoleBinding{},
+	scheduling.PriorityClass{}, storage.StorageClass{}, storage.CSINode{}, storage.VolumeAttachment{}, storage.CSIDriver{},
+	admreg.MutatingWebhookConfiguration{}, admreg.ValidatingWebhookConfiguration{},
+	apiext.CustomResourceDefinition{}, authn.TokenReview{}, authn.TokenRequest{}, authz.SubjectAccessReview{},
+	authz.SelfSubjectAccessReview{}, meta.DeleteOptions{}, meta.Status{}, meta.ObjectMeta{},
+}
+
+var seen = map[reflect.Type]bool{}
+var lines = map[string][]string{}
+
+// Types whose JSON form is their own.
+var scalars = map[string]string{
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                             "time",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                        "microtime",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":                         "duration",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":                         "any",
+	"k8s.io/apimachinery/pkg/runtime.RawExtension":                          "any",
+	"k8s.io/apimachinery/pkg/api/resource.Quantity":                         "quantity",
+	"k8s.io/apimachinery/pkg/util/intstr.IntOrString":                       "intorstring",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON":         "any",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaProps": "any",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrBool": "any",
+}
+
+func full(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
+
+func name(t reflect.Type) string {
+	p := t.PkgPath()
+	p = strings.TrimPrefix(p, "k8s.io/api/")
+	p = strings.TrimPrefix(p, "k8s.io/apimachinery/pkg/apis/")
+	p = strings.TrimPrefix(p, "k8s.io/apiextensions-apiserver/pkg/apis/")
+	return p + "." + t.Name()
+}
+
+func kind(t reflect.Type) string {
+	if s, ok := scalars[full(t)]; ok {
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Ptr:
+		return "*" + kind(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
+		if t.Name() != "" {
+			return "[]" + kind(t.Elem())
+		}
+		return "[]" + kind(t.Elem())
+	case reflect.Map:
+		return "{}" + kind(t.Elem())
+	case reflect.Struct:
+		visit(t)
+		return name(t)
+	}
+	if t.PkgPath() != "" {
+		return t.Kind().String() + ":" + t.String()
+	}
+	return t.Kind().String()
+}
+
+func visit(t reflect.Type) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	lines[name(t)] = fields(t)
+}
+
+func fields(t reflect.Type) []string {
+	var out []string
+	for i := 0; i < t.NumField(); i++ {
+		f := t.Field(i)
+		tag := strings.Split(f.Tag.Get("json"), ",")
+		if tag[0] == "" && f.Anonymous {
+			out = append(out, fields(f.Type)...)
+			continue
+		}
+		if tag[0] == "" || tag[0] == "-" {
+			continue
+		}
+		line := " " + tag[0] + " " + kind(f.Type)
+		for _, flag := range tag[1:] {
+			if flag == "omitempty" || flag == "omitzero" {
+				line += " " + flag
+			}
+		}
+		if s := f.Tag.Get("patchStrategy"); s != "" {
+			line += " strategy=" + s
+		}
+		if s := f.Tag.Get("patchMergeKey"); s != "" {
+			line += " key=" + s
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func main() {
+	for _, r := range roots {
+		visit(reflect.TypeOf(r))
+	}
+	var names []string
+	for n := range lines {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		fmt.Fprintln(os.Stdout, n)
+		for _, l := range lines[n] {
+			fmt.Fprintln(os.Stdout, l)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+//! The three kinds of patch that a client sends, applied to raw JSON.
+//!
+//! A patch either applies as a whole or the value is not touched. What comes out is not yet an object: the caller reads
+//! it (see [`crate::typed`]) and validates it.
+
+mod json;
+mod merge;
+mod strategic;
+
+pub use json::apply as json;
+pub use merge::apply as merge;
+pub use strategic::apply as strategic;
+
+/// Why a patch was not applied; the variant decides the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatchError {
+    /// The patch is not well formed: the sender must mend it (400).
+    Malformed(String),
+    /// The patch does not fit the object: read the object and try again (422).
+    Inapplicable(String),
+    /// The patch asks for a merge that its type does not define (500, as Kubernetes answers).
+    Unsupported(String),
+}
+
+impl std::fmt::Display for PatchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Malformed(text) | Self::Inapplicable(text) | Self::Unsupported(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+#[cfg(test)]
+mod tests;

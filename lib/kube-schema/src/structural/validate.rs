@@ -1,0 +1,272 @@
+//! What a structural schema refuses, in the words of a server.
+//!
+//! Types, required members, enumerations, bounds of numbers, texts, lists and maps, and the combinators. `pattern`,
+//! `format` and CEL rules are not evaluated.
+
+use serde_json::{Map, Value};
+
+use super::{EMBEDDED, PRESERVE, TYPE_META, is};
+use crate::validate::{Errors, FieldError, Kind};
+
+/// Checks an object, which was pruned and defaulted.
+pub fn validate(schema: &Value, object: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    check(&mut errors, schema, object, "", Place::Root);
+    errors.0
+}
+
+/// Whether the metadata of an object is somebody else's business.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Inside,
+}
+
+fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: Place) {
+    if value.is_null() && is(schema, "nullable") {
+        return;
+    }
+    if !has_type(schema, value) {
+        let wanted = schema
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("integer,string");
+        let found = type_name(value);
+        let detail = format!("{path} in body must be of type {wanted}: {found:?}");
+        errors.add(path, Kind::TypeInvalid, found, &detail);
+        return;
+    }
+    enumeration(errors, schema, value, path);
+    bounds(errors, schema, value, path);
+    match value {
+        Value::Object(members) => object(errors, schema, members, path, place),
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (index, item) in items.iter().enumerate() {
+                    let place = if is(schema, EMBEDDED) {
+                        Place::Root
+                    } else {
+                        Place::Inside
+                    };
+                    check(errors, schema, item, &format!("{path}[{index}]"), place);
+                }
+            }
+        }
+        _ => {}
+    }
+    combinators(errors, schema, value, path, place);
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn has_type(schema: &Value, value: &Value) -> bool {
+    let found = type_name(value);
+    if is(schema, "x-kubernetes-int-or-string") {
+        return matches!(found, "integer" | "string");
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        None | Some("") => true,
+        Some("number") => matches!(found, "number" | "integer"),
+        Some("integer") => found == "integer" || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        Some(wanted) => wanted == found,
+    }
+}
+
+fn enumeration(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
+    let Some(supported) = schema.get("enum").and_then(Value::as_array) else {
+        return;
+    };
+    if !supported.contains(value) {
+        let shown: Vec<String> = supported.iter().map(Value::to_string).collect();
+        let text = format!("supported values: {}", shown.join(", "));
+        errors.add(path, Kind::NotSupported(&[]), value.clone(), &text);
+    }
+}
+
+fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
+    let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let count = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let mut invalid =
+        |detail: String| errors.invalid(path, value.clone(), &format!("{path} in body {detail}"));
+    if let Some(number) = value.as_f64() {
+        let strict = |name: &str| {
+            if is(schema, name) {
+                "than"
+            } else {
+                "than or equal to"
+            }
+        };
+        if let Some(least) = limit("minimum")
+            && (number < least || (number <= least && is(schema, "exclusiveMinimum")))
+        {
+            invalid(format!(
+                "should be greater {} {least}",
+                strict("exclusiveMinimum")
+            ));
+        }
+        if let Some(most) = limit("maximum")
+            && (number > most || (number >= most && is(schema, "exclusiveMaximum")))
+        {
+            invalid(format!("should be less {} {most}", strict("exclusiveMaximum")));
+        }
+    }
+    if let Some(text) = value.as_str() {
+        let length = text.chars().count() as u64;
+        if let Some(least) = count("minLength").filter(|least| length < *least) {
+            invalid(format!("should be at least {least} chars long"));
+        }
+        if let Some(most) = count("maxLength").filter(|most| length > *most) {
+            invalid(format!("should be at most {most} chars long"));
+        }
+    }
+    let (length, least, most) = match value {
+        Value::Array(items) => (items.len() as u64, "minItems", "maxItems"),
+        Value::Object(members) => (members.len() as u64, "minProperties", "maxProperties"),
+        _ => return,
+    };
+    let what = if value.is_array() { "items" } else { "properties" };
+    if let Some(least) = count(least).filter(|least| length < *least) {
+        invalid(format!("should have at least {least} {what}"));
+    }
+    if let Some(most) = count(most).filter(|most| length > *most) {
+        errors.add(path, Kind::TooMany(most), length, "");
+    }
+}
+
+fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, path: &str, place: Place) {
+    let join = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !members.contains_key(name) {
+            errors.required(join(name), "");
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let others = schema
+        .get("additionalProperties")
+        .filter(|others| others.is_object());
+    for (name, value) in members {
+        if place == Place::Root && TYPE_META.contains(&name.as_str()) {
+            continue;
+        }
+        let known = properties.and_then(|properties| properties.get(name));
+        if let Some(schema) = known.or(others) {
+            let place = if is(schema, EMBEDDED) {
+                Place::Root
+            } else {
+                Place::Inside
+            };
+            check(errors, schema, value, &join(name), place);
+        } else if !is(schema, PRESERVE) && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            errors.forbidden(join(name), "");
+        }
+    }
+}
+
+fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: Place) {
+    let fits = |schema: &Value| {
+        let mut inner = Errors::default();
+        check(&mut inner, schema, value, path, place);
+        inner.0.is_empty()
+    };
+    let list = |name: &str| schema.get(name).and_then(Value::as_array);
+    let mut must =
+        |detail: &str| errors.invalid(path, value.clone(), &format!("{path} in body must {detail}"));
+    if list("anyOf").is_some_and(|any| !any.iter().any(fits)) {
+        must("validate at least one schema (anyOf)");
+    }
+    if list("oneOf").is_some_and(|one| one.iter().filter(|schema| fits(schema)).count() != 1) {
+        must("validate one and only one schema (oneOf)");
+    }
+    if list("allOf").is_some_and(|all| !all.iter().all(fits)) {
+        must("validate all the schemas (allOf)");
+    }
+    if schema.get("not").is_some_and(fits) {
+        must("not validate the schema (not)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::validate;
+
+    fn found(schema: Value, spec: Value) -> Vec<String> {
+        let schema = json!({"type": "object", "properties": {"spec": schema}});
+        let object = json!({"apiVersion": "a/v1", "kind": "K", "metadata": {"name": "n"}, "spec": spec});
+        validate(&schema, &object)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn each_rule_refuses_in_the_words_of_a_server() {
+        let object =
+            |member: Value| json!({"type": "object", "required": ["n"], "properties": {"n": member}});
+        let one = |member: Value, value: Value| found(object(member), json!({"n": value}));
+        assert_eq!(found(object(json!({})), json!({})), ["spec.n: Required value"]);
+        assert_eq!(
+            one(json!({"type": "integer"}), json!("x")),
+            ["spec.n: Invalid value: \"string\": spec.n in body must be of type integer: \"string\""]
+        );
+        assert_eq!(
+            one(json!({"type": "integer", "minimum": 1}), json!(0)),
+            ["spec.n: Invalid value: 0: spec.n in body should be greater than or equal to 1"]
+        );
+        assert_eq!(
+            one(json!({"type": "array", "minItems": 1}), json!([])),
+            ["spec.n: Invalid value: []: spec.n in body should have at least 1 items"]
+        );
+        assert_eq!(one(json!({"enum": ["a", "b"]}), json!("c")).len(), 1);
+        assert_eq!(one(json!({"maxLength": 2}), json!("abc")).len(), 1);
+        assert_eq!(
+            one(
+                json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
+                json!({"a": 1, "b": 1})
+            )
+            .len(),
+            1
+        );
+        assert_eq!(one(json!({"items": {"type": "string"}}), json!([1])).len(), 1);
+        assert_eq!(
+            one(
+                json!({"additionalProperties": {"type": "string"}}),
+                json!({"k": 1})
+            )
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_fits_passes() {
+        let schema = json!({"type": "object", "properties": {
+            "i": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "n": {"type": "integer", "nullable": true}, "f": {"type": "number"}, "e": {"enum": ["a"]}}});
+        for spec in [
+            json!({"i": 1}),
+            json!({"i": "1%", "n": null, "f": 1, "e": "a"}),
+            json!({"n": 2.0}),
+        ] {
+            assert_eq!(found(schema.clone(), spec), Vec::<String>::new());
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which webhooks a request concerns.
+
+use serde_json::Value;
+
+use crate::api::{Api, Call};
+use crate::selector::Selector;
+use crate::store::{Head, Key, ResourceId};
+use crate::validation::text;
+
+/// A webhook of a configuration.
+pub(super) struct Hook {
+    pub(super) name: String,
+    pub(super) client: Value,
+    pub(super) timeout_seconds: i64,
+    /// `failurePolicy: Ignore`.
+    pub(super) ignored_on_failure: bool,
+    /// `reinvocationPolicy: IfNeeded`.
+    pub(super) reinvoked: bool,
+}
+
+fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    of.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The webhooks that must be asked, in order.
+pub(super) fn hooks(
+    api: &Api,
+    call: &Call<'_>,
+    plural: &str,
+    operation: &str,
+    object: &Value,
+    old: &Value,
+) -> Vec<Hook> {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    // configurations are not subject to webhooks: a broken one can be taken away
+    if call.resource.id.group.as_ref() == GROUP {
+        return Vec::new();
+    }
+    let id = ResourceId {
+        group: GROUP.into(),
+        plural: plural.into(),
+    };
+    let Some(configurations) = api.store.collection(&id) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (_, stored) in configurations.range("", None) {
+        let configuration: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+        let concerned = list(&configuration, "webhooks").filter(|webhook| {
+            list(webhook, "rules").any(|rule| matches_rule(call, rule, operation))
+                && selects_object(webhook, object, old)
+                && selects_namespace(api, call, webhook, object)
+        });
+        found.extend(concerned.map(hook));
+    }
+    found
+}
+
+fn hook(webhook: &Value) -> Hook {
+    Hook {
+        name: text(webhook, "name").to_owned(),
+        client: webhook.get("clientConfig").cloned().unwrap_or_default(),
+        timeout_seconds: webhook
+            .get("timeoutSeconds")
+            .and_then(Value::as_i64)
+            .unwrap_or(10),
+        ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
+        reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
+    }
+}
+
+fn matches_rule(call: &Call<'_>, rule: &Value, operation: &str) -> bool {
+    let names = |member: &str, wanted: &str| list(rule, member).any(|one| one == "*" || one == wanted);
+    let scope = match text(rule, "scope") {
+        "Namespaced" => call.resource.is_namespaced(),
+        "Cluster" => !call.resource.is_namespaced(),
+        _ => true,
+    };
+    scope
+        && names("operations", operation)
+        && names("apiGroups", &call.resource.id.group)
+        && names("apiVersions", &call.version.name)
+        && list(rule, "resources").any(|one| matches_resource(call, one.as_str().unwrap_or_default()))
+}
+
+/// `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.
+fn matches_resource(call: &Call<'_>, pattern: &str) -> bool {
+    let (plural, subresource) = pattern.split_once('/').unwrap_or((pattern, ""));
+    let wanted = call.target.subresource.as_str();
+    (plural == "*" || plural == call.resource.id.plural.as_ref())
+        && (subresource == "*" || subresource == wanted)
+}
+
+fn selects_object(webhook: &Value, object: &Value, old: &Value) -> bool {
+    let Some(selector) = webhook.get("objectSelector").map(Selector::of_object) else {
+        return true;
+    };
+    let either = [object, old].into_iter().filter(|one| !one.is_null());
+    let mut heads = either.map(|one| Head::of(one, std::iter::empty()));
+    heads.any(|head| selector.matches("", "", &head))
+}
+
+fn selects_namespace(api: &Api, call: &Call<'_>, webhook: &Value, object: &Value) -> bool {
+    let Some(selector) = webhook.get("namespaceSelector").map(Selector::of_object) else {
+        return true;
+    };
+    if call.resource.id.plural.as_ref() == "namespaces" {
+        return selector.matches("", "", &Head::of(object, std::iter::empty()));
+    }
+    if !call.resource.is_namespaced() {
+        return true;
+    }
+    let id = ResourceId {
+        group: "".into(),
+        plural: "namespaces".into(),
+    };
+    let namespace = api.store.get(&id, &Key::new("", &call.target.namespace));
+    namespace.is_some_and(|stored| selector.matches("", "", &stored.head))
+}

@@ -1,0 +1,257 @@
+//! What a controller manager does that an API is not usable without: definitions are established, namespaces get
+//! their service account and are emptied when they go, dependents follow their owners.
+//!
+//! Everything happens in [`Api::tick`], by ordinary requests, in a fixed order; a tick that finds nothing to do
+//! changes nothing.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Api, Outcome};
+use crate::admission::WebhookCall;
+use crate::crd;
+use crate::object::{finalizers, metadata_text};
+use crate::store::{Key, Place, ResourceId};
+use crate::verbs::{FOREGROUND, ORPHAN};
+use crate::wire::{Method, Request};
+
+/// Rounds of one tick: chains of owners longer than this take several ticks.
+const ROUNDS: usize = 16;
+
+fn id(group: &str, plural: &str) -> ResourceId {
+    ResourceId {
+        group: group.into(),
+        plural: plural.into(),
+    }
+}
+
+impl Api {
+    /// Does what is due in the background. Returns whether anything was.
+    pub fn tick(&mut self, now: Timestamp) -> bool {
+        let before = self.store.revision();
+        for _ in 0..ROUNDS {
+            let start = self.store.revision();
+            self.furnish_namespaces(now);
+            self.empty_namespaces(now);
+            self.collect_garbage(now);
+            if self.store.revision() == start {
+                break;
+            }
+        }
+        self.store.revision() != before
+    }
+
+    /// Webhook calls that background work waits for since this was last asked.
+    pub fn background_calls(&mut self) -> Vec<WebhookCall> {
+        std::mem::take(&mut self.background_calls)
+    }
+
+    /// A request of the background, unless the same one waits for a webhook already.
+    fn act(&mut self, request: &Request, now: Timestamp) {
+        let target = format!("{:?} {}", request.method, request.path);
+        if self.background_targets.values().any(|one| *one == target) {
+            return;
+        }
+        if let Outcome::Call(call) = self.handle(request, now) {
+            self.background_targets.insert(call.id, target);
+            self.background_calls.push(*call);
+        }
+    }
+
+    /// A definition was written: its resource is served, and the definition says so.
+    pub(crate) fn definition_changed(&mut self, definition: &Value, now: Timestamp) {
+        let Some(resource) = crd::resource(definition) else {
+            return;
+        };
+        self.registry.insert(resource);
+        let established = definition.pointer("/status/conditions").and_then(Value::as_array);
+        if established.is_some_and(|list| !list.is_empty()) {
+            return;
+        }
+        let mut definition = definition.clone();
+        crd::established(&mut definition, now);
+        let name = metadata_text(&definition, "name").to_owned();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}/status");
+        self.act(&Request::new(Method::Put, &path, Some(&definition)), now);
+    }
+
+    /// A definition is gone, and with it all objects of its kind.
+    pub(crate) fn definition_removed(&mut self, definition: &Value) {
+        let text = |pointer: &str| {
+            definition
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let gone = id(text("/spec/group"), text("/spec/names/plural"));
+        self.registry.remove(&gone);
+        self.store.forget(&gone);
+    }
+
+    fn namespaces(&self, deleting: bool) -> Vec<String> {
+        let collection = self.store.collection(&id("", "namespaces"));
+        let all = collection
+            .into_iter()
+            .flat_map(|collection| collection.range("", None));
+        all.filter(|(_, stored)| stored.head.deleting == deleting)
+            .map(|(key, _)| key.name.to_string())
+            .collect()
+    }
+
+    fn furnish_namespaces(&mut self, now: Timestamp) {
+        let accounts = id("", "serviceaccounts");
+        for namespace in self.namespaces(false) {
+            if self
+                .store
+                .get(&accounts, &Key::new(&namespace, "default"))
+                .is_none()
+            {
+                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+                let account = json!({"metadata": {"name": "default"}});
+                self.act(&Request::new(Method::Post, &path, Some(&account)), now);
+            }
+        }
+    }
+
+    fn empty_namespaces(&mut self, now: Timestamp) {
+        for namespace in self.namespaces(true) {
+            let mut places: Vec<Place> = Vec::new();
+            for (resource, collection) in self.store.collections() {
+                let content = collection.range(&namespace, None);
+                places.extend(content.map(|(key, _)| (resource.clone(), key.clone())));
+            }
+            for place in &places {
+                self.delete_place(place, &json!({}), now);
+            }
+            if places.is_empty() {
+                let path = format!("/api/v1/namespaces/{namespace}");
+                let read = self
+                    .handle(&Request::new(Method::Get, &path, None), now)
+                    .response();
+                let mut object = read.map(|response| response.value()).unwrap_or_default();
+                if let Some(Value::Object(spec)) = object.get_mut("spec") {
+                    spec.remove("finalizers");
+                }
+                let finalize = format!("{path}/finalize");
+                self.act(&Request::new(Method::Put, &finalize, Some(&object)), now);
+                self.act(&Request::new(Method::Delete, &path, None), now);
+            }
+        }
+    }
+
+    /// Follows owner references: what lost all its owners goes; owners that wait for their dependents are released.
+    fn collect_garbage(&mut self, now: Timestamp) {
+        let mut bereaved: BTreeSet<Place> = BTreeSet::new();
+        for (uid, places) in self.store.owners() {
+            if !self.store.has_uid(uid) {
+                bereaved.extend(places.iter().cloned());
+            }
+        }
+        for place in bereaved {
+            let stored = self.store.get(&place.0, &place.1);
+            let abandoned = stored.is_some_and(|stored| {
+                let mut owners = stored.head.owners.iter();
+                !stored.head.deleting && owners.all(|owner| !self.store.has_uid(owner))
+            });
+            if abandoned {
+                self.delete_place(&place, &json!({"propagationPolicy": "Background"}), now);
+            }
+        }
+        for (place, object) in self.waiting_owners() {
+            self.release(&place, &object, now);
+        }
+    }
+
+    /// Objects being deleted whose dependents decide when they go.
+    fn waiting_owners(&self) -> Vec<(Place, Value)> {
+        let mut found = Vec::new();
+        for place in self.store.deleting() {
+            let Some(stored) = self.store.get(&place.0, &place.1) else {
+                continue;
+            };
+            let object: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+            if finalizers(&object)
+                .iter()
+                .any(|one| *one == ORPHAN || *one == FOREGROUND)
+            {
+                found.push((place.clone(), object));
+            }
+        }
+        found
+    }
+
+    fn release(&mut self, place: &Place, owner: &Value, now: Timestamp) {
+        let uid = metadata_text(owner, "uid").to_owned();
+        let dependents: Vec<Place> = self.store.dependents(&uid).cloned().collect();
+        let orphan = finalizers(owner).contains(&ORPHAN);
+        for dependent in &dependents {
+            if orphan {
+                self.disown(dependent, &uid, now);
+            } else {
+                let foreground = json!({"propagationPolicy": "Foreground"});
+                self.delete_place(dependent, &foreground, now);
+            }
+        }
+        if !orphan && self.store.dependents(&uid).next().is_some() {
+            return;
+        }
+        let kept: Vec<&str> = finalizers(owner)
+            .into_iter()
+            .filter(|one| *one != ORPHAN && *one != FOREGROUND)
+            .collect();
+        let patch = json!({"metadata": {"finalizers": kept}});
+        self.patch_place(place, &patch, now);
+    }
+
+    /// Takes one owner from an object.
+    fn disown(&mut self, place: &Place, uid: &str, now: Timestamp) {
+        let Some(stored) = self.store.get(&place.0, &place.1) else {
+            return;
+        };
+        let object: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+        let owners = object
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        let kept: Vec<&Value> = owners
+            .into_iter()
+            .flatten()
+            .filter(|owner| owner.get("uid") != Some(&uid.into()))
+            .collect();
+        let patch = json!({"metadata": {"ownerReferences": kept}});
+        self.patch_place(place, &patch, now);
+    }
+
+    fn path(&self, place: &Place) -> Option<String> {
+        let resource = self.registry.by_id(&place.0)?;
+        let version = resource.versions.first()?;
+        let (group, plural) = (&place.0.group, &place.0.plural);
+        let root = if group.is_empty() {
+            "/api".to_owned()
+        } else {
+            format!("/apis/{group}")
+        };
+        let namespace = match place.1.namespace.as_ref() {
+            "" => String::new(),
+            namespace => format!("/namespaces/{namespace}"),
+        };
+        Some(format!(
+            "{root}/{}{namespace}/{plural}/{}",
+            version.name, place.1.name
+        ))
+    }
+
+    fn delete_place(&mut self, place: &Place, options: &Value, now: Timestamp) {
+        if let Some(path) = self.path(place) {
+            self.act(&Request::new(Method::Delete, &path, Some(options)), now);
+        }
+    }
+
+    fn patch_place(&mut self, place: &Place, patch: &Value, now: Timestamp) {
+        if let Some(path) = self.path(place) {
+            let request = Request::new(Method::Patch, &path, Some(patch));
+            self.act(&request.content_type("application/merge-patch+json"), now);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! As much of OpenAPI v3 as kubectl needs to trust the server's own validation of fields.
+
+use serde_json::{Map, Value, json};
+
+use super::legacy;
+use crate::registry::{Registry, Resource};
+use crate::wire::Response;
+
+pub(super) fn respond(registry: &Registry, path: &str) -> Option<Response> {
+    let rest = path.strip_prefix("/openapi/v3")?;
+    match rest.trim_matches('/') {
+        "" => Some(index(registry)),
+        place => document(registry, place),
+    }
+}
+
+fn place(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
+
+fn index(registry: &Registry) -> Response {
+    let mut paths = Map::new();
+    let groups = std::iter::once(String::new()).chain(legacy::group_names(registry));
+    for group in groups {
+        for version in legacy::versions(registry, &group) {
+            let place = place(&group, &version);
+            let url = json!({"serverRelativeURL": format!("/openapi/v3/{place}")});
+            paths.insert(place, url);
+        }
+    }
+    Response::json(200, &json!({"paths": paths}))
+}
+
+fn document(registry: &Registry, wanted: &str) -> Option<Response> {
+    let (root, version) = wanted.rsplit_once('/')?;
+    let group = root.strip_prefix("apis/").unwrap_or_default();
+    if place(group, version) != wanted || !registry.serves(group, version) {
+        return None;
+    }
+    let of = registry
+        .all()
+        .filter(|one| one.id.group.as_ref() == group && one.version(version).is_some());
+    let paths: Map<String, Value> = of.map(|one| path_item(one, wanted, version)).collect();
+    let info = json!({"title": "Kubernetes", "version": "v1.34.2"});
+    Some(Response::json(
+        200,
+        &json!({"openapi": "3.0.0", "info": info, "paths": paths}),
+    ))
+}
+
+/// The path of one object, whose operations say that they validate fields.
+fn path_item(resource: &Resource, root: &str, version: &str) -> (String, Value) {
+    let namespace = if resource.is_namespaced() {
+        "namespaces/{namespace}/"
+    } else {
+        ""
+    };
+    let path = format!("/{root}/{namespace}{}/{{name}}", resource.id.plural);
+    let kind =
+        json!({"group": resource.id.group.as_ref(), "version": version, "kind": resource.kind.as_ref()});
+    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
+    let operation = |action: &str| {
+        json!({
+            "x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind,
+            "parameters": [parameter("dryRun"), parameter("fieldValidation")], "responses": {},
+        })
+    };
+    (
+        path,
+        json!({"patch": operation("patch"), "put": operation("put")}),
+    )
+}

@@ -1,0 +1,94 @@
+//! Namespaces, nodes, leases, events, definitions.
+
+use kube_schema::validate::{Errors, FieldError};
+use serde_json::{Value, json};
+
+use super::{fill, keep, object, set};
+
+/// A namespace is labelled with its name.
+pub(crate) fn default_namespace(namespace: &mut Value) {
+    let name = namespace.pointer("/metadata/name").cloned().unwrap_or_default();
+    if name.as_str().is_none_or(str::is_empty) {
+        return;
+    }
+    if let Some(labels) = object(namespace, "metadata").and_then(|metadata| object(metadata, "labels")) {
+        set(labels, "kubernetes.io/metadata.name", name);
+    }
+    if let Some(status) = object(namespace, "status") {
+        fill(status, "phase", "Active");
+    }
+}
+
+pub(crate) fn prepare_namespace(namespace: &mut Value) {
+    set(namespace, "status", json!({"phase": "Active"}));
+    set(namespace, "spec", json!({"finalizers": ["kubernetes"]}));
+}
+
+pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
+    keep(new, old, "spec");
+    keep(new, old, "status");
+}
+
+pub(crate) fn default_node(node: &mut Value) {
+    if let Some(status) = node.get_mut("status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        fill(status, "allocatable", capacity);
+    }
+}
+
+/// Admission: a node starts as not ready.
+pub(crate) fn prepare_node(node: &mut Value) {
+    const NOT_READY: &str = "node.kubernetes.io/not-ready";
+    let Some(spec) = object(node, "spec") else { return };
+    fill(spec, "taints", json!([]));
+    if let Some(taints) = spec.get_mut("taints").and_then(Value::as_array_mut)
+        && !taints
+            .iter()
+            .any(|taint| taint.get("key") == Some(&NOT_READY.into()))
+    {
+        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+    }
+}
+
+pub(crate) fn keep_status(new: &mut Value, old: &Value) {
+    keep(new, old, "status");
+}
+
+pub(crate) fn validate_lease(lease: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let spec = lease.get("spec").unwrap_or(&Value::Null);
+    for (name, least) in [("leaseDurationSeconds", 1), ("leaseTransitions", 0)] {
+        if let Some(number) = spec
+            .get(name)
+            .and_then(Value::as_i64)
+            .filter(|number| *number < least)
+        {
+            let why = if least == 1 {
+                "must be greater than 0"
+            } else {
+                "must be greater than or equal to 0"
+            };
+            errors.invalid(format!("spec.{name}"), number, why);
+        }
+    }
+    errors.0
+}
+
+pub(crate) fn validate_event(event: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let namespace = event
+        .pointer("/metadata/namespace")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let involved = event.pointer("/involvedObject/namespace").and_then(Value::as_str);
+    let expected = involved.unwrap_or("default");
+    if namespace != expected {
+        errors.invalid(
+            "involvedObject.namespace",
+            involved.unwrap_or_default(),
+            "does not match event.namespace",
+        );
+    }
+    errors.0
+}

@@ -1,0 +1,45 @@
+//! A Kubernetes API in one process: pure, synchronous, deterministic.
+//!
+//! [`Api::handle`] takes a request and the time and answers at once. There is no clock, no randomness and no transport
+//! in here: time is an argument, uids and generated names come from a seed, watches are drained by whoever serves them
+//! ([`Api::watch_events`]), and what a controller manager would do in the background happens in [`Api::tick`].
+//!
+//! One path serves every resource. A request names a resource; its row in the registry says which verbs and
+//! subresources it has, what its objects look like and how its kind differs; the verb then runs the same steps for all:
+//!
+//! ```text
+//! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
+//! ```
+//!
+//! Invariants:
+//! * every write takes one revision, and what a watch shows, applied to a list, is the next list;
+//! * a refused or dry-run request changes nothing;
+//! * what is not implemented is refused as a server would refuse what it lacks, never answered with a success.
+
+mod admission;
+mod api;
+mod crd;
+mod discovery;
+mod entropy;
+#[cfg(feature = "http")]
+pub mod http;
+mod kinds;
+mod negotiate;
+mod object;
+mod query;
+mod registry;
+mod route;
+mod selector;
+mod status;
+mod store;
+mod validation;
+mod verbs;
+mod watch;
+mod wire;
+
+pub use admission::{CallId, WebhookCall, WebhookReply};
+pub use api::{Api, Config, Outcome};
+pub use entropy::Entropy;
+pub use status::{Failure, Subject};
+pub use watch::{WatchEvent, WatchId};
+pub use wire::{Method, Request, Response};

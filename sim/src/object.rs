@@ -1,0 +1,196 @@
+//! Reading an object from a body, and the parts of its metadata that the server owns.
+
+use jiff::Timestamp;
+use kube_schema::table::Table;
+use kube_schema::typed;
+use kube_schema::validate::{Errors, FieldError};
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Resource, Schema, Version};
+use crate::status::Failure;
+use crate::validation::text;
+
+/// An object that was read.
+pub(crate) struct Read {
+    pub(crate) value: Value,
+    /// Members that were dropped.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// What to do about members that no field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// Reads a body as a resource's kind, which the request's path names.
+pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
+    let mut value: Value = serde_json::from_slice(body).map_err(|_| {
+        let why = crate::verbs::go_error(body);
+        let shown: String = String::from_utf8_lossy(body).chars().take(30).collect();
+        let dots = if body.len() > 30 { " ..." } else { "" };
+        Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown}{dots})"
+        ))
+    })?;
+    if let Value::Object(members) = &mut value {
+        for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
+            let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
+            if given.is_empty() {
+                members.insert(name.into(), expected.into());
+            }
+        }
+    }
+    let (given_version, given_kind) = (text(&value, "apiVersion"), text(&value, "kind"));
+    if given_version != api_version || given_kind != kind {
+        if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
+            return Err(Failure::bad_request(format!(
+                "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+            )));
+        }
+        let short = given_version.rsplit('/').next().unwrap_or_default();
+        return Err(Failure::bad_request(format!(
+            "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
+            unregistered(given_kind, given_version)
+        )));
+    }
+    Ok(value)
+}
+
+/// The words of a server that does not know a kind.
+pub(crate) fn unregistered(kind: &str, version: &str) -> String {
+    format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\"")
+}
+
+/// Gives an object its kind's shape: what Go would keep, or what the schema keeps.
+pub(crate) fn shape(value: Value, version: &Version) -> Result<Read, typed::DecodeError> {
+    match &version.schema {
+        Schema::Typed(of) => {
+            let decoded = typed::decode(Table::builtin(), *of, value)?;
+            Ok(Read {
+                value: decoded.value,
+                unknown: decoded.unknown,
+            })
+        }
+        Schema::Structural(definition) => structural(value, definition),
+    }
+}
+
+fn structural(mut value: Value, definition: &Value) -> Result<Read, typed::DecodeError> {
+    let schema = definition.pointer("/schema/openAPIV3Schema");
+    let mut unknown = Vec::new();
+    if let Some(schema) = schema {
+        unknown = kube_schema::structural::prune(schema, &mut value);
+        kube_schema::structural::default(schema, &mut value);
+    }
+    let table = Table::builtin();
+    if let (Some(of), Some(metadata)) = (table.find("meta/v1.ObjectMeta"), value.get_mut("metadata")) {
+        let decoded = typed::decode(table, of, metadata.take())?;
+        *metadata = decoded.value;
+        unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
+    }
+    Ok(Read { value, unknown })
+}
+
+/// What the schema of a custom resource refuses; nothing for built-in kinds.
+pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError> {
+    let Schema::Structural(definition) = &version.schema else {
+        return Vec::new();
+    };
+    let schema = definition.pointer("/schema/openAPIV3Schema");
+    let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
+        kube_schema::structural::validate(schema, object)
+    }));
+    let path = definition
+        .pointer("/subresources/scale/specReplicasPath")
+        .and_then(Value::as_str);
+    let replicas = path
+        .and_then(|path| object.pointer(&path.replace('.', "/")))
+        .and_then(Value::as_i64);
+    if let (Some(path), Some(replicas @ ..0)) = (path, replicas) {
+        errors.invalid(path, replicas, "should be a non-negative integer");
+    }
+    errors.0
+}
+
+/// The object's metadata, made if absent.
+pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let members = object.as_object_mut()?;
+    let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut()
+}
+
+/// Sets or (with `null`) removes a member of the metadata.
+pub(crate) fn set_metadata(object: &mut Value, name: &str, value: Value) {
+    if let Some(metadata) = metadata(object) {
+        if value.is_null() {
+            metadata.remove(name);
+        } else {
+            metadata.insert(name.to_owned(), value);
+        }
+    }
+}
+
+pub(crate) fn get_metadata<'a>(object: &'a Value, name: &str) -> &'a Value {
+    const NULL: &Value = &Value::Null;
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(name))
+        .unwrap_or(NULL)
+}
+
+pub(crate) fn metadata_text<'a>(object: &'a Value, name: &str) -> &'a str {
+    get_metadata(object, name).as_str().unwrap_or_default()
+}
+
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = get_metadata(object, "finalizers").as_array();
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whole seconds, as metadata has them.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    format!("{time:.0}")
+}
+
+/// Wipes what only the server sets at creation.
+pub(crate) fn wipe_system_fields(object: &mut Value) {
+    for name in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+    ] {
+        set_metadata(object, name, Value::Null);
+    }
+}
+
+/// Whether spec (or, with `content`, anything but metadata and status) differs.
+pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> bool {
+    if resource.traits.generation == crate::registry::Generation::Spec {
+        return new.get("spec") != old.get("spec");
+    }
+    if resource.traits.generation == crate::registry::Generation::SpecAndAnnotations {
+        let annotations = |object| get_metadata(object, "annotations");
+        return new.get("spec") != old.get("spec") || annotations(new) != annotations(old);
+    }
+    let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
+    let strip = |object: &Value| {
+        let mut members = object.as_object().cloned().unwrap_or_default();
+        members.remove("metadata");
+        if has_status || !resource.is_custom() {
+            members.remove("status");
+        }
+        members
+    };
+    strip(new) != strip(old)
+}

@@ -1,0 +1,105 @@
+//! Rows outside of the core and apps groups.
+
+use super::{NO_OPTIONAL_VERSION, Row, UPSERT};
+use crate::kinds::{cluster, webhook, workload};
+use crate::registry::resource::Subresource::Status;
+use crate::registry::{Generation, Traits};
+use crate::validation;
+
+pub(super) fn rows() -> Vec<Row> {
+    let webhooks = |kind, plural, default| {
+        Row::new(
+            "admissionregistration.k8s.io",
+            "admissionregistration",
+            kind,
+            plural,
+        )
+        .cluster()
+        .traits(Traits {
+            generation: Generation::Content,
+            unconditional_update: false,
+            default,
+            validate: webhook::validate,
+            validate_update: |new, _| webhook::validate(new),
+            ..Traits::PLAIN
+        })
+    };
+    vec![
+        Row::new("coordination.k8s.io", "coordination", "Lease", "leases").traits(Traits {
+            create_on_update: true,
+            unconditional_update: false,
+            metadata: Traits::FOREIGN,
+            validate: cluster::validate_lease,
+            validate_update: |new, _| cluster::validate_lease(new),
+            ..Traits::PLAIN
+        }),
+        Row::new("policy", "policy", "PodDisruptionBudget", "poddisruptionbudgets")
+            .short(&["pdb"])
+            .sub(&[Status])
+            .traits(Traits {
+                generation: Generation::Spec,
+                unconditional_update: false,
+                metadata: Traits::GENERIC,
+                name: validation::path_segment,
+                prepare_create: workload::reset_budget,
+                prepare_update: cluster::keep_status,
+                ..Traits::PLAIN
+            }),
+        Row::new(
+            "scheduling.k8s.io",
+            "scheduling",
+            "PriorityClass",
+            "priorityclasses",
+        )
+        .short(&["pc"])
+        .cluster(),
+        Row::new("storage.k8s.io", "storage", "StorageClass", "storageclasses")
+            .short(&["sc"])
+            .cluster(),
+        Row::new("discovery.k8s.io", "discovery", "EndpointSlice", "endpointslices").traits(Traits {
+            generation: Generation::Content,
+            ..NO_OPTIONAL_VERSION
+        }),
+        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings").traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles")
+            .cluster()
+            .traits(UPSERT),
+        Row::new(
+            "rbac.authorization.k8s.io",
+            "rbac",
+            "ClusterRoleBinding",
+            "clusterrolebindings",
+        )
+        .cluster(),
+        webhooks(
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            webhook::default_mutating,
+        ),
+        webhooks(
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            webhook::default_validating,
+        ),
+        Row::new(
+            "apiextensions.k8s.io",
+            "apiextensions",
+            "CustomResourceDefinition",
+            "customresourcedefinitions",
+        )
+        .short(&["crd", "crds"])
+        .cluster()
+        .sub(&[Status])
+        .traits(Traits {
+            generation: Generation::Spec,
+            unconditional_update: false,
+            default: crate::crd::default,
+            prepare_create: crate::crd::prepare_create,
+            prepare_update: cluster::keep_status,
+            validate: crate::crd::validate,
+            validate_update: |new, _| crate::crd::validate(new),
+            ..Traits::PLAIN
+        }),
+    ]
+}

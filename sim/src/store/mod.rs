@@ -1,0 +1,191 @@
+//! Objects, their history, and the one revision counter.
+//!
+//! * Every change takes the next revision, which is the object's `resourceVersion`; a deletion takes one too.
+//! * An object is its JSON text plus a small head with what selectors and garbage collection need; it is immutable
+//!   and shared by lists, the log and watches.
+//! * Each resource keeps a bounded log of changes, old and new state. States within the log can be read again, which
+//!   is what makes `continue` consistent and watches resumable; below it lies compaction.
+
+mod head;
+mod log;
+mod resource;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub(crate) use self::head::Head;
+pub(crate) use self::log::{Change, Log};
+pub(crate) use self::resource::{Collection, Key};
+
+/// A resource, whatever the version: group and plural.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ResourceId {
+    pub(crate) group: Arc<str>,
+    pub(crate) plural: Arc<str>,
+}
+
+/// An object as it was written.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    /// The revision of the write.
+    pub(crate) revision: u64,
+    pub(crate) head: Head,
+    /// The object in its storage version.
+    pub(crate) json: Box<[u8]>,
+}
+
+/// A place in the store.
+pub(crate) type Place = (ResourceId, Key);
+
+/// Everything that is stored.
+#[derive(Debug)]
+pub(crate) struct Store {
+    revision: u64,
+    /// Changes kept per resource.
+    window: usize,
+    collections: BTreeMap<ResourceId, Collection>,
+    /// Who names an owner, by the owner's uid.
+    dependents: BTreeMap<Box<str>, BTreeSet<Place>>,
+    /// Uids of all objects.
+    uids: BTreeSet<Box<str>>,
+    /// Objects being deleted.
+    deleting: BTreeSet<Place>,
+}
+
+impl Store {
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            revision: 1,
+            window,
+            collections: BTreeMap::new(),
+            dependents: BTreeMap::new(),
+            uids: BTreeSet::new(),
+            deleting: BTreeSet::new(),
+        }
+    }
+
+    /// The newest revision.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The revision that the next write takes.
+    pub(crate) fn next_revision(&self) -> u64 {
+        self.revision + 1
+    }
+
+    pub(crate) fn collection(&self, id: &ResourceId) -> Option<&Collection> {
+        self.collections.get(id)
+    }
+
+    pub(crate) fn get(&self, id: &ResourceId, key: &Key) -> Option<&Arc<Stored>> {
+        self.collections.get(id)?.get(key)
+    }
+
+    /// Writes an object whose text already holds [`Store::next_revision`].
+    pub(crate) fn put(&mut self, id: &ResourceId, key: Key, head: Head, json: Vec<u8>) -> Arc<Stored> {
+        self.revision += 1;
+        let stored = Arc::new(Stored {
+            revision: self.revision,
+            head,
+            json: json.into_boxed_slice(),
+        });
+        let collection = self.collections.entry(id.clone()).or_default();
+        let old = collection.put(key.clone(), stored.clone(), self.window);
+        self.relink((id.clone(), key), old.as_deref(), Some(&stored));
+        stored
+    }
+
+    /// Removes an object; `json` is its last state, which already holds [`Store::next_revision`].
+    pub(crate) fn remove(&mut self, id: &ResourceId, key: &Key, json: Vec<u8>) -> Option<Arc<Stored>> {
+        let collection = self.collections.get_mut(id)?;
+        let old = collection.get(key)?.clone();
+        self.revision += 1;
+        let last = Arc::new(Stored {
+            revision: self.revision,
+            head: old.head.clone(),
+            json: json.into_boxed_slice(),
+        });
+        collection.remove(key, last.clone(), self.window);
+        self.relink((id.clone(), key.clone()), Some(&old), None);
+        Some(last)
+    }
+
+    /// Forgets the history of all resources up to the newest revision.
+    pub(crate) fn compact(&mut self) {
+        for collection in self.collections.values_mut() {
+            collection.log.clear(self.revision);
+        }
+    }
+
+    /// Drops a resource with all its objects: its definition is gone.
+    pub(crate) fn forget(&mut self, id: &ResourceId) {
+        let Some(collection) = self.collections.remove(id) else {
+            return;
+        };
+        for (key, stored) in collection.range("", None) {
+            self.relink((id.clone(), key.clone()), Some(stored), None);
+        }
+    }
+
+    /// Whether an object with this uid exists.
+    pub(crate) fn has_uid(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    /// Objects being deleted.
+    pub(crate) fn deleting(&self) -> impl Iterator<Item = &Place> {
+        self.deleting.iter()
+    }
+
+    /// Who names this uid as an owner.
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
+        self.dependents.get(uid).into_iter().flatten()
+    }
+
+    /// Every owner that somebody names, with those who do.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (&str, &BTreeSet<Place>)> {
+        self.dependents.iter().map(|(uid, places)| (uid.as_ref(), places))
+    }
+
+    pub(crate) fn collections(&self) -> impl Iterator<Item = (&ResourceId, &Collection)> {
+        self.collections.iter()
+    }
+
+    /// Keeps what is derived from heads in step with them.
+    fn relink(&mut self, place: Place, old: Option<&Stored>, new: Option<&Stored>) {
+        if let Some(old) = old {
+            self.uids.remove(&old.head.uid);
+        }
+        if let Some(new) = new {
+            self.uids.insert(new.head.uid.clone());
+        }
+        if new.is_some_and(|new| new.head.deleting) {
+            self.deleting.insert(place.clone());
+        } else {
+            self.deleting.remove(&place);
+        }
+        let owners = |stored: Option<&Stored>| -> BTreeSet<Box<str>> {
+            stored
+                .into_iter()
+                .flat_map(|one| one.head.owners.iter().cloned())
+                .collect()
+        };
+        let (before, after) = (owners(old), owners(new));
+        for gone in before.difference(&after) {
+            if let Some(places) = self.dependents.get_mut(gone) {
+                places.remove(&place);
+                if places.is_empty() {
+                    self.dependents.remove(gone);
+                }
+            }
+        }
+        for added in after.difference(&before) {
+            let places = self.dependents.entry(added.clone()).or_default();
+            places.insert(place.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

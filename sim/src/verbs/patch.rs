@@ -1,0 +1,149 @@
+//! Patch: the object is read, patched, and goes the way of an update.
+
+use kube_schema::patch::{self, PatchError};
+use kube_schema::table::Table;
+use kube_schema::validate::{FieldError, Kind};
+use serde_json::Value;
+
+use super::{body, create, find, update};
+use crate::admission::Stop;
+use crate::api::{Api, Call, Reply};
+use crate::registry::Schema;
+use crate::status::{Failure, Subject};
+
+const TYPED: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/apply-patch+cbor",
+];
+const CUSTOM: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
+    let (old, mut new) = patched(api, call)?;
+    create::place(call, &mut new)?;
+    update::check_name(call, &new)?;
+    update::replace(api, call, &old, new)
+}
+
+/// The object as it is, and as the patch makes it.
+pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Failure> {
+    let media = call
+        .request
+        .content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
+    if !TYPED.contains(&media.as_str()) && !call.resource.is_custom() {
+        return Err(Failure::media_type_unknown());
+    }
+    if !supported.contains(&media.as_str()) || media.starts_with("application/apply-patch") {
+        return Err(Failure::unsupported_media_type(supported));
+    }
+    let old = call.read(find(api, call)?);
+    let mut new = old.clone();
+    apply(call, &media, &mut new)?;
+    let text = new.to_string();
+    check_kind(call, &new, &text)?;
+    let strategic = media == "application/strategic-merge-patch+json";
+    let quoted = go_value(&serde_json::from_slice(&call.request.body).unwrap_or_default());
+    let new = body::shape(call, new, |_, _, why, conversion| {
+        let error = FieldError {
+            path: "patch".into(),
+            kind: Kind::Invalid,
+            value: if strategic { quoted.clone() } else { text.clone() }.into(),
+            detail: if strategic { conversion } else { why }.to_owned(),
+        };
+        Failure::invalid(&Subject::new("", ""), "", &[error])
+    })?;
+    Ok((old, new))
+}
+
+/// A value as Go prints maps and slices: what is wrong with a strategic merge patch is said this way.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<String> = members
+                .iter()
+                .map(|(name, member)| format!("{name}:{}", go_value(member)))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".into(),
+        other => other.to_string(),
+    }
+}
+
+/// A strategic merge patch cannot reach the kind.
+fn keep_kind(call: &Call<'_>, object: &mut Value) {
+    if let Value::Object(members) = object {
+        members.insert("apiVersion".into(), call.api_version().into());
+        members.insert("kind".into(), call.resource.kind.as_ref().into());
+    }
+}
+
+/// A patch may not make another kind of an object.
+fn check_kind(call: &Call<'_>, new: &Value, text: &str) -> Result<(), Failure> {
+    let (version, kind) = (member(new, "apiVersion"), member(new, "kind"));
+    if version == call.api_version() && kind == call.resource.kind.as_ref() {
+        return Ok(());
+    }
+    let error = FieldError {
+        path: "patch".into(),
+        kind: Kind::Invalid,
+        value: text.into(),
+        detail: crate::object::unregistered(kind, version),
+    };
+    Err(Failure::invalid(&Subject::new("", ""), "", &[error]))
+}
+
+fn member<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure> {
+    let body: Value = serde_json::from_slice(&call.request.body)
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    let result = match (media, &call.version.schema) {
+        ("application/json-patch+json", _) => {
+            if !body.is_array() {
+                let why = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
+                return Err(Failure::bad_request(why));
+            }
+            patch::json(object, &body)
+        }
+        ("application/strategic-merge-patch+json", Schema::Typed(of)) => {
+            if body.is_array() {
+                let why = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+                return Err(Failure::bad_request(why));
+            }
+            patch::strategic(Table::builtin(), *of, object, body).map(|()| keep_kind(call, object))
+        }
+        _ => {
+            if !body.is_object() {
+                let why = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
+                return Err(Failure::bad_request(why));
+            }
+            patch::merge(object, body);
+            Ok(())
+        }
+    };
+    result.map_err(|error| match error {
+        PatchError::Malformed(why) => Failure::bad_request(why),
+        PatchError::Inapplicable(_) => Failure::unprocessable(),
+        PatchError::Unsupported(why) => Failure::unknown(&why),
+    })
+}

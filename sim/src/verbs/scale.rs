@@ -1,0 +1,154 @@
+//! The scale subresource: replicas of any workload, in one shape.
+
+use kube_schema::patch;
+use serde_json::{Value, json};
+
+use super::{find, update};
+use crate::admission::Stop;
+use crate::api::{Api, Call, Reply};
+use crate::object::{get_metadata, metadata_text};
+use crate::registry::Schema;
+use crate::status::Failure;
+use crate::wire::Method;
+
+/// JSON pointers of the replicas, the counted replicas and the selector.
+struct Paths {
+    spec: String,
+    status: String,
+    selector: String,
+}
+
+impl Paths {
+    fn of(call: &Call<'_>) -> Option<Self> {
+        let Schema::Structural(version) = &call.version.schema else {
+            return Some(Self {
+                spec: "/spec/replicas".into(),
+                status: "/status/replicas".into(),
+                selector: String::new(),
+            });
+        };
+        let scale = version.pointer("/subresources/scale")?;
+        let pointer = |name: &str| {
+            let path = scale.get(name).and_then(Value::as_str).unwrap_or_default();
+            path.replace('.', "/")
+        };
+        Some(Self {
+            spec: pointer("specReplicasPath"),
+            status: pointer("statusReplicasPath"),
+            selector: pointer("labelSelectorPath"),
+        })
+    }
+}
+
+pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Stop> {
+    let paths = Paths::of(call).ok_or_else(Failure::no_resource)?;
+    let old = call.read(find(api, call)?);
+    let current = view(&old, &paths);
+    let wanted = match method {
+        Method::Get => {
+            return Ok(Reply {
+                code: 200,
+                value: current,
+            });
+        }
+        Method::Put => serde_json::from_slice(&call.request.body)
+            .map_err(|error| Failure::bad_request(error.to_string()))?,
+        Method::Patch => patched(call, current)?,
+        Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
+    };
+    let replicas = wanted
+        .pointer("/spec/replicas")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
+    // a custom resource says so itself
+    if replicas < 0 && !call.resource.is_custom() {
+        let mut errors = kube_schema::validate::Errors::default();
+        errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+        let kind = crate::status::Subject::new("autoscaling", "Scale");
+        return Err(Failure::invalid(&kind, &call.target.name, &errors.0).into());
+    }
+    let given = metadata_text(&wanted, "resourceVersion");
+    if !given.is_empty() && given != metadata_text(&old, "resourceVersion") {
+        return Err(Failure::modified(&call.resource.subject(), &call.target.name).into());
+    }
+    let mut new = old.clone();
+    set(&mut new, &paths.spec, replicas.into());
+    call.target.subresource.clear();
+    let reply = update::replace(api, call, &old, new)?;
+    Ok(Reply {
+        code: 200,
+        value: view(&reply.value, &paths),
+    })
+}
+
+fn patched(call: &Call<'_>, mut scale: Value) -> Result<Value, Failure> {
+    let body: Value = serde_json::from_slice(&call.request.body)
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    if call
+        .request
+        .content_type
+        .starts_with("application/json-patch+json")
+    {
+        patch::json(&mut scale, &body).map_err(|_| Failure::unprocessable())?;
+    } else {
+        // a scale has no lists: both kinds of merge are the same
+        patch::merge(&mut scale, body);
+    }
+    Ok(scale)
+}
+
+fn set(object: &mut Value, pointer: &str, value: Value) {
+    let Some((parent, last)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    if let Some(Value::Object(members)) = object.pointer_mut(parent) {
+        members.insert(last.to_owned(), value);
+    }
+}
+
+/// The object as a scale.
+fn view(object: &Value, paths: &Paths) -> Value {
+    let mut metadata = json!({});
+    if let Value::Object(members) = &mut metadata {
+        for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            members.insert(name.into(), get_metadata(object, name).clone());
+        }
+        members.retain(|_, value| !value.is_null());
+    }
+    let count = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    };
+    let mut spec = json!({});
+    if let (replicas @ 1.., Value::Object(members)) = (count(&paths.spec), &mut spec) {
+        members.insert("replicas".into(), replicas.into());
+    }
+    let mut status = json!({"replicas": count(&paths.status)});
+    let selector = match object
+        .pointer("/spec/selector")
+        .filter(|_| paths.selector.is_empty())
+    {
+        Some(selector) => equalities(selector),
+        None => object
+            .pointer(&paths.selector)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    if let (false, Value::Object(members)) = (selector.is_empty(), &mut status) {
+        members.insert("selector".into(), selector.into());
+    }
+    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
+}
+
+/// A label selector's equalities as text.
+fn equalities(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    let pairs = labels.into_iter().flatten();
+    let pairs: Vec<String> = pairs
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    pairs.join(",")
+}

@@ -1,0 +1,213 @@
+//! Update, of objects and of their status. Patches end here too.
+
+use kube_schema::validate::{FieldError, Kind};
+use serde_json::Value;
+
+use super::{body, commit, create, find};
+use crate::admission::{self, Stop};
+use crate::api::{Api, Call, Reply};
+use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
+use crate::registry::{Generation, Metadata, Subresource};
+use crate::status::Failure;
+use crate::validation;
+
+pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
+    let mut new = body::object(call)?;
+    create::place(call, &mut new)?;
+    check_name(call, &new)?;
+    let exists = find(api, call).is_ok();
+    let creates = !exists && call.resource.traits.create_on_update && call.target.subresource.is_empty();
+    let old = if creates {
+        Value::Null
+    } else {
+        call.read(find(api, call)?)
+    };
+    check_uid(call, &old, &new)?;
+    if creates {
+        object::wipe_system_fields(&mut new);
+        let value = create::insert(api, call, new)?;
+        return Ok(Reply { code: 201, value });
+    }
+    replace(api, call, &old, new)
+}
+
+/// The name in the body must be that of the path.
+pub(super) fn check_name(call: &Call<'_>, new: &Value) -> Result<(), Failure> {
+    let name = metadata_text(new, "name");
+    if name == call.target.name {
+        return Ok(());
+    }
+    Err(Failure::bad_request(if name.is_empty() {
+        "name must be provided".to_owned()
+    } else {
+        format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.target.name
+        )
+    }))
+}
+
+/// A uid in the body must be that of the stored object.
+fn check_uid(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let (wanted, found) = (metadata_text(new, "uid"), metadata_text(old, "uid"));
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        storage_key(call)
+    );
+    Err(Failure::conflict(
+        &call.resource.subject(),
+        &call.target.name,
+        &why,
+    ))
+}
+
+/// Where a real server keeps the object; it shows in this one error.
+fn storage_key(call: &Call<'_>) -> String {
+    let id = &call.resource.id;
+    let prefix = match id.plural.as_ref() {
+        "services" => "services/specs".to_owned(),
+        "nodes" => "minions".to_owned(),
+        _ if call.resource.is_custom() => format!("{}/{}", id.group, id.plural),
+        plural => plural.to_owned(),
+    };
+    let namespace = match call.target.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("/{namespace}"),
+    };
+    format!("/registry/{prefix}{namespace}/{}", call.target.name)
+}
+
+/// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
+pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
+    new = admission::mutate(api, call, "UPDATE", new, old)?;
+    check_version(call, old, &mut new)?;
+    if call.target.subresource == "status" {
+        new = status_only(call, old, new);
+    } else if call.target.subresource == "finalize" {
+        let spec = new.get("spec").cloned().unwrap_or_default();
+        new = old.clone();
+        if let Value::Object(members) = &mut new {
+            members.insert("spec".into(), spec);
+        }
+    } else {
+        if call.resource.is_custom() && call.resource.has(Subresource::Status) {
+            crate::kinds::keep(&mut new, old, "status");
+        }
+        (call.resource.traits.prepare_update)(&mut new, old);
+    }
+    keep_system_fields(call, old, &mut new);
+    body::default(call, &mut new)?;
+    validate(call, old, &new)?;
+    admission::validate(api, call, "UPDATE", &new, old)?;
+    if &new == old {
+        return Ok(Reply {
+            code: 200,
+            value: new,
+        });
+    }
+    let key = call.key();
+    let value = if is_finished(&new, old) {
+        commit::remove(api, call, &key, new)
+    } else {
+        commit::put(api, call, key, new)
+    };
+    Ok(Reply { code: 200, value })
+}
+
+fn check_version(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
+    let (given, found) = (
+        metadata_text(new, "resourceVersion"),
+        metadata_text(old, "resourceVersion"),
+    );
+    let name = &call.target.name;
+    if given.is_empty() || given == "0" {
+        if !call.resource.traits.unconditional_update {
+            let error = FieldError {
+                path: "metadata.resourceVersion".into(),
+                kind: Kind::Invalid,
+                value: 0.into(),
+                detail: "must be specified for an update".into(),
+            };
+            let subject = call.resource.subject();
+            return Err(Failure::invalid(&subject, name, &[error]));
+        }
+        set_metadata(new, "resourceVersion", found.into());
+    } else if given.parse::<u64>().is_err() {
+        let error = FieldError {
+            path: "metadata.resourceVersion".into(),
+            kind: Kind::Invalid,
+            value: given.into(),
+            detail: format!("strconv.ParseUint: parsing {given:?}: invalid syntax"),
+        };
+        return Err(Failure::invalid(&call.resource.subject(), name, &[error]));
+    } else if given != found {
+        return Err(Failure::modified(&call.resource.subject(), name));
+    }
+    Ok(())
+}
+
+/// The old object with the new status, and as much of the metadata as the kind lets through.
+fn status_only(call: &Call<'_>, old: &Value, new: Value) -> Value {
+    let mut out = old.clone();
+    crate::kinds::keep(&mut out, &new, "status");
+    let policy = call.resource.traits.status_metadata;
+    if policy == Metadata::Closed {
+        return out;
+    }
+    crate::kinds::keep(&mut out, &new, "metadata");
+    let kept = match policy {
+        Metadata::NoLabels => "labels",
+        Metadata::NoOwners => "ownerReferences",
+        Metadata::Open | Metadata::Closed => return out,
+    };
+    set_metadata(&mut out, kept, get_metadata(old, kept).clone());
+    out
+}
+
+/// What the server owns stays, and the generation counts.
+fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
+    for name in ["generation", "creationTimestamp", "selfLink"] {
+        set_metadata(new, name, get_metadata(old, name).clone());
+    }
+    for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let always = name == "deletionTimestamp" && !get_metadata(old, name).is_null();
+        if always || get_metadata(new, name).is_null() {
+            set_metadata(new, name, get_metadata(old, name).clone());
+        }
+    }
+    let traits = &call.resource.traits;
+    let counts = traits.generation != Generation::None && call.target.subresource.is_empty();
+    if counts && object::spec_differs(new, old, &call.resource) {
+        let generation = get_metadata(old, "generation").as_i64().unwrap_or_default();
+        set_metadata(new, "generation", (generation + 1).into());
+    }
+}
+
+fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
+    let mut errors = validation::update(new, old, call.resource.traits.metadata, call.resource.traits.name);
+    errors.extend(object::schema_errors(new, &call.version));
+    if call.target.subresource.is_empty() {
+        errors.extend((call.resource.traits.validate_update)(new, old));
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::invalid(
+        &call.resource.kind_subject(),
+        &call.target.name,
+        &errors,
+    ))
+}
+
+/// Whether the last finalizer of a deleted object just went.
+fn is_finished(new: &Value, old: &Value) -> bool {
+    finalizers(new).is_empty()
+        && !get_metadata(old, "deletionTimestamp").is_null()
+        && get_metadata(old, "deletionGracePeriodSeconds")
+            .as_i64()
+            .unwrap_or_default()
+            == 0
+}

@@ -1,0 +1,126 @@
+//! Requests and responses, free of any transport.
+
+use serde_json::Value;
+
+/// An HTTP method that the API knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Read, list or watch.
+    Get,
+    /// Create.
+    Post,
+    /// Replace.
+    Put,
+    /// Change in part.
+    Patch,
+    /// Remove.
+    Delete,
+}
+
+impl Method {
+    /// From its name on the wire.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "GET" => Self::Get,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "PATCH" => Self::Patch,
+            "DELETE" => Self::Delete,
+            _ => return None,
+        })
+    }
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What to do.
+    pub method: Method,
+    /// Where, without the query and still escaped: `/api/v1/namespaces/default/pods`.
+    pub path: String,
+    /// What follows the `?`, still escaped.
+    pub query: String,
+    /// The `Content-Type` header, or empty.
+    pub content_type: String,
+    /// The `Accept` header, or empty.
+    pub accept: String,
+    /// Who asks; webhooks are told.
+    pub user: String,
+    /// The body, or empty.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// A request by `kubernetes-admin` with an optional JSON body. `target` is a path, with or without a query.
+    pub fn new(method: Method, target: &str, body: Option<&Value>) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self {
+            method,
+            path: path.to_owned(),
+            query: query.to_owned(),
+            content_type: "application/json".into(),
+            accept: "application/json".into(),
+            user: "kubernetes-admin".into(),
+            body: body.map(|body| body.to_string().into_bytes()).unwrap_or_default(),
+        }
+    }
+
+    /// With another `Content-Type`, as patches need.
+    #[must_use]
+    pub fn content_type(mut self, content_type: &str) -> Self {
+        content_type.clone_into(&mut self.content_type);
+        self
+    }
+
+    /// With another `Accept`.
+    #[must_use]
+    pub fn accept(mut self, accept: &str) -> Self {
+        accept.clone_into(&mut self.accept);
+        self
+    }
+}
+
+/// A complete response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The HTTP status.
+    pub code: u16,
+    /// The `Content-Type` header.
+    pub content_type: &'static str,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A JSON document.
+    pub fn json(code: u16, body: &Value) -> Self {
+        Self::bytes(code, body.to_string().into_bytes())
+    }
+
+    /// A JSON document that is text already.
+    pub fn bytes(code: u16, body: Vec<u8>) -> Self {
+        Self {
+            code,
+            content_type: "application/json",
+            warnings: Vec::new(),
+            body,
+        }
+    }
+
+    /// Plain text.
+    pub fn text(code: u16, body: &str) -> Self {
+        Self {
+            code,
+            content_type: "text/plain; charset=utf-8",
+            warnings: Vec::new(),
+            body: body.as_bytes().to_vec(),
+        }
+    }
+
+    /// The body as JSON; `null` if it is not.
+    pub fn value(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}

@@ -1,0 +1,215 @@
+//! Webhooks are asked, answered and obeyed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kruise_sim::{Method, Outcome, Request, WebhookCall, WebhookReply};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Registers a webhook for config maps; `extra` is merged into it.
+fn register(server: &mut Server, kind: &str, name: &str, extra: Value) {
+    let mut webhook = json!({
+        "name": format!("{name}.example.com"), "clientConfig": {"url": "https://localhost/x"}, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "rules": [{"operations": ["CREATE", "UPDATE", "DELETE"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["configmaps"]}],
+    });
+    webhook
+        .as_object_mut()
+        .unwrap()
+        .extend(extra.as_object().unwrap().clone());
+    let plural = format!("{kind}webhookconfigurations");
+    let body = json!({"metadata": {"name": name}, "webhooks": [webhook]});
+    let (code, answer) = server.post(&format!("/apis/admissionregistration.k8s.io/v1/{plural}"), &body);
+    assert_eq!(code, 201, "{answer}");
+}
+
+fn map(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"k": "v"}})
+}
+
+fn call(outcome: Outcome) -> WebhookCall {
+    match outcome {
+        Outcome::Call(call) => *call,
+        other => panic!("no call: {other:?}"),
+    }
+}
+
+fn allow(patch: Option<Value>) -> WebhookReply {
+    let mut response = json!({"uid": "", "allowed": true});
+    if let Some(patch) = patch {
+        response["patchType"] = "JSONPatch".into();
+        response["patch"] = STANDARD.encode(patch.to_string()).into();
+    }
+    WebhookReply::Review(json!({"response": response}))
+}
+
+fn add_label(name: &str) -> Value {
+    json!([{"op": "add", "path": "/metadata/labels", "value": {name: "1"}}])
+}
+
+fn create(server: &mut Server, name: &str) -> Outcome {
+    let request = Request::new(Method::Post, MAPS, Some(&map(name)));
+    server.api.handle(&request, server.now)
+}
+
+#[test]
+fn a_mutating_webhook_changes_what_is_stored() {
+    let mut server = Server::new();
+    register(&mut server, "mutating", "m", json!({}));
+    let before = server.api.revision();
+    let asked = call(create(&mut server, "a"));
+    assert_eq!(asked.webhook, "m.example.com");
+    assert_eq!(asked.client, json!({"url": "https://localhost/x"}));
+    let request = &asked.review["request"];
+    assert_eq!(
+        (&request["operation"], &request["name"]),
+        (&json!("CREATE"), &json!("a"))
+    );
+    assert_eq!(request["object"]["data"], json!({"k": "v"}));
+    assert_eq!(request["oldObject"], Value::Null);
+    assert_eq!(
+        server.api.revision(),
+        before,
+        "nothing is stored while a webhook is asked"
+    );
+    let response = server
+        .api
+        .resume(asked.id, allow(Some(add_label("x"))))
+        .response()
+        .unwrap();
+    assert_eq!(response.code, 201);
+    assert_eq!(response.value()["metadata"]["labels"], json!({"x": "1"}));
+    assert_eq!(server.get(&format!("{MAPS}/a")).1, response.value());
+}
+
+#[test]
+fn a_validating_webhook_sees_the_result_and_may_refuse() {
+    let mut server = Server::new();
+    register(&mut server, "mutating", "m", json!({}));
+    register(&mut server, "validating", "v", json!({}));
+    let first = call(create(&mut server, "a"));
+    let second = call(server.api.resume(first.id, allow(Some(add_label("x")))));
+    assert_eq!(second.webhook, "v.example.com");
+    let object = &second.review["request"]["object"];
+    assert_eq!(object["metadata"]["labels"], json!({"x": "1"}));
+    assert!(object["metadata"]["uid"].is_string());
+    let refusal = json!({"response": {"allowed": false, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}});
+    let response = server
+        .api
+        .resume(second.id, WebhookReply::Review(refusal))
+        .response()
+        .unwrap();
+    let status = response.value();
+    assert_eq!((response.code, &status["reason"]), (422, &json!("Invalid")));
+    assert_eq!(
+        status["message"],
+        "admission webhook \"v.example.com\" denied the request: not today"
+    );
+    assert_eq!(server.get(&format!("{MAPS}/a")).0, 404);
+}
+
+#[test]
+fn an_unreachable_webhook_blocks_unless_it_may_be_ignored() {
+    for (policy, code) in [("Fail", 500), ("Ignore", 201)] {
+        let mut server = Server::new();
+        register(&mut server, "validating", "v", json!({"failurePolicy": policy}));
+        let asked = call(create(&mut server, "a"));
+        let failed = WebhookReply::Failed("connection refused".into());
+        let response = server.api.resume(asked.id, failed).response().unwrap();
+        assert_eq!(response.code, code, "{policy}");
+        assert_eq!(
+            server.api.resume(asked.id, allow(None)).response().unwrap().code,
+            500,
+            "answered once"
+        );
+    }
+}
+
+#[test]
+fn selectors_rules_and_namespaces_keep_requests_out() {
+    let mut server = Server::new();
+    register(
+        &mut server,
+        "validating",
+        "a",
+        json!({"objectSelector": {"matchLabels": {"in": "1"}}}),
+    );
+    register(
+        &mut server,
+        "validating",
+        "b",
+        json!({"namespaceSelector": {"matchExpressions":
+        [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["default"]}]}}),
+    );
+    register(
+        &mut server,
+        "validating",
+        "c",
+        json!({"rules": [{"operations": ["CREATE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["configmaps/status", "pods/*"]}]}),
+    );
+    assert_eq!(create(&mut server, "x").response().unwrap().code, 201);
+    let labelled = json!({"metadata": {"name": "y", "labels": {"in": "1"}}});
+    let request = Request::new(Method::Post, MAPS, Some(&labelled));
+    assert_eq!(
+        call(server.api.handle(&request, server.now)).webhook,
+        "a.example.com"
+    );
+}
+
+#[test]
+fn a_webhook_is_called_again_after_a_later_change() {
+    let mut server = Server::new();
+    register(
+        &mut server,
+        "mutating",
+        "first",
+        json!({"reinvocationPolicy": "IfNeeded"}),
+    );
+    register(&mut server, "mutating", "second", json!({}));
+    let first = call(create(&mut server, "a"));
+    let second = call(server.api.resume(first.id, allow(None)));
+    let third = call(server.api.resume(second.id, allow(Some(add_label("x")))));
+    assert_eq!(
+        [&*second.webhook, &*third.webhook],
+        ["second.example.com", "first.example.com"]
+    );
+    assert_eq!(
+        third.review["request"]["object"]["metadata"]["labels"],
+        json!({"x": "1"})
+    );
+    assert_eq!(
+        server.api.resume(third.id, allow(None)).response().unwrap().code,
+        201
+    );
+}
+
+#[test]
+fn an_update_that_was_overtaken_asks_anew() {
+    let mut server = Server::new();
+    server.post(MAPS, &map("a"));
+    register(&mut server, "validating", "v", json!({}));
+    let target = format!("{MAPS}/a");
+    let patch = |server: &mut Server, key: &str| {
+        let request = Request::new(Method::Patch, &target, Some(&json!({"data": {key: "new"}})));
+        let request = request.content_type("application/merge-patch+json");
+        call(server.api.handle(&request, server.now))
+    };
+    let slow = patch(&mut server, "slow");
+    let fast = patch(&mut server, "fast");
+    assert_eq!(
+        server.api.resume(fast.id, allow(None)).response().unwrap().code,
+        200
+    );
+    let again = call(server.api.resume(slow.id, allow(None)));
+    assert_eq!(again.review["request"]["oldObject"]["data"]["fast"], "new");
+    let response = server.api.resume(again.id, allow(None)).response().unwrap();
+    assert_eq!(
+        response.value()["data"],
+        json!({"k": "v", "fast": "new", "slow": "new"})
+    );
+}

@@ -1,0 +1,279 @@
+//! Objects from creation to deletion.
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}})
+}
+
+fn map(name: &str, value: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"k": value}})
+}
+
+fn revision(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn a_created_pod_has_defaults_and_reads_back_as_it_was_answered() {
+    let mut server = Server::new();
+    let (code, created) = server.post(PODS, &pod("a"));
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["spec"]["restartPolicy"], "Always");
+    assert_eq!(
+        created["spec"]["containers"][0]["imagePullPolicy"],
+        "IfNotPresent"
+    );
+    assert_eq!(
+        created["status"],
+        json!({"phase": "Pending", "qosClass": "BestEffort"})
+    );
+    assert_eq!(created["metadata"]["generation"], 1);
+    assert_eq!(server.get(&format!("{PODS}/a")), (200, created));
+    assert_eq!(server.get(&format!("{PODS}/b")).0, 404);
+    let (code, status) = server.post(PODS, &pod("a"));
+    assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));
+    assert_eq!(status["message"], "pods \"a\" already exists");
+}
+
+#[test]
+fn a_stale_version_conflicts_and_a_write_that_changes_nothing_takes_no_revision() {
+    let mut server = Server::new();
+    let (_, first) = server.post(MAPS, &map("m", "1"));
+    let target = format!("{MAPS}/m");
+    let mut changed = first.clone();
+    changed["data"]["k"] = "2".into();
+    let (code, second) = server.put(&target, &changed);
+    assert_eq!(code, 200);
+    assert_eq!(revision(&second), revision(&first) + 1);
+    let (code, status) = server.put(&target, &changed);
+    assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
+    assert_eq!(server.put(&target, &second), (200, second.clone()));
+    assert_eq!(server.api.revision(), revision(&second));
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let mut server = Server::new();
+    let before = server.api.revision();
+    let (code, answer) = server.post(&format!("{MAPS}?dryRun=All"), &map("m", "1"));
+    assert_eq!(code, 201);
+    assert!(answer["metadata"].get("resourceVersion").is_none());
+    assert_eq!(server.api.revision(), before);
+    assert_eq!(server.get(&format!("{MAPS}/m")).0, 404);
+}
+
+#[test]
+fn a_pod_with_a_node_waits_for_its_grace_period_and_another_does_not() {
+    let mut server = Server::new();
+    let target = format!("{PODS}/a");
+    server.post(PODS, &pod("a"));
+    let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}});
+    assert_eq!(server.post(&format!("{target}/binding"), &binding).0, 201);
+    let (code, waiting) = server.delete(&target, None);
+    assert_eq!(code, 200);
+    assert_eq!(waiting["metadata"]["deletionGracePeriodSeconds"], 30);
+    assert_eq!(waiting["metadata"]["deletionTimestamp"], "2026-01-01T00:00:30Z");
+    assert_eq!(server.get(&target).0, 200);
+    assert_eq!(
+        server.delete(&target, Some(&json!({"gracePeriodSeconds": 0}))).0,
+        200
+    );
+    assert_eq!(server.get(&target).0, 404);
+    server.post(PODS, &pod("b"));
+    server.delete(&format!("{PODS}/b"), None);
+    assert_eq!(server.get(&format!("{PODS}/b")).0, 404);
+}
+
+#[test]
+fn the_last_finalizer_takes_a_deleted_object_with_it() {
+    let mut server = Server::new();
+    let mut object = map("m", "1");
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    server.post(MAPS, &object);
+    let target = format!("{MAPS}/m");
+    let (code, waiting) = server.delete(&target, None);
+    assert_eq!(
+        (code, &waiting["metadata"]["deletionGracePeriodSeconds"]),
+        (200, &json!(0))
+    );
+    let add = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
+    assert_eq!(server.patch("merge", &target, &add).0, 422);
+    let (code, _) = server.patch("merge", &target, &json!({"metadata": {"finalizers": null}}));
+    assert_eq!(code, 200);
+    assert_eq!(server.get(&target).0, 404);
+}
+
+#[test]
+fn preconditions_hold_a_deletion_back() {
+    let mut server = Server::new();
+    let (_, created) = server.post(MAPS, &map("m", "1"));
+    let target = format!("{MAPS}/m");
+    for wrong in [json!({"uid": "x"}), json!({"resourceVersion": "1"})] {
+        let (code, status) = server.delete(&target, Some(&json!({"preconditions": wrong})));
+        assert_eq!((code, status["reason"].as_str()), (409, Some("Conflict")));
+    }
+    let right = json!({"preconditions": {"uid": created["metadata"]["uid"]}});
+    let (code, status) = server.delete(&target, Some(&right));
+    assert_eq!((code, status["status"].as_str()), (200, Some("Success")));
+    assert_eq!(status["details"]["uid"], created["metadata"]["uid"]);
+}
+
+#[test]
+fn a_status_write_leaves_the_spec_and_a_spec_write_leaves_the_status() {
+    let mut server = Server::new();
+    server.post(PODS, &pod("a"));
+    let target = format!("{PODS}/a");
+    let both = json!({"metadata": {"labels": {"x": "1"}}, "spec": {"containers": [{"name": "main", "image": "i:2"}]},
+        "status": {"phase": "Running"}});
+    let (code, object) = server.patch("strategic-merge", &format!("{target}/status"), &both);
+    assert_eq!(code, 200, "{object}");
+    assert_eq!(object["status"]["phase"], "Running");
+    assert_eq!(object["spec"]["containers"][0]["image"], "nginx:1");
+    assert_eq!(object["metadata"]["labels"], json!({"app": "web", "x": "1"}));
+    assert_eq!(object["metadata"]["generation"], 1);
+    let other =
+        json!({"spec": {"containers": [{"name": "main", "image": "i:3"}]}, "status": {"phase": "Failed"}});
+    let (code, object) = server.patch("strategic-merge", &target, &other);
+    assert_eq!(code, 200, "{object}");
+    assert_eq!(object["status"]["phase"], "Running");
+    assert_eq!(object["spec"]["containers"][0]["image"], "i:3");
+    assert_eq!(object["metadata"]["generation"], 2);
+    let frozen = json!({"spec": {"nodeSelector": {"a": "b"}}});
+    assert_eq!(server.patch("merge", &target, &frozen).0, 422);
+}
+
+#[test]
+fn generated_names_have_five_characters_and_equal_seeds_give_equal_answers() {
+    let object = json!({"metadata": {"generateName": "web-"}, "spec": pod("x")["spec"]});
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let mut server = Server::new();
+        let (code, created) = server.post(PODS, &object);
+        assert_eq!(code, 201);
+        names.push(created);
+    }
+    assert_eq!(names[0], names[1]);
+    assert_eq!(
+        names[0]["metadata"]["name"].as_str().unwrap().len(),
+        "web-".len() + 5
+    );
+}
+
+#[test]
+fn deletecollection_deletes_what_its_selector_shows() {
+    let mut server = Server::new();
+    for (name, label) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let mut object = map(name, "1");
+        object["metadata"]["labels"] = json!({"l": label});
+        server.post(MAPS, &object);
+    }
+    let (code, list) = server.delete(&format!("{MAPS}?labelSelector=l%3Dx"), None);
+    assert_eq!((code, list["items"].as_array().unwrap().len()), (200, 2));
+    assert_eq!(server.get(MAPS).1["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_absent_is_refused() {
+    let mut server = Server::new();
+    for target in [
+        "/apis/none/v1/things",
+        "/api/v1/things",
+        "/nothing",
+        "/api/v1/namespaces/default/nodes",
+    ] {
+        assert_eq!(server.get(target).0, 404, "{target}");
+    }
+    assert_eq!(server.post("/api/v1/pods", &pod("a")).0, 405);
+    assert_eq!(server.post("/api/v1/namespaces/none/pods", &pod("a")).0, 404);
+    let apply = Request::new(Method::Patch, &format!("{PODS}/a"), Some(&pod("a")));
+    assert_eq!(
+        server.send(&apply.content_type("application/apply-patch+yaml")).0,
+        415
+    );
+    server.post(PODS, &pod("a"));
+    for sub in ["log", "exec", "portforward"] {
+        assert_eq!(server.get(&format!("{PODS}/a/{sub}")).0, 405, "{sub}");
+    }
+}
+
+#[test]
+fn dependents_follow_their_owner_unless_orphaned() {
+    let mut server = Server::new();
+    for (policy, survives) in [("Background", false), ("Foreground", false), ("Orphan", true)] {
+        let (_, owner) = server.post(MAPS, &map("owner", "1"));
+        let mut dependent = map("dependent", "1");
+        dependent["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+            "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true}]);
+        server.post(MAPS, &dependent);
+        server.delete(
+            &format!("{MAPS}/owner"),
+            Some(&json!({"propagationPolicy": policy})),
+        );
+        server.api.tick(server.now);
+        assert_eq!(server.get(&format!("{MAPS}/owner")).0, 404, "{policy}");
+        let (code, left) = server.get(&format!("{MAPS}/dependent"));
+        assert_eq!(code == 200, survives, "{policy}");
+        assert!(left["metadata"].get("ownerReferences").is_none(), "{policy}");
+        server.delete(&format!("{MAPS}/dependent"), None);
+    }
+}
+
+#[test]
+fn a_namespace_goes_with_its_content_and_takes_nothing_new() {
+    let mut server = Server::new();
+    server.post("/api/v1/namespaces", &json!({"metadata": {"name": "n"}}));
+    server.api.tick(server.now);
+    let maps = "/api/v1/namespaces/n/configmaps";
+    assert_eq!(server.get("/api/v1/namespaces/n/serviceaccounts/default").0, 200);
+    server.post(maps, &map("m", "1"));
+    let (code, object) = server.delete("/api/v1/namespaces/n", None);
+    assert_eq!((code, &object["status"]["phase"]), (200, &json!("Terminating")));
+    assert_eq!(server.post(maps, &map("x", "1")).0, 403);
+    server.api.tick(server.now);
+    assert_eq!(server.get("/api/v1/namespaces/n").0, 404);
+    assert_eq!(server.get(maps).1["items"], json!([]));
+    assert!(!server.api.tick(server.now));
+}
+
+#[test]
+fn versions_that_need_a_conversion_webhook_are_refused_and_others_are_renamed() {
+    for (strategy, code) in [("Webhook", 500), ("None", 200)] {
+        let mut server = Server::new();
+        let version = |name: &str, storage: bool| {
+            let schema =
+                json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+            json!({"name": name, "served": true, "storage": storage, "schema": schema})
+        };
+        let definition = json!({"metadata": {"name": "things.example.com"}, "spec": {"group": "example.com",
+            "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"}, "conversion": {"strategy": strategy},
+            "versions": [version("v1alpha1", false), version("v1", true)]}});
+        server.post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            &definition,
+        );
+        let things = |version: &str| format!("/apis/example.com/{version}/namespaces/default/things");
+        assert_eq!(server.get(&things("v1alpha1")).0, 200, "nothing to convert");
+        assert_eq!(server.post(&things("v1"), &map("a", "1")).0, 201);
+        let (found, object) = server.get(&format!("{}/a", things("v1alpha1")));
+        assert_eq!(found, code, "{strategy}: {object}");
+        if code == 200 {
+            assert_eq!(object["apiVersion"], "example.com/v1alpha1");
+        }
+        assert_eq!(
+            server.get(&format!("{}/a", things("v1"))).1["apiVersion"],
+            "example.com/v1"
+        );
+    }
+}

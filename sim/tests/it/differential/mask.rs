@@ -1,0 +1,69 @@
+//! Hides what must differ between two servers.
+
+use serde_json::Value;
+
+use super::step::{Answer, Memory};
+
+const HIDDEN: &[&str] = &["uid", "resourceVersion", "continue", "clusterIP"];
+
+pub fn answer(raw: &Answer, memory: &Memory) -> Answer {
+    let mut body = raw.body.clone();
+    mask(&mut body, memory);
+    Answer { code: raw.code, body }
+}
+
+fn mask(value: &mut Value, memory: &Memory) {
+    match value {
+        Value::Object(members) => {
+            members.remove("managedFields");
+            let generated = members.contains_key("generateName");
+            for (name, member) in members.iter_mut() {
+                let hidden = HIDDEN.contains(&name.as_str()) || (generated && name == "name");
+                if name == "clusterIPs" {
+                    *member = "<addresses>".into();
+                } else if let (true, Value::String(text)) = (hidden, &*member) {
+                    // `None` is a choice, not an address
+                    if text != "None" {
+                        *member = format!("<{name}>").into();
+                    }
+                } else {
+                    mask(member, memory);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, memory)),
+        Value::String(text) => *text = hide(&without_patch(text), &memory.namespace),
+        _ => {}
+    }
+}
+
+/// A refused patch is quoted whole, with uids and managed fields in it: only what is wrong with it is compared.
+fn without_patch(text: &str) -> String {
+    const START: &str = "Invalid value: \"{";
+    match (text.find(START), text.rfind("}\": ")) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{}<object>{}", &text[..from + START.len() - 1], &text[to + 1..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Times, uids, and versions in messages.
+fn hide(text: &str, _namespace: &str) -> String {
+    if text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[4] == b'-' && text.as_bytes()[10] == b'T' {
+        return "<time>".into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_inclusive([' ', '"', ',', '(', ')', ':', '[', ']']) {
+        let trimmed = word.trim_end_matches([' ', '"', ',', '(', ')', ':', '.', '[', ']']);
+        let is_uid = trimmed.len() == 36 && trimmed.bytes().filter(|b| *b == b'-').count() == 4;
+        let version = text.to_lowercase().contains("resource version") || text.contains("esourceVersion");
+        let is_version = version && !trimmed.is_empty() && trimmed.bytes().all(|b| b.is_ascii_digit());
+        if is_uid || is_version {
+            out.push_str(&word.replace(trimmed, if is_uid { "<uid>" } else { "<version>" }));
+        } else {
+            out.push_str(word);
+        }
+    }
+    out
+}

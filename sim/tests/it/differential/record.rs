@@ -1,0 +1,79 @@
+//! Asks a real server, over a proxy without encryption.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use super::Transcript;
+use super::mask;
+use super::step::{Answer, Memory, Step};
+
+pub fn record(address: &str, name: &str, steps: Vec<Step>) -> Transcript {
+    let mut memory = Memory::new(name);
+    let mut recorded = Vec::new();
+    for step in steps {
+        let raw = send(address, &step, &memory);
+        memory.remember(&raw.body);
+        let masked = mask::answer(&raw, &memory);
+        recorded.push((step, masked));
+    }
+    Transcript {
+        name: name.to_owned(),
+        steps: recorded,
+    }
+}
+
+fn send(address: &str, step: &Step, memory: &Memory) -> Answer {
+    let body = step.bytes(memory);
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "{} {} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nUser-Agent: differential\r\nAccept: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+        step.method,
+        memory.fill(&step.target),
+        step.accept,
+        step.content_type,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body).unwrap();
+    let mut raw = Vec::new();
+    // a server that refuses early closes before it has read the body
+    if let Err(error) = stream.read_to_end(&mut raw) {
+        assert!(!raw.is_empty(), "{} {}: {error}", step.method, step.target);
+    }
+    let at = raw
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .unwrap_or_else(|| {
+            panic!(
+                "no headers: {} {}: {}",
+                step.method,
+                step.target,
+                String::from_utf8_lossy(&raw)
+            )
+        });
+    let head = String::from_utf8_lossy(&raw[..at]).to_lowercase();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut body = raw[at + 4..].to_vec();
+    if head.contains("transfer-encoding: chunked") {
+        body = unchunk(&body);
+    }
+    Answer {
+        code,
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+    }
+}
+
+fn unchunk(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(at) = body.windows(2).position(|window| window == b"\r\n") {
+        let size = usize::from_str_radix(String::from_utf8_lossy(&body[..at]).trim(), 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        out.extend_from_slice(&body[at + 2..at + 2 + size]);
+        body = &body[at + 2 + size + 2..];
+    }
+    out
+}

@@ -1,0 +1,14 @@
+//! The API as clients see it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod admission;
+mod crud;
+mod differential;
+mod server;
+mod watch;

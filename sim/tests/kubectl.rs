@@ -1,0 +1,256 @@
+//! The stock kubectl against the API on a socket. Without a kubectl there is nothing to test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use jiff::Timestamp;
+use kruise_sim::{Api, Config, http};
+
+struct Kubectl {
+    program: PathBuf,
+    address: SocketAddr,
+    home: PathBuf,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Kubectl {
+    fn start() -> Option<Self> {
+        let program = find()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = runtime.block_on(tokio::net::TcpListener::bind(local)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = http::Shared::new(Api::new(&Config::default(), Timestamp::now()));
+        runtime.spawn(http::serve(listener, shared));
+        let home = std::env::temp_dir().join(format!("kruise-sim-{}", address.port()));
+        std::fs::create_dir_all(&home).unwrap();
+        Some(Self {
+            program,
+            address,
+            home,
+            runtime,
+        })
+    }
+
+    fn output(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(&self.program)
+            .arg(format!("--server=http://{}", self.address))
+            .arg(format!("--cache-dir={}", self.home.display()))
+            .args(arguments)
+            .env("HOME", &self.home)
+            .env_remove("KUBECONFIG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// What it prints; it must succeed.
+    fn run(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.output(arguments, input);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What it complains of; it must fail.
+    fn refused(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.output(arguments, input);
+        assert!(!output.status.success(), "kubectl {arguments:?} succeeds");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+impl Drop for Kubectl {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.home);
+        let _ = &self.runtime;
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    let named = std::env::var_os("KUBECTL").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));
+    let lab = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/kube-lab/bin/kubectl"));
+    named
+        .into_iter()
+        .chain(installed)
+        .chain(lab)
+        .find(|path| path.exists())
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: 'nginx:1', env: [{name: A, value: '1'}]}]}
+";
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, kind: Thing, shortNames: [th]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+    additionalPrinterColumns: [{name: Wanted, type: integer, jsonPath: .spec.replicas}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {replicas: {type: integer, default: 3}}}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+";
+
+#[test]
+fn kubectl_creates_applies_reads_changes_and_deletes() {
+    let Some(kubectl) = Kubectl::start() else {
+        eprintln!("no kubectl found");
+        return;
+    };
+    let version = kubectl.run(&["version"], "");
+    assert!(version.contains("Server Version: v1.34"), "{version}");
+    let resources = kubectl.run(&["api-resources"], "");
+    assert!(
+        resources.contains("deployments") && resources.contains("leases"),
+        "{resources}"
+    );
+    assert!(kubectl.run(&["get", "namespaces"], "").contains("kube-system"));
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    kubectl.run(&["create", "-f", "-"], namespace);
+    assert!(
+        kubectl
+            .refused(&["create", "-f", "-"], namespace)
+            .contains("AlreadyExists")
+    );
+
+    let applied = kubectl.run(&["apply", "-n", "shop", "-f", "-"], DEPLOYMENT);
+    assert_eq!(applied, "deployment.apps/web created\n");
+    assert_eq!(
+        kubectl.run(&["apply", "-n", "shop", "-f", "-"], DEPLOYMENT),
+        "deployment.apps/web unchanged\n"
+    );
+    let changed = DEPLOYMENT
+        .replace("nginx:1", "nginx:2")
+        .replace("name: A, value: '1'", "name: B, value: '2'");
+    assert_eq!(
+        kubectl.run(&["apply", "-n", "shop", "-f", "-"], &changed),
+        "deployment.apps/web configured\n"
+    );
+    let path = "-o=jsonpath={.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[*].name}";
+    assert_eq!(
+        kubectl.run(&["get", "-n", "shop", "deploy", "web", path], ""),
+        "nginx:2 B"
+    );
+    let typo = DEPLOYMENT.replace("replicas: 2", "replica: 2");
+    let complaint = kubectl.refused(&["apply", "-n", "shop", "-f", "-"], &typo);
+    assert!(
+        complaint.contains("unknown field \"spec.replica\""),
+        "{complaint}"
+    );
+
+    kubectl.run(&["scale", "-n", "shop", "deploy/web", "--replicas=5"], "");
+    let table = kubectl.run(&["get", "-n", "shop", "deploy", "-o", "wide"], "");
+    assert!(table.contains("0/5") && table.contains("nginx:2"), "{table}");
+    kubectl.run(&["label", "-n", "shop", "deploy/web", "tier=front"], "");
+    kubectl.run(&["annotate", "-n", "shop", "deploy/web", "note=x"], "");
+    assert!(
+        kubectl
+            .run(&["get", "-n", "shop", "deploy", "-l", "tier=front"], "")
+            .contains("web")
+    );
+    for (kind, patch) in [
+        ("strategic", r#"{"spec":{"paused":true}}"#),
+        ("merge", r#"{"spec":{"paused":false}}"#),
+        (
+            "json",
+            r#"[{"op":"add","path":"/spec/minReadySeconds","value":3}]"#,
+        ),
+    ] {
+        kubectl.run(
+            &["patch", "-n", "shop", "deploy/web", "--type", kind, "-p", patch],
+            "",
+        );
+    }
+    kubectl.run(&["delete", "-n", "shop", "deploy/web"], "");
+    assert!(
+        kubectl
+            .refused(&["get", "-n", "shop", "deploy", "web"], "")
+            .contains("NotFound")
+    );
+    kubectl.run(&["delete", "namespace", "shop"], "");
+}
+
+#[test]
+fn kubectl_works_with_custom_resources() {
+    let Some(kubectl) = Kubectl::start() else {
+        eprintln!("no kubectl found");
+        return;
+    };
+    kubectl.run(&["apply", "-f", "-"], DEFINITION);
+    kubectl.run(
+        &[
+            "wait",
+            "--for=condition=Established",
+            "crd/things.example.com",
+            "--timeout=5s",
+        ],
+        "",
+    );
+    let thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {}\n";
+    assert_eq!(
+        kubectl.run(&["apply", "-f", "-"], thing),
+        "thing.example.com/a created\n"
+    );
+    let table = kubectl.run(&["get", "th"], "");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows, [["NAME", "WANTED"], ["a", "3"]]);
+    kubectl.run(&["scale", "thing/a", "--replicas=7"], "");
+    assert_eq!(
+        kubectl.run(&["get", "thing", "a", "-o=jsonpath={.spec.replicas}"], ""),
+        "7"
+    );
+    let unknown = thing.replace("spec: {}", "spec: {replica: 1}");
+    assert!(
+        kubectl
+            .refused(&["apply", "-f", "-"], &unknown)
+            .contains("unknown field")
+    );
+    kubectl.run(&["delete", "crd", "things.example.com"], "");
+    let gone = kubectl.refused(&["get", "things.example.com"], "");
+    assert!(
+        gone.contains("doesn't have a resource type") || gone.contains("could not find"),
+        "{gone}"
+    );
+}

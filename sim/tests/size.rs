@@ -1,0 +1,94 @@
+//! How large and how fast. Bars are for release builds; the default run uses a tenth of the pods and no bar on time.
+//! Alone in its process, because it looks at the memory of the whole.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[allow(dead_code)]
+#[path = "it/server.rs"]
+mod server;
+
+use std::time::Instant;
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+
+use self::server::Server;
+
+fn rich_pod(index: usize) -> Value {
+    let container = |name: &str| {
+        let env: Vec<Value> = (0..10)
+            .map(|n| json!({"name": format!("VARIABLE_{n}"), "value": format!("value-{n}")}))
+            .collect();
+        json!({"name": name, "image": "registry.example.com/team/app:1.2.3", "env": env,
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}})
+    };
+    let many = |kind: &str, count: usize| -> Value {
+        (0..count)
+            .map(|n| {
+                (
+                    format!("example.com/{kind}-{n}"),
+                    json!(format!("{kind}-value-{n}")),
+                )
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    json!({"metadata": {"name": format!("pod-{index}"), "labels": many("label", 12), "annotations": many("annotation", 8)},
+        "spec": {"containers": [container("a"), container("b"), container("c")]}})
+}
+
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kib| kib.parse().ok())
+        .unwrap_or(0)
+}
+
+#[test]
+fn pods_are_small_and_reads_are_fast() {
+    let pods: usize = std::env::var("SIM_PODS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(2000);
+    let started = Instant::now();
+    let mut server = Server::new();
+    println!("boot {:?}", started.elapsed());
+    let before = resident();
+    let started = Instant::now();
+    for index in 0..pods {
+        assert_eq!(
+            server.post("/api/v1/namespaces/default/pods", &rich_pod(index)).0,
+            201
+        );
+    }
+    println!("{pods} creations in {:?}", started.elapsed());
+    let kib = (resident() - before) / pods.max(1);
+    println!("{kib} KiB a pod, {} MiB in all", resident() / 1024);
+    assert!(kib <= 20, "{kib} KiB a pod");
+    let mut times: Vec<_> = (0..1000)
+        .map(|index| {
+            let target = format!("/api/v1/namespaces/default/pods/pod-{}", index * pods / 1000);
+            let request = Request::new(Method::Get, &target, None);
+            let started = Instant::now();
+            let outcome = server.api.handle(&request, server.now);
+            let elapsed = started.elapsed();
+            assert_eq!(outcome.response().unwrap().code, 200);
+            elapsed
+        })
+        .collect();
+    times.sort();
+    println!("GET p50 {:?}, p99 {:?}", times[500], times[990]);
+    let started = Instant::now();
+    server.api.tick(server.now);
+    println!("idle tick {:?}", started.elapsed());
+}
