@@ -14,7 +14,11 @@
 //! Invariants:
 //! * every write takes one revision, and what a watch shows, applied to a list, is the next list;
 //! * a refused or dry-run request changes nothing;
-//! * what is not implemented is refused as a server would refuse what it lacks, never answered with a success.
+//! * a verb, subresource or encoding that is not implemented is refused as a server would refuse what it lacks.
+//!
+//! Where it is still more permissive than a server: `pattern`, `format` and CEL rules of custom resources, match conditions
+//! and `matchPolicy: Equivalent` of webhooks, quotas, limit ranges and authorization are not evaluated; nodes, endpoints,
+//! disruption budgets and roles are checked little beyond their metadata.
 
 mod admission;
 mod api;
