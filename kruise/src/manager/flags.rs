@@ -86,7 +86,7 @@ pub const FLAGS: &[Flag] = &[
         "rest-config-qps",
         Kind::Float,
         "0",
-        "API requests a second; 0 leaves the pace to the API server",
+        "API requests a second of each component; 0 leaves the pace to the API server",
     ),
     flag(
         "rest-config-burst",

@@ -159,3 +159,26 @@ async fn a_refusal_of_a_watch_that_stops_midway_is_a_timeout() {
     let error = tokio::time::timeout(LASTING, opening).await.unwrap().err();
     assert_eq!(error, Some(ApiError::Timeout(Duration::from_millis(200))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_named_client_does_not_wait_for_the_rate_of_another_and_its_clones_share_one() {
+    let service = service_fn(|_: Request<Body>| async { Ok::<_, std::io::Error>(answer(200, "{}")) });
+    let limited = Settings {
+        rate: Some((1.0, 1)),
+        ..settings()
+    };
+    let busy = Client::new(kube_client::Client::new(service, "default"), limited);
+    let lease = busy.named("kruise-manager/leader-election");
+    let begun = Instant::now();
+    let crowd = futures::future::join_all((0..10).map(|_| {
+        let busy = busy.clone();
+        async move { busy.get::<Value>("/version").await }
+    }));
+    let lone = async {
+        lease.get::<Value>("/version").await.unwrap();
+        begun.elapsed()
+    };
+    let (_, waited) = futures::join!(crowd, lone);
+    assert_eq!(waited, Duration::ZERO);
+    assert_eq!(begun.elapsed().as_secs(), 9);
+}
