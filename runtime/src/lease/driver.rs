@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_plan_kit::{EventKind, EventNote};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::elector::{Decision, Elector, Record, Settings};
+use crate::events::{EventSink, ObjectRef};
+use crate::metrics::Metrics;
 use crate::{ApiError, Client};
 
 /// How leading ended.
@@ -30,10 +33,12 @@ pub fn identity() -> String {
 pub async fn lead(
     client: &Client,
     settings: Settings,
+    metrics: &Metrics,
     mut stop: watch::Receiver<bool>,
     on_acquired: impl FnOnce() + Send,
 ) -> Ending {
-    let mut candidate = Candidate::new(client, settings);
+    metrics.competing(&settings.name);
+    let mut candidate = Candidate::new(client, settings, metrics);
     let mut on_acquired = Some(on_acquired);
     loop {
         let asked = Instant::now();
@@ -54,6 +59,7 @@ pub async fn lead(
         if candidate.renewed.is_some()
             && let Some(acquired) = on_acquired.take()
         {
+            candidate.announce();
             acquired();
         }
         tokio::select! {
@@ -82,6 +88,7 @@ enum Standing {
 /// The elector and what it knows of the server.
 struct Candidate<'a> {
     client: &'a Client,
+    metrics: &'a Metrics,
     settings: Settings,
     elector: Elector,
     started: Instant,
@@ -92,9 +99,10 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    fn new(client: &'a Client, settings: Settings) -> Self {
+    fn new(client: &'a Client, settings: Settings, metrics: &'a Metrics) -> Self {
         Self {
             client,
+            metrics,
             elector: Elector::new(settings.clone()),
             settings,
             started: Instant::now(),
@@ -137,6 +145,9 @@ impl<'a> Candidate<'a> {
     }
 
     async fn look(&self) -> Result<Option<Value>, ApiError> {
+        if self.renewed.is_some() {
+            self.metrics.renewed_slowly(&self.settings.name);
+        }
         match self.client.get(&path(&self.settings, &self.settings.name)).await {
             Ok(lease) => Ok(Some(lease)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -171,6 +182,35 @@ impl<'a> Candidate<'a> {
             Err(error) if error.is_conflict() || error.is_already_exists() => Ok(Standing::Contended),
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes the event of a new leader, as client-go does, from a task that nothing waits for.
+    fn announce(&self) {
+        let identity = self.settings.identity.clone();
+        let text = |pointer: &str| {
+            let member = self
+                .held
+                .as_ref()
+                .and_then(|lease| lease.pointer(pointer)?.as_str());
+            member.unwrap_or_default().to_owned()
+        };
+        let lease = ObjectRef {
+            api_version: "coordination.k8s.io/v1".into(),
+            kind: "Lease".into(),
+            namespace: self.settings.namespace.clone(),
+            name: self.settings.name.clone(),
+            uid: text("/metadata/uid"),
+            resource_version: text("/metadata/resourceVersion"),
+        };
+        let note = EventNote {
+            kind: EventKind::Normal,
+            reason: "LeaderElection",
+            message: format!("{identity} became leader"),
+        };
+        // The task ends with its only handle, once this event is written.
+        EventSink::spawn(self.client.clone(), identity)
+            .0
+            .emit(lease, note);
     }
 
     /// Logs the error, and what to do if the namespace is what is missing.

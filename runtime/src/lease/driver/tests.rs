@@ -5,19 +5,21 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
+use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::service_fn;
 
 use super::{Ending, lead};
-use crate::{Client, client, lease::Settings};
+use crate::{Client, client, lease::Settings, metrics::Metrics};
 
 /// A server of one lease: applies a write at once, and answers after a delay.
 #[derive(Default)]
 struct Server {
     lease: Option<Value>,
     requests: Vec<(Method, Instant)>,
+    events: Vec<Value>,
 }
 
 impl Server {
@@ -53,11 +55,17 @@ fn client_of(delay: fn(usize) -> Duration) -> (Client, Arc<Mutex<Server>>) {
         async move {
             let (head, body) = request.into_parts();
             let body: Bytes = body.collect().await.unwrap().to_bytes();
-            let (n, (code, answer)) = {
+            let (wait, (code, answer)) = {
                 let mut server = shared.lock().unwrap();
-                (server.requests.len(), server.answer(&head.method, &body))
+                if head.uri.path() == "/api/v1/namespaces/n/events" {
+                    let event: Value = serde_json::from_slice(&body).unwrap();
+                    server.events.push(event.clone());
+                    (Duration::ZERO, (201, event))
+                } else {
+                    (delay(server.requests.len()), server.answer(&head.method, &body))
+                }
             };
-            tokio::time::sleep(delay(n)).await;
+            tokio::time::sleep(wait).await;
             let response = Response::builder().status(code);
             Ok::<_, std::io::Error>(
                 response
@@ -77,6 +85,10 @@ fn client_of(delay: fn(usize) -> Duration) -> (Client, Arc<Mutex<Server>>) {
     (client, server)
 }
 
+fn metrics() -> Metrics {
+    Metrics::register(&mut Registry::default())
+}
+
 fn settings() -> Settings {
     Settings {
         namespace: "n".into(),
@@ -93,7 +105,8 @@ async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered()
     // The look is answered at once, the write after eight seconds, and then nothing any more.
     let (client, server) = client_of(|n| Duration::from_secs([0, 8].get(n).copied().unwrap_or(1000)));
     let (_keep, stop) = watch::channel(false);
-    let ending = lead(&client, settings(), stop, || {}).await;
+    let metrics = metrics();
+    let ending = lead(&client, settings(), &metrics, stop, || {}).await;
     assert!(matches!(ending, Ending::Lost(_)), "{ending:?}");
     let (_, applied) = server.lock().unwrap().requests[1];
     assert_eq!(applied.elapsed().as_secs(), 10);
@@ -103,7 +116,11 @@ async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered()
 async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_answer() {
     let (client, server) = client_of(|_| Duration::from_secs(4));
     let (_keep, stop) = watch::channel(false);
-    let minutes = timeout(Duration::from_mins(5), lead(&client, settings(), stop, || {}));
+    let metrics = metrics();
+    let minutes = timeout(
+        Duration::from_mins(5),
+        lead(&client, settings(), &metrics, stop, || {}),
+    );
     assert!(minutes.await.is_err(), "it ended");
     let server = server.lock().unwrap();
     assert_eq!(server.count(&Method::GET), 1, "a renewal looks first");
@@ -113,7 +130,8 @@ async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_ans
 async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
-    let leading = lead(&client, settings(), stop, || {});
+    let metrics = metrics();
+    let leading = lead(&client, settings(), &metrics, stop, || {});
     let robbery = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let mut server = server.lock().unwrap();
@@ -135,7 +153,9 @@ async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
 async fn a_lease_that_somebody_only_labelled_is_kept() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (keep, stop) = watch::channel(false);
-    let leading = lead(&client, settings(), stop, || {});
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
+    let leading = lead(&client, settings(), &metrics, stop, || {});
     let labelling = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         {
@@ -153,4 +173,50 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
     let lease = server.lease.as_ref().unwrap();
     assert_eq!(lease["metadata"]["labels"]["a"], "b");
     assert_eq!(lease["spec"]["holderIdentity"], "");
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    assert!(
+        text.contains("leader_election_slowpath_total{name=\"l\"} 1\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
+    let (client, server) = client_of(|_| Duration::ZERO);
+    let (_keep, stop) = watch::channel(false);
+    let metrics = metrics();
+    let minute = timeout(
+        Duration::from_mins(1),
+        lead(&client, settings(), &metrics, stop, || {}),
+    );
+    assert!(minute.await.is_err(), "it ended");
+    let server = server.lock().unwrap();
+    let [event] = server.events.as_slice() else {
+        panic!("{:?}", server.events)
+    };
+    let shown = [
+        "/reason",
+        "/message",
+        "/type",
+        "/source/component",
+        "/involvedObject/apiVersion",
+        "/involvedObject/kind",
+        "/involvedObject/name",
+        "/involvedObject/namespace",
+    ]
+    .map(|pointer| event.pointer(pointer).and_then(Value::as_str).unwrap_or("-"));
+    assert_eq!(
+        shown,
+        [
+            "LeaderElection",
+            "us became leader",
+            "Normal",
+            "us",
+            "coordination.k8s.io/v1",
+            "Lease",
+            "l",
+            "n"
+        ]
+    );
 }
