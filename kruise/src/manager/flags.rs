@@ -26,7 +26,7 @@ pub const FLAGS: &[Flag] = &[
         "leader-election-namespace",
         Kind::String,
         "kruise-system",
-        "namespace of the lease",
+        "namespace of the lease; empty means the manager's own",
     ),
     flag(
         "leader-election-id",
