@@ -11,8 +11,8 @@ use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, Shared
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::Client;
 use crate::client::WatchLines;
+use crate::{ApiError, Client};
 
 /// What is followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +152,11 @@ impl Follower<'_> {
             query,
             "&watch=true&resourceVersion={version}&allowWatchBookmarks={bookmarks}&timeoutSeconds={timeout_seconds}"
         );
-        match self.client.watch(&query).await {
+        match self
+            .client
+            .watch(&query, Duration::from_secs(timeout_seconds))
+            .await
+        {
             Ok(lines) => {
                 self.watch = Some((lines, Instant::now()));
                 None
@@ -174,6 +178,13 @@ impl Follower<'_> {
             Ok(None) => Input::WatchClosed {
                 lasted: opened.elapsed(),
             },
+            // No failure to back off from: a server without bookmarks may just have had nothing to say.
+            Err(ApiError::Timeout(_)) => {
+                tracing::info!(path = self.scope.path, "silent watch opened anew");
+                Input::WatchClosed {
+                    lasted: opened.elapsed(),
+                }
+            }
             Err(error) => Input::Failed(error.to_failure()),
         }
     }
@@ -205,7 +216,69 @@ fn escape(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bytes::Bytes;
+    use futures::stream;
+    use http::{Request, Response};
+    use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+    use kruise_views::NodeView;
+    use kube_client::client::Body;
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::client::Settings;
+
+    /// A body of which nothing ever arrives.
+    fn silence() -> UnsyncBoxBody<Bytes, Infallible> {
+        let frames = stream::unfold((), |()| async {
+            std::future::pending::<()>().await;
+            Some((Full::new(Bytes::new()).frame().await?, ()))
+        });
+        StreamBody::new(frames).boxed_unsync()
+    }
+
+    const PAGE: &str = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_fell_silent_is_opened_anew_and_nothing_is_listed_again() {
+        let (lists, watches) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let counts = std::sync::Arc::new((lists, watches));
+        let seen = counts.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_watch = request
+                .uri()
+                .query()
+                .is_some_and(|query| query.contains("watch=true"));
+            let body = if is_watch {
+                seen.1.fetch_add(1, Ordering::SeqCst);
+                silence()
+            } else {
+                seen.0.fetch_add(1, Ordering::SeqCst);
+                Full::new(Bytes::from_static(PAGE.as_bytes())).boxed_unsync()
+            };
+            async { Ok::<_, std::io::Error>(Response::new(body)) }
+        });
+        let settings = Settings {
+            user_agent: "kruise-manager/test".into(),
+            timeout: Duration::from_secs(30),
+            rate: None,
+            host: "here".into(),
+            observer: None,
+        };
+        let client = Client::new(kube_client::Client::new(service, "default"), settings);
+        let scope = Scope {
+            path: "/api/v1/nodes".into(),
+            selector: None,
+        };
+        let informer = SharedInformer::<NodeView>::new([]);
+        let (_keep, stop) = tokio::sync::watch::channel(false);
+        let endless = follow(&client, &scope, &informer, drop, || 0, stop);
+        assert!(timeout(Duration::from_secs(200), endless).await.is_err());
+        let counts = (counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst));
+        assert_eq!(counts, (1, 2));
+    }
 
     #[test]
     fn continue_tokens_survive_the_query() {

@@ -1,6 +1,10 @@
 //! Flags and environment → configuration, with every value checked before anything starts.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use go_compat::flags::Values;
@@ -95,7 +99,7 @@ impl Config {
             kubeconfig: set("kubeconfig").map(PathBuf::from),
             pace: pace(values),
             namespace: set("namespace"),
-            lease: lease(values)?,
+            lease: lease(values, env)?,
             metrics: address("metrics-addr", values)?,
             health: address("health-probe-addr", values)?,
             webhook: webhook(values, env)?,
@@ -136,15 +140,31 @@ fn pace(values: &Values) -> Option<(f32, u32)> {
     (qps > 0.0).then(|| (qps, if burst == 0 { qps.ceil() as u32 } else { burst }))
 }
 
-fn lease(values: &Values) -> anyhow::Result<Option<LeaseConfig>> {
+/// Where a pod finds the namespace of its service account.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The namespace that the manager itself runs in.
+fn own_namespace(env: &dyn Fn(&str) -> Option<String>, mounted: &Path) -> Option<String> {
+    let named = env("POD_NAMESPACE").filter(|name| !name.is_empty());
+    let mounted = || std::fs::read_to_string(mounted).map(|name| name.trim().to_owned());
+    named.or_else(|| mounted().ok().filter(|name| !name.is_empty()))
+}
+
+fn lease(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Option<LeaseConfig>> {
     if !values.get_bool("enable-leader-election") {
         return Ok(None);
     }
     if values.get_string("leader-election-resource-lock") != "leases" {
         bail!("--leader-election-resource-lock: only leases are supported");
     }
+    let namespace = match values.get_string("leader-election-namespace") {
+        "" => own_namespace(env, Path::new(NAMESPACE_FILE)).context(
+            "--leader-election-namespace is empty, which means the manager's own, but it runs in no pod; name one",
+        )?,
+        named => named.to_owned(),
+    };
     let lease = LeaseConfig {
-        namespace: values.get_string("leader-election-namespace").to_owned(),
+        namespace,
         name: values.get_string("leader-election-id").to_owned(),
         duration: positive("leader-election-lease-duration", values)?,
         renew_deadline: positive("leader-election-renew-deadline", values)?,
@@ -216,7 +236,7 @@ fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketA
 mod tests {
     use go_compat::flags::FlagSet;
 
-    use super::Config;
+    use super::{Config, own_namespace};
     use crate::manager::flags::FLAGS;
 
     fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
@@ -248,6 +268,24 @@ mod tests {
         );
         assert_eq!(config.cloneset_workers, 3);
         assert_eq!(config.retries, kube_queue::Config::CLIENT_GO);
+    }
+
+    #[test]
+    fn an_empty_lease_namespace_is_the_managers_own() {
+        let line = ["--leader-election-namespace="];
+        let config = config(&line, &[("POD_NAMESPACE", "own")]).unwrap();
+        assert_eq!(config.lease.unwrap().namespace, "own");
+    }
+
+    #[test]
+    fn the_managers_own_namespace_is_the_pods_or_else_its_service_accounts() {
+        let file = std::env::temp_dir().join(format!("kruise-namespace-{}", std::process::id()));
+        let own = |pod: &str| own_namespace(&|_| Some(pod.to_owned()), &file);
+        assert_eq!(own(""), None);
+        std::fs::write(&file, "mounted\n").unwrap();
+        let found = [own(""), own("pods")].map(Option::unwrap);
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(found, ["mounted", "pods"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub const FLAGS: &[Flag] = &[
         "leader-election-namespace",
         Kind::String,
         "kruise-system",
-        "namespace of the lease",
+        "namespace of the lease; empty means the manager's own",
     ),
     flag(
         "leader-election-id",
@@ -86,7 +86,7 @@ pub const FLAGS: &[Flag] = &[
         "rest-config-qps",
         Kind::Float,
         "0",
-        "API requests a second; 0 leaves the pace to the API server",
+        "API requests a second of each component; 0 leaves the pace to the API server",
     ),
     flag(
         "rest-config-burst",

@@ -140,10 +140,16 @@ async fn lead(
     // The lease is kept until the controllers have ended, and only then released.
     let (release, released) = watch::channel(false);
     let client = client.named(&agent("leader-election"));
-    let mut leading = pin!(lease::lead(&client, settings(lease), released, move || {
-        // Nobody listens any more only when the process is ending.
-        let _ = acquired.send(());
-    }));
+    let mut leading = pin!(lease::lead(
+        &client,
+        settings(lease),
+        metrics,
+        released,
+        move || {
+            // Nobody listens any more only when the process is ending.
+            let _ = acquired.send(());
+        }
+    ));
     let acquired = tokio::select! {
         ending = &mut leading => return ended(ending),
         acquired = leads => acquired.is_ok(),

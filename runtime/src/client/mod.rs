@@ -44,7 +44,7 @@ pub struct Settings {
     pub user_agent: String,
     /// Time a request other than a watch may take.
     pub timeout: Duration,
-    /// Requests per second and burst; `None` for no limit.
+    /// Requests per second and burst of each named client; `None` for no limit.
     pub rate: Option<(f64, u32)>,
     /// Host label of metrics.
     pub host: String,
@@ -73,17 +73,15 @@ impl Client {
         }
     }
 
-    /// The same connections under another `User-Agent`, by which audit logs and fairness rules tell components apart.
+    /// The same connections under another `User-Agent`, by which audit logs and fairness rules tell components apart,
+    /// and with a rate limit of its own: the lease must not queue behind the requests of a busy controller.
     #[must_use]
     pub fn named(&self, user_agent: &str) -> Self {
         let settings = Settings {
             user_agent: user_agent.to_owned(),
             ..(*self.settings).clone()
         };
-        Self {
-            settings: Arc::new(settings),
-            ..self.clone()
-        }
+        Self::new(self.inner.clone(), settings)
     }
 
     /// Host and port of the API server, as configured.

@@ -2,13 +2,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::stream;
 use http::{Request, Response};
+use http_body_util::{BodyExt, Full, StreamBody};
 use kube_client::client::Body;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tower::service_fn;
 
 use super::{Client, Settings};
 use crate::ApiError;
+
+/// What the tests ask of a watch's server.
+const LASTING: Duration = Duration::from_mins(5);
 
 fn settings() -> Settings {
     Settings {
@@ -96,11 +103,82 @@ async fn a_watch_gives_whole_lines_and_tells_a_cut_from_a_close() {
             },
         )
     });
-    let mut closed = client.watch("/api/v1/pods?watch=true").await.unwrap();
+    let mut closed = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
     assert_eq!(closed.next().await.unwrap().unwrap(), "{\"a\":1}");
     assert_eq!(closed.next().await.unwrap().unwrap(), "{\"b\":2}");
     assert_eq!(closed.next().await, Ok(None));
-    let mut cut = client.watch("/api/v1/pods?watch=true").await.unwrap();
+    let mut cut = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
     assert!(cut.next().await.unwrap().is_some());
     assert!(matches!(cut.next().await, Err(ApiError::Transport(_))));
+}
+
+/// A client of a server whose answers of this code send `line`, and again after each pause, without end.
+fn endless_client(code: u16, line: &'static str, pause: Duration) -> Client {
+    let service = service_fn(move |_: Request<Body>| async move {
+        let frames = stream::unfold(Duration::ZERO, move |wait| async move {
+            tokio::time::sleep(wait).await;
+            let frame = Full::new(Bytes::from_static(line.as_bytes())).frame().await?;
+            Some((frame, pause))
+        });
+        let response = Response::builder().status(code);
+        Ok::<_, std::io::Error>(response.body(StreamBody::new(frames)).unwrap())
+    });
+    Client::new(kube_client::Client::new(service, "default"), settings())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_ends_once_bookmarks_are_overdue() {
+    let client = endless_client(200, "{\"a\":1}\n{\"b\"", Duration::MAX);
+    let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    assert!(watch.next().await.unwrap().is_some());
+    let begun = Instant::now();
+    let end = tokio::time::timeout(LASTING, watch.next()).await.unwrap();
+    assert!(matches!(end, Err(ApiError::Timeout(_))), "{end:?}");
+    assert!((120..=180).contains(&begun.elapsed().as_secs()), "{begun:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_outlives_the_time_asked_for_only_by_a_grace() {
+    let client = endless_client(200, "{}\n", Duration::from_mins(1));
+    let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
+    let begun = Instant::now();
+    let end = loop {
+        match watch.next().await {
+            Ok(line) => assert!(line.is_some() && begun.elapsed() < LASTING * 2),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(end, ApiError::Timeout(_)), "{end:?}");
+    assert_eq!(begun.elapsed(), LASTING + Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_watch_that_stops_midway_is_a_timeout() {
+    let client = endless_client(403, "{", Duration::MAX);
+    let opening = client.watch("/api/v1/pods?watch=true", LASTING);
+    let error = tokio::time::timeout(LASTING, opening).await.unwrap().err();
+    assert_eq!(error, Some(ApiError::Timeout(Duration::from_millis(200))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_client_does_not_wait_for_the_rate_of_another_and_its_clones_share_one() {
+    let service = service_fn(|_: Request<Body>| async { Ok::<_, std::io::Error>(answer(200, "{}")) });
+    let limited = Settings {
+        rate: Some((1.0, 1)),
+        ..settings()
+    };
+    let busy = Client::new(kube_client::Client::new(service, "default"), limited);
+    let lease = busy.named("kruise-manager/leader-election");
+    let begun = Instant::now();
+    let crowd = futures::future::join_all((0..10).map(|_| {
+        let busy = busy.clone();
+        async move { busy.get::<Value>("/version").await }
+    }));
+    let lone = async {
+        lease.get::<Value>("/version").await.unwrap();
+        begun.elapsed()
+    };
+    let (_, waited) = futures::join!(crowd, lone);
+    assert_eq!(waited, Duration::ZERO);
+    assert_eq!(begun.elapsed().as_secs(), 9);
 }

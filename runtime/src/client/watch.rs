@@ -1,12 +1,24 @@
 //! A watch as a sequence of lines.
+//!
+//! A connection whose other end is gone without a word looks like a watch on which nothing happens. So a watch that is
+//! silent for longer than bookmarks allow, or open for longer than the server was asked to keep it, ends with
+//! [`ApiError::Timeout`]: nothing is known to be wrong, but only a new watch can tell.
+
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use http::Method;
 use http_body_util::BodyExt;
 use kube_client::client::Body;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Client, retry_after};
 use crate::ApiError;
+
+/// Longest silence. Servers send a bookmark about once a minute, but promise none.
+const SILENCE: Duration = Duration::from_secs(150);
+/// What a server may take beyond the time it was asked for.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// An open watch.
 pub struct WatchLines {
@@ -14,30 +26,35 @@ pub struct WatchLines {
     buffer: BytesMut,
     /// Bytes of `buffer` known to hold no line end.
     searched: usize,
+    /// The server has closed it by then, if the server is there.
+    end: Instant,
 }
 
 impl Client {
-    /// Opens a watch. It has no timeout of its own: ask the server for one with `timeoutSeconds`.
-    pub async fn watch(&self, path: &str) -> Result<WatchLines, ApiError> {
+    /// Opens a watch. `lasting` is the time that `timeoutSeconds` in the path asks for.
+    pub async fn watch(&self, path: &str, lasting: Duration) -> Result<WatchLines, ApiError> {
         let limit = self.settings.timeout;
-        let exchange = self.exchange(&Method::GET, path, None);
-        let response = tokio::time::timeout(limit, exchange)
+        let opening = async {
+            let (head, body) = self.exchange(&Method::GET, path, None).await?.into_parts();
+            if head.status.is_success() {
+                return Ok(body);
+            }
+            let body = body
+                .collect()
+                .await
+                .map_err(|error| ApiError::Transport(error.to_string()))?;
+            let wait = retry_after(&head.headers);
+            Err(ApiError::refused(head.status.as_u16(), &body.to_bytes(), wait))
+        };
+        let body = timeout(limit, opening)
             .await
             .map_err(|_| ApiError::Timeout(limit))??;
-        let (head, body) = response.into_parts();
-        if head.status.is_success() {
-            return Ok(WatchLines {
-                body,
-                buffer: BytesMut::new(),
-                searched: 0,
-            });
-        }
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| ApiError::Transport(error.to_string()))?;
-        let wait = retry_after(&head.headers);
-        Err(ApiError::refused(head.status.as_u16(), &body.to_bytes(), wait))
+        Ok(WatchLines {
+            body,
+            buffer: BytesMut::new(),
+            searched: 0,
+            end: Instant::now() + lasting + GRACE,
+        })
     }
 }
 
@@ -56,7 +73,9 @@ impl WatchLines {
                 return Ok(Some(line));
             }
             self.searched = self.buffer.len();
-            match self.body.frame().await {
+            let asked = Instant::now();
+            let frame = timeout_at(self.end.min(asked + SILENCE), self.body.frame());
+            match frame.await.map_err(|_| ApiError::Timeout(asked.elapsed()))? {
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Err(ApiError::Transport("watch cut within an event".to_owned())),
                 Some(Err(error)) => return Err(ApiError::Transport(error.to_string())),

@@ -48,11 +48,11 @@ pub struct EventSink {
 
 impl EventSink {
     /// Starts the task; `component` is the source that events name. The task ends when all handles are gone.
-    pub fn spawn(client: Client, component: &'static str) -> (Self, JoinHandle<()>) {
+    pub fn spawn(client: Client, component: impl Into<String>) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let writer = Writer {
             client,
-            component,
+            component: component.into(),
             correlator: Correlator::default(),
             started: Instant::now(),
             next: 0,
@@ -81,7 +81,7 @@ impl EventSink {
 
 struct Writer {
     client: Client,
-    component: &'static str,
+    component: String,
     correlator: Correlator,
     started: Instant,
     next: u64,

@@ -1,13 +1,17 @@
 //! Keeps the lease.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_plan_kit::{EventKind, EventNote};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 use super::elector::{Decision, Elector, Record, Settings};
+use crate::events::{EventSink, ObjectRef};
+use crate::metrics::Metrics;
 use crate::{ApiError, Client};
 
 /// How leading ended.
@@ -29,49 +33,41 @@ pub fn identity() -> String {
 pub async fn lead(
     client: &Client,
     settings: Settings,
+    metrics: &Metrics,
     mut stop: watch::Receiver<bool>,
     on_acquired: impl FnOnce() + Send,
 ) -> Ending {
-    let started = Instant::now();
-    let mut elector = Elector::new(settings.clone());
+    metrics.competing(&settings.name);
+    let mut candidate = Candidate::new(client, settings, metrics);
     let mut on_acquired = Some(on_acquired);
-    let mut renewed: Option<Instant> = None;
     loop {
-        let budget = renewed.map_or(settings.renew_deadline, |at| {
-            settings.renew_deadline.saturating_sub(at.elapsed())
-        });
-        match tokio::time::timeout(budget, attempt(client, &settings, &mut elector, started)).await {
-            Ok(Ok(Standing::Leads)) => {
-                renewed = Some(Instant::now());
-                if let Some(acquired) = on_acquired.take() {
-                    acquired();
-                }
-            }
-            Ok(Ok(Standing::Follows)) if renewed.is_some() => {
+        let asked = Instant::now();
+        match timeout(candidate.remaining(), candidate.attempt()).await {
+            Ok(Ok(Standing::Follows)) if candidate.renewed.is_some() => {
                 return Ending::Lost("somebody else holds it".into());
             }
-            Ok(Ok(Standing::Follows | Standing::Contended)) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(lease = settings.name, error = advice(&error, &settings), "lease");
-            }
+            Ok(Ok(Standing::Leads | Standing::Follows | Standing::Contended)) => {}
+            Ok(Err(error)) => candidate.warn(&error),
             Err(_) => tracing::warn!(
-                lease = settings.name,
+                lease = candidate.settings.name,
                 "the API server did not answer about the lease"
             ),
         }
-        if renewed.is_some_and(|at| at.elapsed() >= settings.renew_deadline) {
+        if candidate.remaining().is_zero() {
             return Ending::Lost("it could not be renewed in time".into());
         }
-        let deadline = renewed.map_or(settings.retry_period, |at| {
-            settings.renew_deadline.saturating_sub(at.elapsed())
-        });
-        let pause = settings.retry_period.min(deadline).max(Duration::from_millis(1));
+        if candidate.renewed.is_some()
+            && let Some(acquired) = on_acquired.take()
+        {
+            candidate.announce();
+            acquired();
+        }
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(candidate.pause(asked)) => {}
             // An error means that nobody can ask for a stop any more, which only happens at the end.
             _ = stop.wait_for(|stop| *stop) => {
-                if renewed.is_some() {
-                    release(client, &settings, &elector).await;
+                if candidate.renewed.is_some() {
+                    release(client, &candidate.settings, &candidate.elector).await;
                 }
                 return Ending::Stopped;
             }
@@ -89,54 +85,143 @@ enum Standing {
     Contended,
 }
 
-/// One look, and one write if it is our turn.
-async fn attempt(
-    client: &Client,
-    settings: &Settings,
-    elector: &mut Elector,
+/// The elector and what it knows of the server.
+struct Candidate<'a> {
+    client: &'a Client,
+    metrics: &'a Metrics,
+    settings: Settings,
+    elector: Elector,
     started: Instant,
-) -> Result<Standing, ApiError> {
-    let lease = match client.get::<Value>(&path(settings, &settings.name)).await {
-        Ok(lease) => Some(lease),
-        Err(error) if error.is_not_found() => None,
-        Err(error) => return Err(error),
-    };
-    match elector.decide(
-        lease.as_ref().map(Record::of),
-        started.elapsed(),
-        Timestamp::now(),
-    ) {
-        Decision::Wait => Ok(Standing::Follows),
-        Decision::Write(record) => store(client, settings, lease, &record).await,
-    }
+    /// When the last successful write was sent.
+    renewed: Option<Instant>,
+    /// The lease as that write left it: as long as nobody else wrote, renewing takes no look.
+    held: Option<Value>,
 }
 
-/// Writes the record over exactly the lease that was looked at.
-async fn store(
-    client: &Client,
-    settings: &Settings,
-    lease: Option<Value>,
-    record: &Record,
-) -> Result<Standing, ApiError> {
-    let is_new = lease.is_none();
-    let mut lease = lease.unwrap_or_else(|| {
-        json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": settings.name, "namespace": settings.namespace},
-        })
-    });
-    record.write(&mut lease);
-    let result = if is_new {
-        client.create::<IgnoredAny>(&path(settings, ""), &lease).await
-    } else {
-        client
-            .replace::<IgnoredAny>(&path(settings, &settings.name), &lease)
-            .await
-    };
-    match result {
-        Ok(_) => Ok(Standing::Leads),
-        Err(error) if error.is_conflict() || error.is_already_exists() => Ok(Standing::Contended),
-        Err(error) => Err(error),
+impl<'a> Candidate<'a> {
+    fn new(client: &'a Client, settings: Settings, metrics: &'a Metrics) -> Self {
+        Self {
+            client,
+            metrics,
+            elector: Elector::new(settings.clone()),
+            settings,
+            started: Instant::now(),
+            renewed: None,
+            held: None,
+        }
+    }
+
+    /// Time in which the next attempt must succeed; zero for a leader that must stop.
+    fn remaining(&self) -> Duration {
+        let deadline = self.settings.renew_deadline;
+        self.renewed
+            .map_or(deadline, |at| deadline.saturating_sub(at.elapsed()))
+    }
+
+    /// A leader renews at a fixed pace, however slow the answers are; others leave the server a full pause.
+    fn pause(&self, asked: Instant) -> Duration {
+        let period = self.settings.retry_period;
+        let pause = match self.renewed {
+            Some(_) => period.saturating_sub(asked.elapsed()).min(self.remaining()),
+            None => period,
+        };
+        pause.max(Duration::from_millis(1))
+    }
+
+    /// A look unless we know what is there, and one write if it is our turn.
+    async fn attempt(&mut self) -> Result<Standing, ApiError> {
+        let lease = match self.held.take() {
+            Some(lease) => Some(lease),
+            None => self.look().await?,
+        };
+        let stored = lease.as_ref().map(Record::of);
+        match self
+            .elector
+            .decide(stored, self.started.elapsed(), Timestamp::now())
+        {
+            Decision::Wait => Ok(Standing::Follows),
+            Decision::Write(record) => self.store(lease, &record).await,
+        }
+    }
+
+    async fn look(&self) -> Result<Option<Value>, ApiError> {
+        if self.renewed.is_some() {
+            self.metrics.renewed_slowly(&self.settings.name);
+        }
+        match self.client.get(&path(&self.settings, &self.settings.name)).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the record over exactly the lease that is known.
+    async fn store(&mut self, lease: Option<Value>, record: &Record) -> Result<Standing, ApiError> {
+        let is_new = lease.is_none();
+        let mut lease = lease.unwrap_or_else(|| {
+            json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": self.settings.name, "namespace": self.settings.namespace},
+            })
+        });
+        record.write(&mut lease);
+        // Others count from when the server applied it, which may be long before its answer is here.
+        let sent = Instant::now();
+        let result = if is_new {
+            self.client.create(&path(&self.settings, ""), &lease).await
+        } else {
+            let path = path(&self.settings, &self.settings.name);
+            self.client.replace(&path, &lease).await
+        };
+        match result {
+            Ok(lease) => {
+                self.renewed = Some(sent);
+                self.held = Some(lease);
+                Ok(Standing::Leads)
+            }
+            Err(error) if error.is_conflict() || error.is_already_exists() => Ok(Standing::Contended),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the event of a new leader, as client-go does, from a task that nothing waits for.
+    fn announce(&self) {
+        let identity = self.settings.identity.clone();
+        let text = |pointer: &str| {
+            let member = self
+                .held
+                .as_ref()
+                .and_then(|lease| lease.pointer(pointer)?.as_str());
+            member.unwrap_or_default().to_owned()
+        };
+        let lease = ObjectRef {
+            api_version: "coordination.k8s.io/v1".into(),
+            kind: "Lease".into(),
+            namespace: self.settings.namespace.clone(),
+            name: self.settings.name.clone(),
+            uid: text("/metadata/uid"),
+            resource_version: text("/metadata/resourceVersion"),
+        };
+        let note = EventNote {
+            kind: EventKind::Normal,
+            reason: "LeaderElection",
+            message: format!("{identity} became leader"),
+        };
+        // The task ends with its only handle, once this event is written.
+        EventSink::spawn(self.client.clone(), identity)
+            .0
+            .emit(lease, note);
+    }
+
+    /// Logs the error, and what to do if the namespace is what is missing.
+    fn warn(&self, error: &ApiError) {
+        let Settings { namespace, name, .. } = &self.settings;
+        let advice = if error.is_not_found() {
+            format!("; if the namespace is missing: kubectl create namespace {namespace}")
+        } else {
+            String::new()
+        };
+        tracing::warn!(lease = name, error = format!("{error}{advice}"), "lease");
     }
 }
 
@@ -151,7 +236,7 @@ async fn release(client: &Client, settings: &Settings, elector: &Elector) {
         }
         Ok::<(), ApiError>(())
     };
-    match tokio::time::timeout(Duration::from_secs(2), freed).await {
+    match timeout(Duration::from_secs(2), freed).await {
         Ok(Ok(())) => tracing::info!(lease = settings.name, "lease given back"),
         Ok(Err(error)) => tracing::warn!(lease = settings.name, %error, "lease not given back"),
         Err(_) => tracing::warn!(lease = settings.name, "lease not given back in time"),
@@ -170,11 +255,5 @@ fn path(settings: &Settings, name: &str) -> String {
     }
 }
 
-/// The error, and what to do if the namespace is what is missing.
-fn advice(error: &ApiError, settings: &Settings) -> String {
-    if error.is_not_found() {
-        let namespace = &settings.namespace;
-        return format!("{error}; if the namespace is missing: kubectl create namespace {namespace}");
-    }
-    error.to_string()
-}
+#[cfg(test)]
+mod tests;

@@ -79,9 +79,10 @@ impl Elector {
             record.acquired = stored.acquired;
             return Decision::Write(record);
         }
-        // Not the stored duration: a holder with a shorter one of its own must not be robbed by our haste, and one with
-        // a longer one must not keep a dead lease.
-        let quiet = now.saturating_sub(self.observed_at) >= self.settings.lease_duration;
+        // Its own duration says how rarely a healthy holder may renew; ours, how long we give everybody.
+        let promised = u64::try_from(stored.duration_seconds).map_or(Duration::ZERO, Duration::from_secs);
+        let patience = self.settings.lease_duration.max(promised);
+        let quiet = now.saturating_sub(self.observed_at) >= patience;
         if stored.holder.is_empty() || quiet {
             return Decision::Write(self.record(wall, Some(wall), stored.transitions.saturating_add(1)));
         }
@@ -159,12 +160,16 @@ mod tests {
     use super::{Decision, Elector, Record, Settings};
 
     fn elector(identity: &str) -> Elector {
+        elector_with(identity, 15)
+    }
+
+    fn elector_with(identity: &str, lease_seconds: u64) -> Elector {
         Elector::new(Settings {
             namespace: "n".into(),
             name: "l".into(),
             identity: identity.into(),
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
+            lease_duration: Duration::from_secs(lease_seconds),
+            renew_deadline: Duration::from_secs(lease_seconds * 2 / 3),
             retry_period: Duration::from_secs(2),
         })
     }
@@ -195,6 +200,32 @@ mod tests {
         );
         let taken = written(us.decide(Some(held), at(115), Timestamp::UNIX_EPOCH));
         assert_eq!((taken.holder.as_str(), taken.transitions), ("us", 1));
+    }
+
+    #[test]
+    fn a_holder_with_a_longer_duration_than_ours_is_given_that() {
+        let mut held = written(elector("go").decide(None, at(0), Timestamp::UNIX_EPOCH));
+        held.duration_seconds = 60;
+        let mut us = elector("us");
+        for second in [0, 20, 59] {
+            let decision = us.decide(Some(held.clone()), at(second), Timestamp::UNIX_EPOCH);
+            assert_eq!(decision, Decision::Wait, "{second}");
+        }
+        let taken = written(us.decide(Some(held), at(60), Timestamp::UNIX_EPOCH));
+        assert_eq!(taken.duration_seconds, 15);
+    }
+
+    #[test]
+    fn a_holder_with_a_shorter_duration_or_none_is_given_ours() {
+        let mut held = written(elector("go").decide(None, at(0), Timestamp::UNIX_EPOCH));
+        for seconds in [1, 0, -60] {
+            held.duration_seconds = seconds;
+            let mut us = elector("us");
+            us.decide(Some(held.clone()), at(0), Timestamp::UNIX_EPOCH);
+            let decision = us.decide(Some(held.clone()), at(14), Timestamp::UNIX_EPOCH);
+            assert_eq!(decision, Decision::Wait);
+            written(us.decide(Some(held.clone()), at(15), Timestamp::UNIX_EPOCH));
+        }
     }
 
     #[test]
@@ -246,8 +277,8 @@ mod tests {
         /// Each candidate looks and writes at random times. One that wrote leads until its renew deadline; the server
         /// refuses a write based on an old record, as it does with `resourceVersion`.
         #[test]
-        fn two_candidates_never_lead_at_once(steps in proptest::collection::vec((0..2usize, 0..4u64, any::<bool>()), 1..200)) {
-            let mut electors = [elector("a"), elector("b")];
+        fn two_candidates_never_lead_at_once(steps in proptest::collection::vec((0..2usize, 0..4u64, any::<bool>()), 1..200), seconds in [3..60u64, 3..60u64]) {
+            let mut electors = [elector_with("a", seconds[0]), elector_with("b", seconds[1])];
             let mut leads_until = [None::<Duration>, None];
             let (mut stored, mut now): (Option<Record>, _) = (None, at(0));
             let mut wall = 0_i64;
@@ -258,7 +289,7 @@ mod tests {
                 let time = Timestamp::from_second(wall).unwrap();
                 if let Decision::Write(record) = electors[who].decide(seen.clone(), now, time) && reaches && stored == seen {
                     stored = Some(record);
-                    leads_until[who] = Some(now + at(10));
+                    leads_until[who] = Some(now + at(seconds[who] * 2 / 3));
                 }
                 let leading = leads_until.iter().flatten().filter(|until| **until > now).count();
                 prop_assert!(leading <= 1);

@@ -71,6 +71,8 @@ fn taken_over(version: &str, phase: &'static str) -> Option<(Scenario, Stored)> 
     let after: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
     assert_eq!(after, uids);
     crash_manager(scenario.kubectl.kubeconfig());
+    // The dead standby's lease would be honoured for all of its ten minutes.
+    hold_lease(&scenario, "", 1);
     stored.start_nodes();
     Some((scenario, stored))
 }

@@ -1,17 +1,22 @@
 //! Metrics under the names that dashboards of Go controllers use.
 
+mod process;
+
 use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
 use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder},
+    metrics::{
+        MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge, histogram::Histogram,
+    },
     registry::Registry,
 };
 
 use crate::{client, worker};
+use process::Process;
 
 /// Buckets of controller-runtime's reconcile histogram, shortened to those that tell something here, in seconds.
 const SECONDS: [f64; 14] = [
@@ -55,15 +60,40 @@ struct Queue {
 
 type Seconds = Gauge<f64, AtomicU64>;
 
+/// Results of a look that controller-runtime counts.
+const RESULTS: [&str; 4] = ["success", "error", "requeue", "requeue_after"];
+
+/// A counter whose name upstream does not end in `_total`. OpenMetrics forbids such counters, so that Go's own exposition
+/// also calls them unknown.
+#[derive(Clone, Debug, Default)]
+struct BareCounter(Counter);
+
+impl EncodeMetric for BareCounter {
+    fn encode(&self, mut encoder: MetricEncoder) -> Result<(), std::fmt::Error> {
+        encoder.encode_gauge(&self.0.get())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+impl TypedMetric for BareCounter {
+    const TYPE: MetricType = MetricType::Unknown;
+}
+
 /// All metrics of the manager's runtime.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     requests: Family<Request, Counter>,
     master: Family<Named, Gauge>,
     is_leader: Gauge,
-    leakage: Family<Object, Counter>,
+    slowpath: Family<Named, Counter>,
+    leakage: Family<Object, BareCounter>,
     reconciles: Family<Outcome, Counter>,
     errors: Family<Controller, Counter>,
+    terminal_errors: Family<Controller, Counter>,
+    panics: Family<Controller, Counter>,
     took: Family<Controller, Histogram>,
     active: Family<Controller, Gauge>,
     concurrency: Family<Controller, Gauge>,
@@ -74,6 +104,12 @@ pub struct Metrics {
     worked: Family<Queue, Histogram>,
     unfinished: Family<Queue, Seconds>,
     longest: Family<Queue, Seconds>,
+}
+
+fn named(name: &str) -> Named {
+    Named {
+        name: name.to_owned(),
+    }
 }
 
 fn seconds() -> Histogram {
@@ -87,9 +123,12 @@ impl Metrics {
             requests: Family::default(),
             master: Family::default(),
             is_leader: Gauge::default(),
+            slowpath: Family::default(),
             leakage: Family::default(),
             reconciles: Family::default(),
             errors: Family::default(),
+            terminal_errors: Family::default(),
+            panics: Family::default(),
             took: Family::new_with_constructor(seconds),
             active: Family::default(),
             concurrency: Family::default(),
@@ -101,19 +140,36 @@ impl Metrics {
             unfinished: Family::default(),
             longest: Family::default(),
         };
-        let m = metrics.clone();
+        registry.register_collector(Box::new(Process));
+        metrics.register_process(registry);
+        metrics.register_reconciles(registry);
+        metrics.register_queues(registry);
+        metrics
+    }
+
+    fn register_process(&self, registry: &mut Registry) {
+        let m = self.clone();
         registry.register(
             "rest_client_requests",
             "API requests by code, method and host",
             m.requests,
         );
         registry.register("leader_election_master_status", "1 while leading", m.master);
+        registry.register(
+            "leader_election_slowpath",
+            "Renewals that had to read the lease first",
+            m.slowpath,
+        );
         registry.register("kruise_manager_is_leader", "1 while leading", m.is_leader);
         registry.register(
             "cloneset_scale_expectation_leakage",
             "Writes not seen in time",
             m.leakage,
         );
+    }
+
+    fn register_reconciles(&self, registry: &mut Registry) {
+        let m = self.clone();
         registry.register(
             "controller_runtime_reconcile",
             "Finished looks by result",
@@ -123,6 +179,16 @@ impl Metrics {
             "controller_runtime_reconcile_errors",
             "Looks that ended in an error",
             m.errors,
+        );
+        registry.register(
+            "controller_runtime_terminal_reconcile_errors",
+            "Looks that ended in an error which is not tried again; there are none",
+            m.terminal_errors,
+        );
+        registry.register(
+            "controller_runtime_reconcile_panics",
+            "Looks that ended in a panic",
+            m.panics,
         );
         registry.register(
             "controller_runtime_reconcile_time_seconds",
@@ -135,6 +201,10 @@ impl Metrics {
             "Workers",
             m.concurrency,
         );
+    }
+
+    fn register_queues(&self, registry: &mut Registry) {
+        let m = self.clone();
         registry.register("workqueue_depth", "Keys ready", m.depth);
         registry.register("workqueue_adds", "Keys made ready", m.adds);
         registry.register("workqueue_retries", "Delayed pushes", m.retries);
@@ -154,17 +224,28 @@ impl Metrics {
             "Longest work under way",
             m.longest,
         );
-        metrics
+    }
+
+    /// This process competes for the lease, and does not lead yet.
+    pub fn competing(&self, lease: &str) {
+        self.leading(lease, false);
+        self.slowpath.get_or_create(&named(lease)).inc_by(0);
     }
 
     /// This process leads, or no longer does.
     pub fn leading(&self, lease: &str, leads: bool) {
         self.is_leader.set(i64::from(leads));
-        self.master
-            .get_or_create(&Named {
-                name: lease.to_owned(),
-            })
-            .set(i64::from(leads));
+        self.master.get_or_create(&named(lease)).set(i64::from(leads));
+    }
+
+    /// A renewal could not build on the one before it.
+    pub fn renewed_slowly(&self, lease: &str) {
+        self.slowpath.get_or_create(&named(lease)).inc();
+    }
+
+    /// A look of this controller panicked.
+    pub fn panicked(&self, controller: &'static str) {
+        self.panics.get_or_create(&Controller { controller }).inc();
     }
 
     /// Writes for this object were not seen in time.
@@ -173,14 +254,23 @@ impl Metrics {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        self.leakage.get_or_create(&object).inc();
+        self.leakage.get_or_create(&object).0.inc();
     }
 
-    /// The hooks of one controller with this many workers.
+    /// The hooks of one controller with this many workers. Its counters start at zero rather than at the first event,
+    /// whose increase nobody would see.
     pub fn controller(&self, controller: &'static str, workers: usize) -> Arc<dyn worker::Observer> {
-        self.concurrency
-            .get_or_create(&Controller { controller })
-            .set(workers as i64);
+        let label = Controller { controller };
+        self.concurrency.get_or_create(&label).set(workers as i64);
+        self.active.get_or_create(&label).set(0);
+        for counters in [&self.errors, &self.terminal_errors, &self.panics] {
+            counters.get_or_create(&label).inc_by(0);
+        }
+        for result in RESULTS {
+            self.reconciles
+                .get_or_create(&Outcome { controller, result })
+                .inc_by(0);
+        }
         Arc::new(ControllerMetrics {
             metrics: self.clone(),
             controller,
@@ -291,9 +381,12 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.requested("GET", "h", "200");
+        metrics.competing("kruise-manager");
         metrics.leading("kruise-manager", true);
+        metrics.renewed_slowly("kruise-manager");
         metrics.leaked("n", "web");
         let controller = metrics.controller("cloneset-controller", 3);
+        metrics.panicked("cloneset-controller");
         controller.reconciled("success", Duration::from_millis(2));
         let counters = kube_queue::Counters { adds: 2, retries: 1 };
         controller.queued(1, counters, kube_queue::Unfinished::default());
@@ -304,13 +397,57 @@ mod tests {
             "rest_client_requests_total{code=\"200\",method=\"GET\",host=\"h\"} 1",
             "leader_election_master_status{name=\"kruise-manager\"} 1",
             "kruise_manager_is_leader 1",
-            "cloneset_scale_expectation_leakage_total{namespace=\"n\",name=\"web\"} 1",
+            "leader_election_slowpath_total{name=\"kruise-manager\"} 1",
+            "# TYPE cloneset_scale_expectation_leakage unknown",
+            "cloneset_scale_expectation_leakage{namespace=\"n\",name=\"web\"} 1",
             "controller_runtime_reconcile_total{controller=\"cloneset-controller\",result=\"success\"} 1",
+            "controller_runtime_reconcile_total{controller=\"cloneset-controller\",result=\"requeue_after\"} 0",
+            "controller_runtime_reconcile_errors_total{controller=\"cloneset-controller\"} 0",
+            "controller_runtime_terminal_reconcile_errors_total{controller=\"cloneset-controller\"} 0",
+            "controller_runtime_reconcile_panics_total{controller=\"cloneset-controller\"} 1",
+            "controller_runtime_active_workers{controller=\"cloneset-controller\"} 0",
             "controller_runtime_max_concurrent_reconciles{controller=\"cloneset-controller\"} 3",
             "workqueue_adds_total{name=\"cloneset-controller\",controller=\"cloneset-controller\"} 2",
             "controller_runtime_reconcile_time_seconds_count{controller=\"cloneset-controller\"} 1",
         ] {
-            assert!(text.contains(line), "{line}\n{text}");
+            assert!(text.lines().any(|have| have == line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn a_standby_shows_that_it_does_not_lead() {
+        let mut registry = Registry::default();
+        Metrics::register(&mut registry).competing("l");
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "leader_election_master_status{name=\"l\"} 0",
+            "leader_election_slowpath_total{name=\"l\"} 0",
+            "kruise_manager_is_leader 0",
+        ] {
+            assert!(text.lines().any(|have| have == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_process_is_described_at_each_scrape() {
+        let mut registry = Registry::default();
+        Metrics::register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let value = |name: &str| {
+            let rest = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            rest.unwrap_or_else(|| panic!("{name}\n{text}"))
+                .parse::<f64>()
+                .unwrap()
+        };
+        assert!(value("process_cpu_seconds_total") >= 0.0);
+        assert!(value("process_resident_memory_bytes") > 100_000.0);
+        assert!(value("process_virtual_memory_bytes") >= value("process_resident_memory_bytes"));
+        assert!(value("process_open_fds") >= 1.0);
+        let age = jiff::Timestamp::now().as_second() as f64 - value("process_start_time_seconds");
+        assert!((-2.0..36_000.0).contains(&age), "{age}");
     }
 }
