@@ -307,7 +307,9 @@ impl ControllerMetrics {
 }
 
 impl worker::Observer for ControllerMetrics {
-    fn panicked(&self) {}
+    fn panicked(&self) {
+        self.metrics.panicked(self.controller);
+    }
 
     fn reconciled(&self, result: &'static str, took: Duration) {
         let controller = self.controller;
