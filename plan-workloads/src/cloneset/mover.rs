@@ -146,10 +146,11 @@ impl<'o, 'a> Mover<'o, 'a> {
         let revision = &self.revisions.update;
         // As stored: what their writer dropped is missing on both sides, and no difference.
         let new = self.templates.by_label(&revision.name).unwrap_or(revision);
-        let change = inplace::diff(
+        let mut change = inplace::diff(
             &go_compat::pod_template::canonical_pod_template(&old.template),
             &go_compat::pod_template::canonical_pod_template(&new.template),
         )?;
+        change.environment &= self.observed.options.environment_from_metadata;
         let labels = RevisionLabels {
             name: &revision.name,
             label: create::revision_label(self.observed, revision),
