@@ -45,7 +45,8 @@ enum Event {
 fn count_or_share() -> impl Strategy<Value = Value> {
     prop_oneof![
         (0..4u8).prop_map(|n| json!(n)),
-        prop::sample::select(vec!["10%", "20%", "50%", "100%", "12.5%"]).prop_map(|share| json!(share)),
+        prop::sample::select(vec!["10%", "20%", "50%", "100%", "12.5%", "99999999999%"])
+            .prop_map(|share| json!(share)),
     ]
 }
 
