@@ -42,7 +42,7 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
 fn warning(spec: &CloneSetSpec) -> Option<String> {
     let field = coverage::unsupported(spec)?;
     Some(format!(
-        "{field} is not supported yet: the controller leaves this CloneSet alone until it is unset"
+        "{field} is not supported yet: pods of this CloneSet are not created, deleted or updated until it is unset"
     ))
 }
 
