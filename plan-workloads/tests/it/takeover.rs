@@ -52,7 +52,7 @@ fn stored(phase: &str) -> Vec<Stored> {
                 all.push(Stored {
                     about: format!("{version} {phase} {form} {}", raw["metadata"]["name"]),
                     now: my_pods.iter().filter_map(|pod| latest(pod)).max().unwrap() + after,
-                    set: decode(&raw),
+                    set: CloneSet::from_json(&raw).unwrap(),
                     pods: my_pods.iter().map(|pod| Arc::new(decode_text(pod))).collect(),
                     revisions: revisions
                         .iter()
@@ -78,20 +78,6 @@ fn latest(pod: &Value) -> Option<Timestamp> {
         .iter()
         .filter_map(|c| c["lastTransitionTime"].as_str()?.parse().ok());
     times.max()
-}
-
-/// Reads either version; the older one has the strategy's fields one level higher and reuse of claims inverted.
-fn decode(raw: &Value) -> CloneSet {
-    let mut hub = raw.clone();
-    if raw["apiVersion"] == "apps.kruise.io/v1alpha1" {
-        let mut rolling = raw["spec"]["updateStrategy"].clone();
-        let policy = rolling.as_object_mut().unwrap().remove("type").unwrap();
-        rolling["podUpdatePolicy"] = policy;
-        hub["spec"]["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
-        let disabled = raw["spec"]["scaleStrategy"]["disablePVCReuse"] == true;
-        hub["spec"]["scaleStrategy"]["enablePVCReuse"] = json!(!disabled);
-    }
-    serde_json::from_value(hub).unwrap()
 }
 
 fn take_over(stored: &Stored) -> Plan {
