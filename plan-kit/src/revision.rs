@@ -56,14 +56,42 @@ pub fn sort(revisions: &mut [Arc<RevisionView>]) {
 
 /// Finds the live template in a sorted history. Bytes decide; where a stored revision was written by a server that
 /// dropped or spelled fields differently, equal meaning decides, so that no pod is rolled for the sake of bytes.
-pub fn find(sorted: &[Arc<RevisionView>], live: &Value) -> Match {
+///
+/// `reported` names the revision that the status gives for this very generation, if it gives one: whoever wrote it saw
+/// this template. Fields that its types did not know are missing from the revision, and from the pods made of it; they
+/// are no reason to roll them.
+pub fn find(sorted: &[Arc<RevisionView>], live: &Value, reported: Option<&str>) -> Match {
     let data = pod_template::revision_data(live);
     let next = sorted.last().map_or(1, |last| last.number.saturating_add(1));
     let equal = |view: &Arc<RevisionView>| *view.data == *data || same_meaning(view, live);
-    match sorted.iter().rposition(equal) {
+    let shortened = |view: &Arc<RevisionView>| reported == Some(&*view.name) && is_part_of(view, live);
+    let found = sorted.iter().rposition(equal);
+    match found.or_else(|| sorted.iter().rposition(shortened)) {
         None => Match::Missing(next),
         Some(index) if index + 1 == sorted.len() => Match::Newest(index),
         Some(index) => Match::Older(index, next),
+    }
+}
+
+/// Is the stored template the live one without some members?
+fn is_part_of(view: &RevisionView, live: &Value) -> bool {
+    view.template().is_some_and(|stored| {
+        contains(
+            &pod_template::canonical_pod_template(live),
+            &pod_template::canonical_pod_template(&stored),
+        )
+    })
+}
+
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part))),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part).all(|(whole, part)| contains(whole, part))
+        }
+        _ => whole == part,
     }
 }
 

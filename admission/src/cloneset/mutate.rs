@@ -42,7 +42,7 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
 fn warning(spec: &CloneSetSpec) -> Option<String> {
     let field = coverage::unsupported(spec)?;
     Some(format!(
-        "{field} is not supported yet: the controller leaves this CloneSet alone until it is unset"
+        "{field} is not supported yet: pods of this CloneSet are not created, deleted or updated until it is unset"
     ))
 }
 
@@ -268,15 +268,24 @@ mod tests {
             let mut hooked = plain.clone();
             hooked["spec"]["lifecycle"] =
                 json!({"preDelete": {"labelsHandler": {"a": "b"}, "markPodNotReady": true}});
-            assert!(warnings(&plain).is_empty());
-            for object in [hooked, set(version)] {
-                let field = coverage::unsupported(&decode(&object).unwrap().spec);
-                let found = warnings(&object);
-                assert_eq!(found.len(), usize::from(field.is_some()), "{found:?}");
-                assert!(
-                    found.iter().all(|text| text.starts_with(field.unwrap())),
-                    "{found:?}"
+            let mut patient = plain.clone();
+            let in_place = json!({"gracePeriodSeconds": 5});
+            patient["spec"]["updateStrategy"] = if version == "v1alpha1" {
+                json!({"inPlaceUpdateStrategy": in_place})
+            } else {
+                json!({"rollingUpdate": {"inPlaceUpdateStrategy": in_place}})
+            };
+            assert_eq!(warnings(&plain), Vec::<String>::new());
+            for (object, field) in [
+                (hooked, "lifecycle.markPodNotReady"),
+                (patient, "inPlaceUpdateStrategy.gracePeriodSeconds"),
+                (set(version), "volumeClaimTemplates"),
+            ] {
+                let expected = format!(
+                    "{field} is not supported yet: pods of this CloneSet are not created, deleted or updated until it \
+                     is unset"
                 );
+                assert_eq!(warnings(&object), [expected], "{version}");
             }
         }
     }

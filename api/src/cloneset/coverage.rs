@@ -2,7 +2,8 @@
 
 use super::CloneSetSpec;
 
-/// The first such field, if the set asks for one. Such a set is accepted, and left alone rather than half served.
+/// The first such field, if the set asks for one. Such a set is accepted, and its pods are not
+/// created, deleted or updated, rather than wrongly so.
 pub fn unsupported(spec: &CloneSetSpec) -> Option<&'static str> {
     let rolling = spec.update_strategy.rolling_update.as_ref();
     let in_place = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());

@@ -130,6 +130,7 @@ impl Config {
             preparing_update_as_update: self.gates.on("PreparingUpdateAsUpdate"),
             exclude_preparing_delete: self.exclude_preparing_delete,
             pod_ready_gate: self.gates.on("PodWebhook"),
+            environment_from_metadata: self.gates.on("InPlaceUpdateEnvFromMetadata"),
         }
     }
 }
@@ -286,6 +287,22 @@ mod tests {
         let found = [own(""), own("pods")].map(Option::unwrap);
         std::fs::remove_file(&file).unwrap();
         assert_eq!(found, ["mounted", "pods"]);
+    }
+
+    #[test]
+    fn without_the_daemon_nobody_waits_for_its_reports() {
+        for (gates, followed) in [
+            ("", true),
+            ("--feature-gates=KruiseDaemon=false", false),
+            ("--feature-gates=InPlaceUpdateEnvFromMetadata=false", false),
+        ] {
+            let line: Vec<&str> = Some(gates)
+                .filter(|gates| !gates.is_empty())
+                .into_iter()
+                .collect();
+            let options = config(&line, &[]).unwrap().cloneset_options();
+            assert_eq!(options.environment_from_metadata, followed, "{gates}");
+        }
     }
 
     #[test]

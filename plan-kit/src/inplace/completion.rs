@@ -1,13 +1,13 @@
 //! Do the containers run what the specification asks for?
 
 use kruise_api::names::{INPLACE_GRACE, INPLACE_GRACE_LEGACY, RUNTIME_CONTAINERS_META};
-use kruise_views::PodView;
+use kruise_views::{ContainerStatusView, PodView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     diff::metadata_variables,
-    state::{UpdateState, read_state},
+    state::{ImageStatus, UpdateState, read_state},
 };
 
 /// How an in-place update stands.
@@ -80,15 +80,27 @@ fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Pro
             return Progress::Waiting(format!("container {container} has no status yet"));
         };
         let wanted = pod.image_of(container).unwrap_or_default();
-        if *status.image_id == *before.image_id && !same_image(wanted, &status.image) {
+        if is_pending(status, before, wanted) {
             return Progress::Waiting(format!("container {container} still runs {}", status.image));
         }
     }
     Progress::Complete
 }
 
+/// Does a container still run what it ran when its image was changed?
+///
+/// Two names of one image have one id, and some runtimes go on reporting the first name. Then a new container that
+/// serves is the only sign of the change.
+pub(super) fn is_pending(status: &ContainerStatusView, before: &ImageStatus, wanted: &str) -> bool {
+    let restarted = !before.container_id.is_empty()
+        && !status.container_id.is_empty()
+        && *status.container_id != *before.container_id
+        && status.ready;
+    *status.image_id == *before.image_id && !restarted && !same_image(wanted, &status.image)
+}
+
 /// Do two references name the same image once defaults are written out (`nginx` = `docker.io/library/nginx:latest`)?
-pub(super) fn same_image(wanted: &str, reported: &str) -> bool {
+fn same_image(wanted: &str, reported: &str) -> bool {
     normalised(wanted) == normalised(reported)
 }
 
@@ -241,6 +253,29 @@ mod tests {
             progress(&pod(&[state("")], "docker.io/library/web:2", "id1"), None),
             Progress::Complete
         );
+    }
+
+    #[test]
+    fn under_an_unchanged_image_id_a_new_container_that_serves_completes() {
+        let text = |id: &str| {
+            format!(
+                r#"{{"revision":"r","updateTimestamp":null,"lastContainerStatuses":{{"main":{{"imageID":"id1","containerID":"{id}"}}}}}}"#
+            )
+        };
+        for (before, ready, complete) in [
+            ("cri://0", true, true),
+            ("cri://0", false, false),
+            ("cri://1", true, false),
+            ("", true, false),
+        ] {
+            let mut retagged = pod(&[(INPLACE_STATE, text(before))], "docker.io/library/web:1", "id1");
+            retagged.statuses[0].ready = ready;
+            assert_eq!(
+                progress(&retagged, None) == Progress::Complete,
+                complete,
+                "{before} {ready}"
+            );
+        }
     }
 
     #[test]

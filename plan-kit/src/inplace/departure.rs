@@ -11,7 +11,7 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::{
-    completion::same_image,
+    completion::is_pending,
     diff::Change,
     state::{Batch, ImageStatus, UpdateState, read_state},
 };
@@ -150,8 +150,11 @@ impl Outset {
         for name in self.change.images.keys() {
             statuses.remove(name);
             if let Some(status) = pod.status_of(name) {
-                let image_id = status.image_id.to_string();
-                statuses.insert(name.clone(), ImageStatus { image_id });
+                let before = ImageStatus {
+                    image_id: status.image_id.to_string(),
+                    container_id: status.container_id.to_string(),
+                };
+                statuses.insert(name.clone(), before);
             }
         }
         let state = UpdateState {
@@ -212,10 +215,8 @@ fn unfinished(pod: &PodView) -> UpdateState {
     };
     let mut statuses = state.last_container_statuses.take().unwrap_or_default();
     statuses.retain(|name, before| {
-        pod.status_of(name).is_none_or(|status| {
-            let wanted = pod.image_of(name).unwrap_or_default();
-            *status.image_id == *before.image_id && !same_image(wanted, &status.image)
-        })
+        pod.status_of(name)
+            .is_none_or(|status| is_pending(status, before, pod.image_of(name).unwrap_or_default()))
     });
     state.update_images = !statuses.is_empty();
     state.last_container_statuses = Some(statuses);

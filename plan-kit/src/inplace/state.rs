@@ -50,6 +50,9 @@ pub struct ImageStatus {
     /// Digest or id of the image.
     #[serde(rename = "imageID", skip_serializing_if = "String::is_empty")]
     pub image_id: String,
+    /// Id of the container. OpenKruise neither writes nor reads it; it tells a restart under an unchanged image id.
+    #[serde(rename = "containerID", skip_serializing_if = "String::is_empty")]
+    pub container_id: String,
 }
 
 /// Containers changed together.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use kruise_api::names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED};
+use kruise_api::{
+    cloneset::CloneSet,
+    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED},
+};
 use kruise_plan_kit::{
     Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
     revision::{self, Match, Revision},
@@ -38,7 +41,7 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     let mut collision_count = set.status.collision_count.unwrap_or(0);
     let template = &set.spec.template;
     let claims_hash = go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
-    let (update, chain) = match revision::find(&sorted, template) {
+    let (update, chain) = match revision::find(&sorted, template, reported(set)) {
         Match::Newest(index) => (stored(&sorted, index, template), None),
         Match::Older(index, number) => {
             let chain = sorted
@@ -79,8 +82,14 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     }
 }
 
-/// The stored revision, with the live template: the two mean the same, and only the live one has fields that an older
-/// writer dropped.
+/// The revision that the status gives for the specification as it is now.
+fn reported(set: &CloneSet) -> Option<&str> {
+    let status = &set.status;
+    let current = set.metadata.generation > 0 && status.observed_generation == set.metadata.generation;
+    current.then_some(status.update_revision.as_str())
+}
+
+/// The stored revision, with the live template: only that one has fields that an older writer dropped.
 fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value) -> Revision {
     let name = sorted
         .get(index)

@@ -144,10 +144,13 @@ impl<'o, 'a> Mover<'o, 'a> {
             });
         };
         let revision = &self.revisions.update;
-        let change = inplace::diff(
+        // As stored: what their writer dropped is missing on both sides, and no difference.
+        let new = self.templates.by_label(&revision.name).unwrap_or(revision);
+        let mut change = inplace::diff(
             &go_compat::pod_template::canonical_pod_template(&old.template),
-            &go_compat::pod_template::canonical_pod_template(&revision.template),
+            &go_compat::pod_template::canonical_pod_template(&new.template),
         )?;
+        change.environment &= self.observed.options.environment_from_metadata;
         let labels = RevisionLabels {
             name: &revision.name,
             label: create::revision_label(self.observed, revision),

@@ -6,6 +6,9 @@ use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
 use super::members::{Member, Side, Standing};
 use kruise_plan_kit::lifecycle::State;
 
+/// No set has as many pods. Larger limits are accepted, and mean the same; sums of smaller ones cannot overflow.
+const MANY: i32 = 1 << 24;
+
 /// The limits a specification sets, as numbers of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -33,7 +36,7 @@ impl Limits {
         let surge = rolling.max_surge.as_ref().filter(|_| !rolling.paused);
         let max_surge = surge
             .map_or(0, |surge| surge.scaled_b(replicas, Rounding::Up))
-            .max(0);
+            .clamp(0, MANY);
         let rounding = if max_surge > 0 {
             Rounding::Down
         } else {
@@ -45,14 +48,14 @@ impl Limits {
             .as_ref()
             .unwrap_or(&default)
             .scaled_b(replicas, rounding)
-            .max(0);
+            .clamp(0, MANY);
         let scale = spec.scale_strategy.max_unavailable.as_ref();
         Self {
             replicas,
             partition: partition(rolling.partition.as_ref(), replicas).unwrap_or(0),
             max_surge,
             max_unavailable,
-            scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).max(0)),
+            scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).clamp(0, MANY)),
             exclude_preparing_delete: exclude_preparing_delete
                 || spec.scale_strategy.exclude_preparing_delete,
         }
@@ -158,9 +161,12 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     };
     let counted = old.total() + new.total() - excluded(old) - excluded(new);
     let counted_old = old.total() - excluded(old);
-    let up = (replicas + surge - counted).max(0);
+    // `replicas` may be anything, so what is added to it may overflow.
+    let wanted = replicas.saturating_add(surge);
+    let wanted_old = partition.saturating_add(surge_old);
+    let up = (wanted - counted).max(0);
     let up_old = if up > 0 {
-        (partition + surge_old - counted_old).max(0)
+        (wanted_old - counted_old).max(0)
     } else {
         0
     };
@@ -171,9 +177,9 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
         .scale_max_unavailable
         .map(|limit| (limit - waited_for).max(0));
     let up_limit = room.map_or(up, |room| up.min(room));
-    let down = (counted - specified - replicas - surge).max(0);
+    let down = (counted - specified - wanted).max(0);
     let down_old = if down > 0 {
-        (counted_old - old.specified() - partition - surge_old).max(0)
+        (counted_old - old.specified() - wanted_old).max(0)
     } else {
         0
     };

@@ -47,6 +47,9 @@ pub struct Options {
     pub exclude_preparing_delete: bool,
     /// Gate `PodWebhook`: pods carry the `KruisePodReady` gate.
     pub pod_ready_gate: bool,
+    /// Gate `InPlaceUpdateEnvFromMetadata`: a node agent restarts containers whose environment reads a changed label
+    /// or annotation, and reports it. Without one such a change restarts nothing, and nobody reports.
+    pub environment_from_metadata: bool,
 }
 
 impl Options {
@@ -56,5 +59,6 @@ impl Options {
         preparing_update_as_update: false,
         exclude_preparing_delete: false,
         pod_ready_gate: true,
+        environment_from_metadata: true,
     };
 }

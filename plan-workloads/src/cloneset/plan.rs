@@ -69,7 +69,9 @@ fn act(
     };
     let decided = plan.chains.len();
     if let Some(what) = coverage::unsupported(&observed.set.spec) {
-        let message = format!("this build does not act on {what} yet: pods of this set are left as they are");
+        let message = format!(
+            "this build does not act on {what} yet: pods of this set are not created, deleted or updated"
+        );
         plan.why.push(Why {
             about: String::new(),
             text: message.clone(),

@@ -1,6 +1,7 @@
 //! The `Progressing` condition: does the rollout get anywhere, within the deadline?
 //!
-//! The clock starts with a new update revision and starts anew whenever more updated pods are ready.
+//! The clock starts when there is something to do: a new update revision, more replicas, a partition that moved, a
+//! rollout resumed. It starts anew whenever more updated pods are ready.
 
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
 
 /// Type of the condition.
 const PROGRESSING: &str = "Progressing";
+/// Reason once the deadline has passed.
+const EXCEEDED: &str = "ProgressDeadlineExceeded";
 /// A deadline that means none.
 const NEVER: i32 = i32::MAX;
 
@@ -31,7 +34,9 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
         .cloned();
     let moved = set.status.update_revision != status.update_revision
         || status.updated_ready_replicas > set.status.updated_ready_replicas;
-    let started = match &before {
+    // Under any other reason nothing was to be done, and no clock ran.
+    let running = |before: &&Condition| ["CloneSetUpdated", EXCEEDED].contains(&before.reason.as_str());
+    let started = match before.as_ref().filter(running) {
         Some(before) if !moved => before.last_update_time.unwrap_or(now),
         _ => now,
     };
@@ -86,7 +91,7 @@ fn verdict(
         .as_ref()
         .is_some_and(|rolling| rolling.paused);
     let expected = status.expected_updated_replicas;
-    let timed_out = before.is_some_and(|before| before.reason == "ProgressDeadlineExceeded") || late;
+    let timed_out = before.is_some_and(|before| before.reason == EXCEEDED) || late;
     if status.current_revision == status.update_revision && all.iter().all(|count| *count == replicas) {
         ("True", "CloneSetAvailable", "CloneSet is available".into())
     } else if paused {
@@ -102,7 +107,7 @@ fn verdict(
             "CloneSet revision {} has timed out progressing",
             status.update_revision
         );
-        ("False", "ProgressDeadlineExceeded", message)
+        ("False", EXCEEDED, message)
     } else {
         ("True", "CloneSetUpdated", "CloneSet is progressing".into())
     }

@@ -35,12 +35,10 @@ pub(super) fn update(
         return updated;
     }
     let mut mover = Mover::new(observed, revisions, templates, now);
-    let candidates = candidates(observed, members);
-    let spared = candidates
-        .iter()
-        .skip(usize::try_from(numbers.update).unwrap_or(0));
+    // Those that cannot move are called off here; whose turn it is shows only among the others.
+    let able = mover.able(candidates(observed, members), numbers, &mut updated);
+    let spared = able.iter().skip(usize::try_from(numbers.update).unwrap_or(0));
     call_off(observed, spared.copied(), now, &mut updated);
-    let able = mover.able(candidates, numbers, &mut updated);
     let (chosen, limit) = choose(&able, members, numbers);
     if observed.explain == Explain::Yes {
         let chosen: BTreeSet<&str> = chosen.iter().map(|member| &*member.pod.name).collect();

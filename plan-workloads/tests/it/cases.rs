@@ -42,6 +42,8 @@ struct Case {
     /// Gate `CloneSetShortHash`.
     #[serde(default)]
     short_hash: bool,
+    /// Gate `InPlaceUpdateEnvFromMetadata`.
+    environment_from_metadata: Option<bool>,
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
@@ -103,6 +105,7 @@ fn world(case: &Case, names: &Names) -> World {
     spec["template"] = names.get(&case.update).0.clone();
     let mut world = World::new(spec, NOW.parse().unwrap());
     world.options.short_hash = case.short_hash;
+    world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.taken_names = case
         .taken
         .iter()

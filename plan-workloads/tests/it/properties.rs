@@ -1,7 +1,9 @@
 //! Random histories: edits, faults, nodes and half-executed plans, under the oracle's eyes.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use kruise_plan_kit::{Plan, Wave};
+use kruise_plan_kit::{Chain, Plan, Target, Wave};
 use kruise_plan_workloads::cloneset::Explain;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,7 +47,8 @@ enum Event {
 fn count_or_share() -> impl Strategy<Value = Value> {
     prop_oneof![
         (0..4u8).prop_map(|n| json!(n)),
-        prop::sample::select(vec!["10%", "20%", "50%", "100%", "12.5%"]).prop_map(|share| json!(share)),
+        prop::sample::select(vec!["10%", "20%", "50%", "100%", "12.5%", "99999999999%"])
+            .prop_map(|share| json!(share)),
     ]
 }
 
@@ -300,6 +303,14 @@ impl History {
         let explained = world.plan_of(&shuffled, Explain::Yes);
         assert_eq!(plan.chains, explained.chains, "explaining changes decisions");
         oracle::assert_removal_order(world, &plan);
+        let first = |chain: &Chain| chain.steps[0].write.target().clone();
+        let targets: Vec<Target> = plan.chains.iter().map(first).collect();
+        let distinct: BTreeSet<&Target> = targets.iter().collect();
+        assert_eq!(
+            distinct.len(),
+            targets.len(),
+            "two chains for one object: {targets:?}"
+        );
         self.execute(&plan, bits);
         !plan.chains.is_empty() || plan.status.is_some()
     }

@@ -52,7 +52,7 @@ fn stored(phase: &str) -> Vec<Stored> {
                 all.push(Stored {
                     about: format!("{version} {phase} {form} {}", raw["metadata"]["name"]),
                     now: my_pods.iter().filter_map(|pod| latest(pod)).max().unwrap() + after,
-                    set: decode(&raw),
+                    set: CloneSet::from_json(&raw).unwrap(),
                     pods: my_pods.iter().map(|pod| Arc::new(decode_text(pod))).collect(),
                     revisions: revisions
                         .iter()
@@ -78,20 +78,6 @@ fn latest(pod: &Value) -> Option<Timestamp> {
         .iter()
         .filter_map(|c| c["lastTransitionTime"].as_str()?.parse().ok());
     times.max()
-}
-
-/// Reads either version; the older one has the strategy's fields one level higher and reuse of claims inverted.
-fn decode(raw: &Value) -> CloneSet {
-    let mut hub = raw.clone();
-    if raw["apiVersion"] == "apps.kruise.io/v1alpha1" {
-        let mut rolling = raw["spec"]["updateStrategy"].clone();
-        let policy = rolling.as_object_mut().unwrap().remove("type").unwrap();
-        rolling["podUpdatePolicy"] = policy;
-        hub["spec"]["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
-        let disabled = raw["spec"]["scaleStrategy"]["disablePVCReuse"] == true;
-        hub["spec"]["scaleStrategy"]["enablePVCReuse"] = json!(!disabled);
-    }
-    serde_json::from_value(hub).unwrap()
 }
 
 fn take_over(stored: &Stored) -> Plan {
@@ -220,5 +206,72 @@ fn a_rollout_found_half_way_goes_on_once_a_pod_reports() {
             stored.about
         );
         assert_ne!(json!(touched), json!([]));
+    }
+}
+
+#[test]
+fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
+    for policy in ["ReCreate", "InPlaceIfPossible"] {
+        for mut stored in stored("rest") {
+            let rolling = stored
+                .set
+                .spec
+                .update_strategy
+                .rolling_update
+                .get_or_insert_default();
+            policy.clone_into(&mut rolling.pod_update_policy);
+            stored.set.spec.template["spec"]["hostnameOverride"] = json!("x");
+            stored.set.spec.template["spec"]["containers"][0]["novel"] = json!({"a": [1]});
+            let writes = |stored: &Stored| -> Vec<String> {
+                let plan = take_over(stored);
+                let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+                steps.map(|step| step.write.to_string()).collect()
+            };
+            assert_eq!(writes(&stored), Vec::<String>::new(), "{}", stored.about);
+            // An edit is an edit: the status does not speak of it.
+            stored.set.metadata.generation += 1;
+            let edited = writes(&stored);
+            assert!(
+                edited.iter().any(|write| write.starts_with("create-revision")),
+                "{}: {edited:?}",
+                stored.about
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rollout_found_half_way_goes_on_in_place_though_its_revisions_lack_a_field() {
+    for mut stored in stored("mid")
+        .into_iter()
+        .filter(|stored| stored.about.contains("canary"))
+    {
+        stored.set.spec.template["spec"]["hostnameOverride"] = json!("x");
+        stored
+            .set
+            .spec
+            .update_strategy
+            .rolling_update
+            .as_mut()
+            .unwrap()
+            .partition = None;
+        stored.now += SignedDuration::from_hours(1);
+        let plan = take_over(&stored);
+        let intents: Vec<Intent> = plan
+            .chains
+            .iter()
+            .flat_map(|c| &c.steps)
+            .map(|s| s.write.intent())
+            .collect();
+        assert!(
+            intents.contains(&Intent::UpdateInPlace),
+            "{}: {intents:?}",
+            stored.about
+        );
+        assert!(
+            !intents.contains(&Intent::DeletePod),
+            "{}: {intents:?}",
+            stored.about
+        );
     }
 }
