@@ -4,6 +4,7 @@
 //! change can be recognised before anything is written.
 
 mod activity;
+pub mod bodies;
 pub mod cert_dir;
 pub mod certs;
 pub mod configuration;

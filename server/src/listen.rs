@@ -5,7 +5,7 @@
 //! sends slowly or does not read its answers is closed; after the stop signal no connection is accepted and those in
 //! flight have [`Limits::drain`] to finish.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -35,6 +35,12 @@ pub struct Limits {
     pub header: Duration,
     /// Time until the body is complete.
     pub body: Duration,
+    /// Time a body waits until there is room for it.
+    pub room: Duration,
+    /// Bytes that the bodies of reviews may take together.
+    pub reviews: usize,
+    /// Bytes that the bodies of conversions may take together; their answers take about as much again.
+    pub conversions: usize,
     /// Time without a request in flight after which a connection is closed.
     pub idle: Duration,
     /// Time for requests in flight after the stop signal.
@@ -48,6 +54,10 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             header: Duration::from_secs(10),
             body: Duration::from_secs(30),
+            // Half of what an API server waits for a review.
+            room: Duration::from_secs(5),
+            reviews: 64 << 20,
+            conversions: 256 << 20,
             idle: Duration::from_secs(90),
             drain: Duration::from_secs(30),
         }
@@ -59,8 +69,14 @@ pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// What answers requests.
 pub(crate) trait Respond: Send + Sync + 'static {
-    /// Answers one request.
-    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    /// Answers one request of the peer with this address.
+    fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// What answers requests, and whose requests they are.
+struct OfPeer<R> {
+    peer: IpAddr,
+    respond: Arc<R>,
 }
 
 /// A plain-text answer.
@@ -105,6 +121,7 @@ pub(crate) async fn run<R: Respond>(
                 let (tls, turns, respond) = (tls.clone(), turns.clone(), respond.clone());
                 let (limits, stop) = (limits.clone(), stop.clone());
                 let activity = Arc::new(Activity::new(&limits));
+                let respond = OfPeer { peer, respond };
                 let connection = connection(stream, tls, turns, respond, limits, activity.clone(), stop);
                 connections.spawn(peer, activity, connection);
             }
@@ -129,7 +146,7 @@ async fn connection<R: Respond>(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
     turns: Arc<Semaphore>,
-    respond: Arc<R>,
+    respond: OfPeer<R>,
     limits: Limits,
     activity: Arc<Activity>,
     stop: watch::Receiver<bool>,
@@ -158,7 +175,7 @@ async fn connection<R: Respond>(
 async fn drive<R: Respond>(
     mut builder: Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    respond: Arc<R>,
+    respond: OfPeer<R>,
     limits: &Limits,
     activity: Arc<Activity>,
     mut stop: watch::Receiver<bool>,
@@ -172,10 +189,11 @@ async fn drive<R: Respond>(
     http2.max_concurrent_streams(128);
 
     activity.ready();
+    let peer = respond.peer;
     let service = service_fn(|request| {
-        let (respond, busy) = (respond.clone(), Activity::begin(&activity));
+        let (respond, busy) = (respond.respond.clone(), Activity::begin(&activity));
         async move {
-            let answer = respond.respond(request).await;
+            let answer = respond.respond(peer, request).await;
             drop(busy);
             Ok::<_, Infallible>(answer)
         }

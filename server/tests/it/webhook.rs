@@ -130,6 +130,37 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test]
+async fn bodies_that_do_not_fit_together_are_refused_after_a_while() {
+    let server = start(server(Limits {
+        reviews: 8 << 20,
+        room: Duration::from_millis(300),
+        ..Limits::default()
+    }))
+    .await;
+    let mut slow = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let head = "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 8388608\r\n\r\n{";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let begun = async {
+        while server.handlers.reviews.used() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, begun).await.unwrap();
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    // No peer displaces its own.
+    let (status, _) = client.post("/deny", vec![b' '; 8 << 20]).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let (status, _) = client.post("/convert", "abc").await;
+    assert_eq!(status, StatusCode::OK, "conversions have room of their own");
+    drop(slow);
+    let freed = async { while client.post("/deny", review("u")).await.0 != StatusCode::OK {} };
+    timeout(PATIENCE, freed)
+        .await
+        .expect("room once the body is given up");
+    assert_eq!(server.handlers.reviews.used(), 0);
+}
+
+#[tokio::test]
 async fn conversion_takes_large_bodies_and_reports_what_it_cannot_do() {
     let server = default().await;
     let mut client = Client::connect(server.address, Version::Http2).await;
