@@ -55,13 +55,21 @@ impl CertDir {
     }
 
     /// The `fs` writer: uses what is there if it will do, and makes and writes new certificates otherwise.
-    pub fn reconcile(&self, host: &str, now: Timestamp, lead: Duration) -> Result<Pair, Error> {
+    ///
+    /// For `served_ca` see [`Stored::renew`].
+    pub fn reconcile(
+        &self,
+        served_ca: Option<&[u8]>,
+        host: &str,
+        now: Timestamp,
+        lead: Duration,
+    ) -> Result<Pair, Error> {
         let stored = self.read()?;
         match stored.check(host, now, lead) {
             Ok(pair) => return Ok(pair),
             Err(defect) => tracing::info!(%defect, "making a new serving certificate"),
         }
-        let issued = stored.renew(host, now, lead)?;
+        let issued = stored.renew(served_ca, host, now, lead)?;
         let pair = issued.pair();
         self.write(&pair, Some(issued.ca_key.as_bytes()))?;
         Ok(pair)
@@ -186,10 +194,10 @@ mod tests {
         let (dir, path) = dir("reconcile");
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let lead = Duration::from_secs(1);
-        let first = dir.reconcile("10.0.0.1", now, lead).unwrap();
-        assert_eq!(dir.reconcile("10.0.0.1", now, lead).unwrap(), first);
+        let first = dir.reconcile(None, "10.0.0.1", now, lead).unwrap();
+        assert_eq!(dir.reconcile(None, "10.0.0.1", now, lead).unwrap(), first);
         fs::remove_file(path.join("tls.key")).unwrap();
-        let second = dir.reconcile("10.0.0.1", now, lead).unwrap();
+        let second = dir.reconcile(None, "10.0.0.1", now, lead).unwrap();
         assert_eq!(second.ca_pem, first.ca_pem);
         assert_ne!(second.key_pem, first.key_pem);
         fs::remove_dir_all(path).unwrap();

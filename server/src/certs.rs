@@ -2,7 +2,8 @@
 //!
 //! The check asks the same verifier that TLS clients use, for the moment at which renewal becomes due: what passes
 //! now is still trusted when the next replica looks. A new CA is published together with the one it replaces, so
-//! that replicas which still serve the old certificate stay reachable until they have read the new one.
+//! that replicas which still serve the old certificate stay reachable until they have read the new one. If the store
+//! was deleted or emptied, the one it replaces is the one being served.
 
 use std::{sync::Arc, time::Duration};
 
@@ -113,7 +114,15 @@ impl Stored {
     }
 
     /// New certificates in place of the stored ones, signed by the stored CA if that one will do.
-    pub fn renew(&self, host: &str, now: Timestamp, lead: Duration) -> Result<Issued, Error> {
+    ///
+    /// `served_ca` is the CA of the certificate being served, PEM; a new CA does not end the trust in it.
+    pub fn renew(
+        &self,
+        served_ca: Option<&[u8]>,
+        host: &str,
+        now: Timestamp,
+        lead: Duration,
+    ) -> Result<Issued, Error> {
         let text = |field: &Option<Vec<u8>>| String::from_utf8(field.clone()?).ok();
         let ca = text(&self.ca);
         // A CA that ends within the lead time would make the next check fail again.
@@ -124,7 +133,13 @@ impl Stored {
             return stored.issue(host, now);
         }
         let mut authority = Authority::new(now)?;
-        if let Some(older) = ca.as_deref().and_then(|ca| still_valid(ca, now)) {
+        let trusted = |bundle: Option<&str>| bundle.and_then(|bundle| still_valid(bundle, now));
+        let stored = trusted(ca.as_deref());
+        let served = trusted(served_ca.and_then(|ca| str::from_utf8(ca).ok()));
+        if let Some(older) = &stored {
+            authority.trust_also(older);
+        }
+        if let Some(older) = served.filter(|served| Some(served) != stored.as_ref()) {
             authority.trust_also(&older);
         }
         authority.issue(host, now)
@@ -133,9 +148,11 @@ impl Stored {
 
 /// Decides over the Secret both programs share.
 ///
-/// `host` is the name or address the API server uses; the certificate is replaced `lead` before its end.
+/// `host` is the name or address the API server uses; the certificate is replaced `lead` before its end. For
+/// `served_ca` see [`Stored::renew`].
 pub fn reconcile_secret(
     current: Option<&Value>,
+    served_ca: Option<&[u8]>,
     host: &str,
     now: Timestamp,
     lead: Duration,
@@ -145,7 +162,7 @@ pub fn reconcile_secret(
         Ok(pair) => return Ok(SecretDecision::Use(pair)),
         Err(defect) => tracing::info!(%defect, "making a new serving certificate"),
     }
-    let issued = stored.renew(host, now, lead)?;
+    let issued = stored.renew(served_ca, host, now, lead)?;
     let pair = issued.pair();
     let Some(current) = current else {
         let secret =

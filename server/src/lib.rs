@@ -3,9 +3,12 @@
 //! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a pass which has nothing to
 //! change can be recognised before anything is written.
 
+mod activity;
+pub mod bodies;
 pub mod cert_dir;
 pub mod certs;
 pub mod configuration;
+mod connections;
 mod error;
 pub mod health;
 pub mod issue;
@@ -15,6 +18,7 @@ pub mod pass;
 pub mod plain;
 pub mod renewal;
 pub mod review;
+mod share;
 pub mod tls;
 pub mod webhook;
 

@@ -1,15 +1,11 @@
 //! Accepting connections, and getting rid of them again.
 //!
-//! Invariants: there are never more than [`Limits::connections`] connections; every phase of a connection has an
-//! end, so one that sends nothing, sends slowly or does not read its answers is closed; after the stop signal no
-//! connection is accepted and those in flight have [`Limits::drain`] to finish.
+//! Invariants: there are never more than [`Limits::connections`] connections, and a few more that are closing; a peer
+//! that holds few of them can always open another; every phase of a connection has an end, so one that sends nothing,
+//! sends slowly or does not read its answers is closed; after the stop signal no connection is accepted and those in
+//! flight have [`Limits::drain`] to finish.
 
-use std::{
-    convert::Infallible,
-    io,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -23,16 +19,15 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{sleep, timeout},
 };
 
-use crate::tls::Tls;
+use crate::{activity::Activity, connections::Connections, tls::Tls};
 
 /// What one listener grants its peers.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at a time; further ones are closed at once.
+    /// Connections at a time; for further ones, the peer that holds most gives up one of its own.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
@@ -40,6 +35,12 @@ pub struct Limits {
     pub header: Duration,
     /// Time until the body is complete.
     pub body: Duration,
+    /// Time a body waits until there is room for it.
+    pub room: Duration,
+    /// Bytes that the bodies of reviews may take together.
+    pub reviews: usize,
+    /// Bytes that the bodies of conversions may take together; their answers take about as much again.
+    pub conversions: usize,
     /// Time without a request in flight after which a connection is closed.
     pub idle: Duration,
     /// Time for requests in flight after the stop signal.
@@ -53,6 +54,10 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             header: Duration::from_secs(10),
             body: Duration::from_secs(30),
+            // Half of what an API server waits for a review.
+            room: Duration::from_secs(5),
+            reviews: 64 << 20,
+            conversions: 256 << 20,
             idle: Duration::from_secs(90),
             drain: Duration::from_secs(30),
         }
@@ -64,8 +69,14 @@ pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// What answers requests.
 pub(crate) trait Respond: Send + Sync + 'static {
-    /// Answers one request.
-    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    /// Answers one request of the peer with this address.
+    fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+}
+
+/// What answers requests, and whose requests they are.
+struct OfPeer<R> {
+    peer: IpAddr,
+    respond: Arc<R>,
 }
 
 /// A plain-text answer.
@@ -93,26 +104,27 @@ pub(crate) async fn run<R: Respond>(
     // Half of the threads at most sign for new connections; the other half answers the existing ones.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let turns = Arc::new(Semaphore::new((threads / 2).max(1)));
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::new(limits.connections);
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
-            Some(_) = connections.join_next() => continue,
+            () = connections.ended() => continue,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) if connections.len() < limits.connections => {
+            Ok((stream, peer)) => {
+                let peer = peer.ip().to_canonical();
+                if !connections.make_room(peer) {
+                    tracing::debug!(%peer, "too many connections in use by this peer, closing one");
+                    continue;
+                }
                 let (tls, turns, respond) = (tls.clone(), turns.clone(), respond.clone());
-                connections.spawn(connection(
-                    stream,
-                    tls,
-                    turns,
-                    respond,
-                    limits.clone(),
-                    stop.clone(),
-                ));
+                let (limits, stop) = (limits.clone(), stop.clone());
+                let activity = Arc::new(Activity::new(&limits));
+                let respond = OfPeer { peer, respond };
+                let connection = connection(stream, tls, turns, respond, limits, activity.clone(), stop);
+                connections.spawn(peer, activity, connection);
             }
-            Ok((_, peer)) => tracing::warn!(%peer, "too many connections, closing one"),
             Err(error) => {
                 // Out of file descriptors, mostly: they come back as connections end, but not by asking at once.
                 tracing::warn!(%error, "cannot accept a connection");
@@ -121,11 +133,7 @@ pub(crate) async fn run<R: Respond>(
         }
     }
     drop(listener);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    if timeout(limits.drain, drained).await.is_err() {
-        tracing::warn!(count = connections.len(), "closing connections still in use");
-    }
-    connections.shutdown().await;
+    connections.drain(limits.drain).await;
 }
 
 /// Resolves once the process is to stop.
@@ -138,23 +146,27 @@ async fn connection<R: Respond>(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
     turns: Arc<Semaphore>,
-    respond: Arc<R>,
+    respond: OfPeer<R>,
     limits: Limits,
+    activity: Arc<Activity>,
     stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
     let builder = Builder::new(TokioExecutor::new());
     let Some(tls) = tls else {
-        return drive(builder.http1_only(), stream, respond, &limits, stop).await;
+        return drive(builder.http1_only(), stream, respond, &limits, activity, stop).await;
     };
-    let handshake = timeout(limits.handshake, tls.accept(stream, &turns)).await;
+    let handshake = tokio::select! {
+        handshake = timeout(limits.handshake, tls.accept(stream, &turns)) => handshake,
+        () = activity.told_to_leave() => return,
+    };
     match handshake.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(stream) => {
             let builder = match stream.get_ref().1.alpn_protocol() {
                 Some(b"h2") => builder.http2_only(),
                 _ => builder.http1_only(),
             };
-            drive(builder, stream, respond, &limits, stop).await;
+            drive(builder, stream, respond, &limits, activity, stop).await;
         }
         Err(error) => tracing::debug!(%error, "TLS handshake failed"),
     }
@@ -163,8 +175,9 @@ async fn connection<R: Respond>(
 async fn drive<R: Respond>(
     mut builder: Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    respond: Arc<R>,
+    respond: OfPeer<R>,
     limits: &Limits,
+    activity: Arc<Activity>,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut http1 = builder.http1();
@@ -175,11 +188,12 @@ async fn drive<R: Respond>(
         .keep_alive_interval(Duration::from_secs(30));
     http2.max_concurrent_streams(128);
 
-    let activity = Arc::new(Activity::new(limits));
+    activity.ready();
+    let peer = respond.peer;
     let service = service_fn(|request| {
-        let (respond, busy) = (respond.clone(), Activity::begin(&activity));
+        let (respond, busy) = (respond.respond.clone(), Activity::begin(&activity));
         async move {
-            let answer = respond.respond(request).await;
+            let answer = respond.respond(peer, request).await;
             drop(busy);
             Ok::<_, Infallible>(answer)
         }
@@ -193,69 +207,9 @@ async fn drive<R: Respond>(
             return;
         }
         () = activity.idle() => limits.handshake,
+        () = activity.told_to_leave() => limits.handshake,
         () = stopped(&mut stop) => limits.drain,
     };
     connection.as_mut().graceful_shutdown();
     let _ = timeout(grace, connection).await;
-}
-
-/// When a connection was last in use.
-struct Activity {
-    idle: Duration,
-    state: Mutex<State>,
-}
-
-struct State {
-    in_flight: usize,
-    /// When to give up if nothing is in flight then.
-    due: Instant,
-}
-
-struct Busy(Arc<Activity>);
-
-impl Activity {
-    fn new(limits: &Limits) -> Self {
-        let state = Mutex::new(State {
-            in_flight: 0,
-            due: Instant::now() + limits.header,
-        });
-        Self {
-            idle: limits.idle,
-            state,
-        }
-    }
-
-    fn begin(this: &Arc<Self>) -> Busy {
-        this.with(|state| state.in_flight += 1);
-        Busy(this.clone())
-    }
-
-    fn with<T>(&self, read: impl FnOnce(&mut State) -> T) -> T {
-        read(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Resolves when the connection has been without a request for too long.
-    async fn idle(&self) {
-        loop {
-            let now = Instant::now();
-            let due = self.with(|state| match state.in_flight {
-                0 => state.due,
-                _ => now + self.idle,
-            });
-            if due <= now {
-                return;
-            }
-            sleep_until(due).await;
-        }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let due = Instant::now() + self.0.idle;
-        self.0.with(|state| {
-            state.in_flight = state.in_flight.saturating_sub(1);
-            state.due = due;
-        });
-    }
 }

@@ -125,9 +125,15 @@ pub struct Outcome {
     pub dropped: Vec<String>,
 }
 
-/// Does everything once.
-pub async fn run_once(api: &impl Api, settings: &Settings, now: Timestamp) -> Result<Outcome, Error> {
-    let pair = obtain(api, settings, now).await?;
+/// Does everything once. `served` is what is being served until then; other replicas may serve it a while longer.
+pub async fn run_once(
+    api: &impl Api,
+    settings: &Settings,
+    served: Option<&Pair>,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    let served_ca = served.map(|pair| pair.ca_pem.clone());
+    let pair = obtain(api, settings, served_ca, now).await?;
     let mut dropped = Vec::new();
     for (phase, name) in &settings.configurations {
         dropped.append(&mut configure(api, settings, &pair, *phase, name).await?);
@@ -138,14 +144,19 @@ pub async fn run_once(api: &impl Api, settings: &Settings, now: Timestamp) -> Re
     Ok(Outcome { pair, dropped })
 }
 
-async fn obtain(api: &impl Api, settings: &Settings, now: Timestamp) -> Result<Pair, Error> {
+async fn obtain(
+    api: &impl Api,
+    settings: &Settings,
+    served_ca: Option<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Pair, Error> {
     let directory = settings.cert_dir.clone();
     let pair = match settings.source {
         Source::Directory => {
             let (host, lead) = (settings.endpoint.host(), settings.lead);
-            return blocking(move || directory.reconcile(&host, now, lead)).await;
+            return blocking(move || directory.reconcile(served_ca.as_deref(), &host, now, lead)).await;
         }
-        Source::Secret => shared(api, settings, now).await?,
+        Source::Secret => shared(api, settings, served_ca, now).await?,
         Source::External => {
             let secret = api.get_secret(&settings.namespace, &settings.secret).await;
             let stored = Stored::from_external(&secret.map_err(|source| failed(&settings.secret, source))?);
@@ -162,7 +173,12 @@ async fn obtain(api: &impl Api, settings: &Settings, now: Timestamp) -> Result<P
 }
 
 /// The pair of the shared Secret, made by whichever replica comes first.
-async fn shared(api: &impl Api, settings: &Settings, now: Timestamp) -> Result<Pair, Error> {
+async fn shared(
+    api: &impl Api,
+    settings: &Settings,
+    served_ca: Option<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Pair, Error> {
     let name = &settings.secret;
     for _ in 0..ATTEMPTS {
         let current = match api.get_secret(&settings.namespace, name).await {
@@ -170,9 +186,11 @@ async fn shared(api: &impl Api, settings: &Settings, now: Timestamp) -> Result<P
             Err(ApiError::NotFound) => None,
             Err(source) => return Err(failed(name, source)),
         };
-        let (host, lead) = (settings.endpoint.host(), settings.lead);
+        let (host, lead, served_ca) = (settings.endpoint.host(), settings.lead, served_ca.clone());
         // Making keys takes long enough to be felt by whoever shares the thread.
-        let decision = blocking(move || reconcile_secret(current.as_ref(), &host, now, lead)).await?;
+        let decision =
+            blocking(move || reconcile_secret(current.as_ref(), served_ca.as_deref(), &host, now, lead))
+                .await?;
         let (written, pair) = match decision {
             SecretDecision::Use(pair) => return Ok(pair),
             SecretDecision::Create(mut secret, pair) => {
@@ -316,12 +334,13 @@ pub struct Keeper<A> {
 }
 
 impl<A: Api> Keeper<A> {
-    /// Passes every minute, sooner after a failure, until `stop` turns true or its sender is dropped.
+    /// Passes every 45 to 55 s, so that whatever is amiss is in shape again within a minute even if keys have to be
+    /// made; sooner after a failure. Ends when `stop` turns true or its sender is dropped.
     ///
     /// `first_success` is told once when everything was in shape for the first time and is being served.
     pub async fn keep(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
-        let period = Duration::from_secs(55) + Duration::from_millis(self.jitter % 10_000);
+        let period = Duration::from_secs(45) + Duration::from_millis(self.jitter % 10_000);
         let mut failures = 0;
         loop {
             let pause = match self.pass().await {
@@ -352,8 +371,9 @@ impl<A: Api> Keeper<A> {
 
     async fn pass(&self) -> Result<(), Error> {
         let now = Timestamp::now();
-        let outcome = run_once(&self.api, &self.settings, now).await?;
-        if self.tls.pair().as_ref() != Some(&outcome.pair) {
+        let served = self.tls.pair();
+        let outcome = run_once(&self.api, &self.settings, served.as_ref(), now).await?;
+        if served.as_ref() != Some(&outcome.pair) {
             self.tls.swap(outcome.pair)?;
             tracing::info!("serving a new certificate");
         }

@@ -5,11 +5,12 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE},
@@ -19,6 +20,7 @@ use hyper::body::Incoming;
 use tokio::{net::TcpListener, sync::watch, time::timeout};
 
 use crate::{
+    bodies::{Bodies, Room},
     listen::{self, Answer, Limits, Respond, answer, text},
     metrics::Metrics,
     review::{Review, Verdict},
@@ -54,6 +56,10 @@ pub struct WebhookServer {
     pub limits: Limits,
     /// Counters, shared with a registry.
     pub metrics: Metrics,
+    /// Bodies of reviews in flight.
+    pub reviews: Bodies,
+    /// Bodies of conversions in flight: apart, so that large lists do not keep admission waiting.
+    pub conversions: Bodies,
 }
 
 /// Serves until `stop` turns true or its sender is dropped, then lets requests in flight finish.
@@ -68,7 +74,7 @@ pub async fn serve(
 }
 
 impl Respond for WebhookServer {
-    async fn respond(&self, request: Request<Incoming>) -> Answer {
+    async fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> Answer {
         let path = request.uri().path();
         if path == "/healthz" {
             return match *request.method() {
@@ -81,7 +87,7 @@ impl Respond for WebhookServer {
         };
         let timer = self.metrics.begin(path);
         let answer = self
-            .handle(handler, request)
+            .handle(handler, peer, request)
             .await
             .unwrap_or_else(|refusal| refusal);
         timer.answered(answer.status());
@@ -91,7 +97,12 @@ impl Respond for WebhookServer {
 
 impl WebhookServer {
     /// Answers a request to a known path; both results are answers.
-    async fn handle(&self, handler: &Handler, request: Request<Incoming>) -> Result<Answer, Answer> {
+    async fn handle(
+        &self,
+        handler: &Handler,
+        peer: IpAddr,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Answer> {
         if request.method() != Method::POST {
             return Err(wrong_method("POST"));
         }
@@ -99,32 +110,49 @@ impl WebhookServer {
             let message = "expected content type application/json";
             return Err(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
+        let (limit, bodies, together) = match handler {
+            Handler::Review(_) => (REVIEW_LIMIT, &self.reviews, self.limits.reviews),
+            Handler::Convert(_) => (CONVERSION_LIMIT, &self.conversions, self.limits.conversions),
+        };
+        let length = length(request.headers()).unwrap_or(limit);
+        if length > limit {
+            return Err(too_large(limit));
+        }
+        let busy = || {
+            text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests are being read",
+            )
+        };
+        let room = bodies.room(together, peer, length, self.limits.room).await;
+        let room = room.ok_or_else(busy)?;
+        let body = tokio::select! {
+            body = self.read(request, length, limit) => body?,
+            () = room.gone() => return Err(busy()),
+        };
+        let room = room.complete().ok_or_else(busy)?;
         match handler {
-            Handler::Review(decide) => {
-                let body = self.read(request, REVIEW_LIMIT).await?;
-                Ok(self.review(decide.as_ref(), &body))
-            }
-            Handler::Convert(convert) => {
-                let body = self.read(request, CONVERSION_LIMIT).await?;
-                self.convert(convert.clone(), body).await
-            }
+            Handler::Review(decide) => Ok(self.review(decide.as_ref(), &body)),
+            Handler::Convert(convert) => self.convert(convert.clone(), body, room).await,
         }
     }
 
-    async fn read(&self, request: Request<Incoming>, limit: usize) -> Result<Bytes, Answer> {
-        let too_large = || {
-            let message = format!("body exceeds {limit} bytes");
-            text(StatusCode::PAYLOAD_TOO_LARGE, message)
+    async fn read(&self, request: Request<Incoming>, length: usize, limit: usize) -> Result<Bytes, Answer> {
+        let collect = async {
+            let mut body = Limited::new(request.into_body(), limit);
+            // One piece from the start, as pieces would have to be copied together; what is not written to costs
+            // no memory.
+            let mut read = BytesMut::with_capacity(length);
+            while let Some(frame) = body.frame().await {
+                if let Ok(data) = frame?.into_data() {
+                    read.extend_from_slice(&data);
+                }
+            }
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(read.freeze())
         };
-        let length = request.headers().get(CONTENT_LENGTH);
-        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if length.is_some_and(|length| length > limit as u64) {
-            return Err(too_large());
-        }
-        let body = Limited::new(request.into_body(), limit).collect();
-        match timeout(self.limits.body, body).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        match timeout(self.limits.body, collect).await {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limit)),
             Ok(Err(error)) => {
                 let message = format!("cannot read the body: {error}");
                 Err(text(StatusCode::BAD_REQUEST, message))
@@ -150,8 +178,14 @@ impl WebhookServer {
         answer(StatusCode::OK, JSON, reply.answer(&verdict).to_string())
     }
 
-    async fn convert(&self, convert: Arc<Converter>, body: Bytes) -> Result<Answer, Answer> {
-        match tokio::task::spawn_blocking(move || convert(&body)).await {
+    async fn convert(&self, convert: Arc<Converter>, body: Bytes, room: Room) -> Result<Answer, Answer> {
+        // The thread goes on when the client has gone: the room is taken until it ends.
+        let work = move || {
+            let converted = convert(&body);
+            drop((body, room));
+            converted
+        };
+        match tokio::task::spawn_blocking(work).await {
             Ok(Ok(converted)) => Ok(answer(StatusCode::OK, JSON, converted)),
             Ok(Err(message)) => Err(text(StatusCode::BAD_REQUEST, message)),
             Err(_) => {
@@ -162,6 +196,18 @@ impl WebhookServer {
             }
         }
     }
+}
+
+/// The announced length of a body.
+fn length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(limit: usize) -> Answer {
+    text(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("body exceeds {limit} bytes"),
+    )
 }
 
 fn wrong_method(allowed: &'static str) -> Answer {

@@ -4,43 +4,123 @@
 //! The hub is `v1beta1`. One object that cannot be converted fails the whole review, as the protocol wants it: the API
 //! server would not know what to do with the rest.
 
+use std::fmt;
+
 use kruise_api::cloneset::convert::{to_v1alpha1, to_v1beta1};
 use kruise_api::names::APPS_GROUP;
-use serde_json::{Value, json};
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::Error;
 
+/// The longest object that is taken apart, in bytes; an API server stores none of even half that size.
+const OBJECT_LIMIT: usize = 8 << 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    kind: String,
+    api_version: Option<String>,
+    #[serde(borrow)]
+    request: Request<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    uid: String,
+    #[serde(rename = "desiredAPIVersion")]
+    desired: String,
+    #[serde(borrow)]
+    objects: Option<&'a RawValue>,
+}
+
 /// From the body of a ConversionReview to the body of its answer. An error is the sender's: HTTP 400.
 pub fn convert(body: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut review: Value = serde_json::from_slice(body)?;
-    if review.get("kind").and_then(Value::as_str) != Some("ConversionReview") {
+    let review: Review<'_> = serde_json::from_slice(body).map_err(refusal)?;
+    if review.kind != "ConversionReview" {
         return Err(Error::Conversion);
     }
-    let mut request = review
-        .get_mut("request")
-        .map(Value::take)
-        .ok_or(Error::Conversion)?;
-    let text = |name: &str| request.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (Some(uid), Some(desired)) = (text("uid"), text("desiredAPIVersion")) else {
-        return Err(Error::Conversion);
+    let request = review.request;
+    let version = review.api_version.as_deref().unwrap_or("apiextensions.k8s.io/v1");
+    // Versions differ by little: the answer rarely outgrows this, and what is not written to costs no memory.
+    let mut answer = Vec::with_capacity(body.len() + body.len() / 8 + 1024);
+    let head = json!({"kind": "ConversionReview", "apiVersion": version}).to_string();
+    answer.extend_from_slice(head.trim_end_matches('}').as_bytes());
+    answer.extend_from_slice(b",\"response\":{\"uid\":");
+    serde_json::to_writer(&mut answer, &request.uid)?;
+    let start = answer.len();
+    answer.extend_from_slice(b",\"convertedObjects\":[");
+    let objects = Objects {
+        desired: &request.desired,
+        answer: &mut answer,
     };
-    let objects = match request.get_mut("objects").map(Value::take) {
-        Some(Value::Array(objects)) => objects,
-        _ => Vec::new(),
+    let result = match request.objects {
+        Some(list) => list.deserialize_seq(objects).map_err(refusal)?,
+        None => Ok(()),
     };
-    let converted: Result<Vec<Value>, String> =
-        objects.into_iter().map(|object| one(object, &desired)).collect();
-    let response = match converted {
-        Ok(objects) => json!({"uid": uid, "convertedObjects": objects, "result": {"status": "Success"}}),
-        Err(message) => json!({"uid": uid, "result": {"status": "Failure", "message": message}}),
-    };
-    let version = review
-        .get("apiVersion")
-        .cloned()
-        .unwrap_or_else(|| json!("apiextensions.k8s.io/v1"));
-    Ok(serde_json::to_vec(&json!({
-        "kind": "ConversionReview", "apiVersion": version, "response": response,
-    }))?)
+    match result {
+        Ok(()) => answer.extend_from_slice(b"],\"result\":{\"status\":\"Success\"}}}"),
+        Err(message) => {
+            answer.truncate(start);
+            answer.extend_from_slice(b",\"result\":");
+            serde_json::to_writer(&mut answer, &json!({"status": "Failure", "message": message}))?;
+            answer.extend_from_slice(b"}}");
+        }
+    }
+    Ok(answer)
+}
+
+fn refusal(error: serde_json::Error) -> Error {
+    if error.is_data() {
+        Error::Conversion
+    } else {
+        Error::Json(error)
+    }
+}
+
+/// Converts the objects of a list as they are read.
+struct Objects<'a> {
+    desired: &'a str,
+    answer: &'a mut Vec<u8>,
+}
+
+impl<'de> Visitor<'de> for Objects<'_> {
+    type Value = Result<(), String>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut result = Ok(());
+        let mut separator = "";
+        while let Some(object) = list.next_element::<&'de RawValue>()? {
+            self.answer.extend_from_slice(separator.as_bytes());
+            separator = ",";
+            result = self.push(object.get());
+            if result.is_err() {
+                break;
+            }
+        }
+        // A list may only be left at its end.
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(result)
+    }
+}
+
+impl Objects<'_> {
+    fn push(&mut self, object: &str) -> Result<(), String> {
+        if object.len() > OBJECT_LIMIT {
+            return Err(format!("an object exceeds {OBJECT_LIMIT} bytes"));
+        }
+        let object = serde_json::from_str(object).map_err(|error| error.to_string())?;
+        let object = one(object, self.desired)?;
+        serde_json::to_writer(&mut *self.answer, &object).map_err(|error| error.to_string())
+    }
 }
 
 fn one(mut object: Value, desired: &str) -> Result<Value, String> {
@@ -138,6 +218,15 @@ mod tests {
             assert_eq!(answer["response"].get("convertedObjects"), None);
             assert_eq!(answer["response"]["uid"], "u");
         }
+    }
+
+    #[test]
+    fn an_object_no_api_server_stores_is_not_taken_apart() {
+        let mut huge = set("v1alpha1", "x");
+        huge["metadata"]["annotations"] = json!({"a": "b".repeat(OBJECT_LIMIT)});
+        let answer = review("apps.kruise.io/v1beta1", &[huge]);
+        let message = answer["response"]["result"]["message"].as_str().unwrap();
+        assert_eq!(message, "an object exceeds 8388608 bytes");
     }
 
     #[test]

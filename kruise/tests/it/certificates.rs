@@ -31,7 +31,7 @@ fn assert_good(dir: &Path) {
 
 fn issued(dir: &Path, age: SignedDuration) {
     let then = Timestamp::now().checked_sub(age).unwrap();
-    CertDir::new(dir).reconcile(HOST, then, LEAD).unwrap();
+    CertDir::new(dir).reconcile(None, HOST, then, LEAD).unwrap();
 }
 
 #[test]

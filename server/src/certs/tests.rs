@@ -31,7 +31,7 @@ fn secret() -> Value {
 
 #[test]
 fn a_good_secret_is_used_as_it_is() {
-    let decision = reconcile_secret(Some(&secret()), HOST, now(), LEAD).unwrap();
+    let decision = reconcile_secret(Some(&secret()), None, HOST, now(), LEAD).unwrap();
     assert_eq!(decision, SecretDecision::Use(ISSUED.pair()));
 }
 
@@ -88,13 +88,13 @@ fn addresses_are_names_too() {
 
 #[test]
 fn a_missing_secret_is_created_and_an_empty_one_filled() {
-    let created = reconcile_secret(None, HOST, now(), LEAD).unwrap();
+    let created = reconcile_secret(None, None, HOST, now(), LEAD).unwrap();
     let SecretDecision::Create(secret, pair) = created else {
         panic!("{created:?}")
     };
     assert_eq!(Stored::from_secret(&secret).check(HOST, now(), LEAD), Ok(pair));
     let empty = json!({"metadata": {"resourceVersion": "1"}, "type": "Opaque"});
-    let updated = reconcile_secret(Some(&empty), HOST, now(), LEAD).unwrap();
+    let updated = reconcile_secret(Some(&empty), None, HOST, now(), LEAD).unwrap();
     let SecretDecision::Update(secret, _) = updated else {
         panic!("{updated:?}")
     };
@@ -108,7 +108,7 @@ fn renewal_keeps_the_ca_and_foreign_keys_of_the_secret() {
     secret["data"]["mine"] = json!("eA==");
     secret["data"]["tls.key"] = json!("");
     secret["data"]["key.pem"] = json!("");
-    let updated = reconcile_secret(Some(&secret), HOST, now(), LEAD).unwrap();
+    let updated = reconcile_secret(Some(&secret), None, HOST, now(), LEAD).unwrap();
     let SecretDecision::Update(new, pair) = updated else {
         panic!("{updated:?}")
     };
@@ -116,7 +116,7 @@ fn renewal_keeps_the_ca_and_foreign_keys_of_the_secret() {
     assert_eq!(new["metadata"]["resourceVersion"], "5");
     assert_eq!(pair.ca_pem, ISSUED.ca_cert.as_bytes());
     assert_ne!(pair.cert_pem, ISSUED.cert.as_bytes());
-    let again = reconcile_secret(Some(&new), HOST, now(), LEAD).unwrap();
+    let again = reconcile_secret(Some(&new), None, HOST, now(), LEAD).unwrap();
     assert_eq!(again, SecretDecision::Use(pair));
 }
 
@@ -124,15 +124,22 @@ fn renewal_keeps_the_ca_and_foreign_keys_of_the_secret() {
 fn a_new_ca_is_published_with_the_one_it_replaces_while_that_one_lives() {
     let lead = YEAR * 2;
     let late = years_later(8) + Duration::from_mins(1);
-    let renewed = stored(&ISSUED).renew(HOST, late, lead).unwrap();
+    let renewed = stored(&ISSUED).renew(None, HOST, late, lead).unwrap();
     assert!(renewed.ca_cert.ends_with(&ISSUED.ca_cert));
     assert_eq!(certificates("", renewed.ca_cert.as_bytes()).unwrap().len(), 2);
     assert!(
         stored(&renewed).check(HOST, late, lead).is_ok(),
         "a long lead time does not renew for ever"
     );
+    let served = ISSUED.ca_cert.as_bytes();
+    let renewed = stored(&ISSUED).renew(Some(served), HOST, late, lead).unwrap();
+    assert_eq!(
+        certificates("", renewed.ca_cert.as_bytes()).unwrap().len(),
+        2,
+        "each is published once"
+    );
     let after = years_later(11);
-    let renewed = stored(&ISSUED).renew(HOST, after, lead).unwrap();
+    let renewed = stored(&ISSUED).renew(None, HOST, after, lead).unwrap();
     assert_eq!(certificates("", renewed.ca_cert.as_bytes()).unwrap().len(), 1);
 }
 

@@ -199,7 +199,7 @@ async fn the_first_pass_puts_everything_in_shape_and_the_second_writes_nothing()
     let api = installed();
     let settings = settings("first", Source::Secret);
     let now = Timestamp::now();
-    let first = run_once(&api, &settings, now).await.unwrap();
+    let first = run_once(&api, &settings, None, now).await.unwrap();
     assert_eq!(api.writes(), ["certs", "hooks", CRD]);
     assert_eq!(first.dropped, ["two"]);
     let bundle = STANDARD.encode(&first.pair.ca_pem);
@@ -211,7 +211,7 @@ async fn the_first_pass_puts_everything_in_shape_and_the_second_writes_nothing()
     let written = settings.cert_dir.read().unwrap();
     assert_eq!(written.cert, Some(first.pair.cert_pem.clone()));
     assert_eq!(written.ca_key, None);
-    assert_eq!(run_once(&api, &settings, now).await.unwrap(), first);
+    assert_eq!(run_once(&api, &settings, None, now).await.unwrap(), first);
     assert_eq!(api.writes(), Vec::<String>::new());
 }
 
@@ -220,7 +220,7 @@ async fn a_secret_created_by_another_replica_meanwhile_is_the_one_that_counts() 
     let api = installed();
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
     api.rival.lock().unwrap().insert("certs".into(), theirs);
-    let outcome = run_once(&api, &settings("create", Source::Secret), Timestamp::now())
+    let outcome = run_once(&api, &settings("create", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let cert = RIVAL["tls.crt"].as_str().unwrap();
@@ -238,7 +238,7 @@ async fn an_empty_secret_filled_by_another_replica_meanwhile_is_not_overwritten(
     api.put("certs", json!({"metadata": {"name": "certs"}, "type": "Opaque"}));
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
     api.rival.lock().unwrap().insert("certs".into(), theirs);
-    let outcome = run_once(&api, &settings("update", Source::Secret), Timestamp::now())
+    let outcome = run_once(&api, &settings("update", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let key = RIVAL["tls.key"].as_str().unwrap();
@@ -252,7 +252,7 @@ async fn a_configuration_edited_meanwhile_is_read_again() {
     let mut edited = configuration();
     edited["metadata"]["labels"] = json!({"by": "somebody"});
     api.rival.lock().unwrap().insert("hooks".into(), edited);
-    run_once(&api, &settings("edited", Source::Secret), Timestamp::now())
+    run_once(&api, &settings("edited", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let hooks = api.get("hooks").unwrap();
@@ -264,7 +264,7 @@ async fn a_configuration_edited_meanwhile_is_read_again() {
 async fn a_missing_configuration_is_an_error_that_names_it() {
     let api = installed();
     api.objects.lock().unwrap().remove("hooks");
-    let error = run_once(&api, &settings("missing", Source::Secret), Timestamp::now())
+    let error = run_once(&api, &settings("missing", Source::Secret), None, Timestamp::now())
         .await
         .unwrap_err();
     assert!(
@@ -281,11 +281,11 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
     let value = |pem: &[u8]| STANDARD.encode(pem);
     let mut data = json!({"tls.crt": value(&PAIR.cert_pem), "tls.key": value(&PAIR.key_pem)});
     api.put("certs", json!({"data": data}));
-    let error = run_once(&api, &settings, now).await.unwrap_err();
+    let error = run_once(&api, &settings, None, now).await.unwrap_err();
     assert_eq!(error.to_string(), "the external certificate has no ca.crt");
     data["ca.crt"] = json!(value(&PAIR.ca_pem));
     api.put("certs", json!({"data": data}));
-    let error = run_once(&api, &settings, now).await.unwrap_err();
+    let error = run_once(&api, &settings, None, now).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "caBundle of hooks does not match the external caBundle"
@@ -295,12 +295,12 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
         webhook["clientConfig"]["caBundle"] = data["ca.crt"].clone();
     }
     api.put("hooks", hooks);
-    let error = run_once(&api, &settings, now).await.unwrap_err();
+    let error = run_once(&api, &settings, None, now).await.unwrap_err();
     assert!(error.to_string().contains(CRD), "{error}");
     let mut crd = api.get(CRD).unwrap();
     crd["spec"]["conversion"]["webhook"] = json!({"clientConfig": {"caBundle": data["ca.crt"]}});
     api.put(CRD, crd);
-    let outcome = run_once(&api, &settings, now).await.unwrap();
+    let outcome = run_once(&api, &settings, None, now).await.unwrap();
     assert_eq!(outcome.pair, *PAIR);
     assert_eq!(api.writes(), Vec::<String>::new());
 }
@@ -309,11 +309,14 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
 async fn the_directory_is_a_store_of_its_own() {
     let api = installed();
     let settings = settings("directory", Source::Directory);
-    let first = run_once(&api, &settings, Timestamp::now()).await.unwrap();
+    let first = run_once(&api, &settings, None, Timestamp::now()).await.unwrap();
     assert_eq!(api.writes(), ["hooks", CRD]);
     assert!(settings.cert_dir.read().unwrap().ca_key.is_some());
     assert_eq!(
-        run_once(&api, &settings, Timestamp::now()).await.unwrap().pair,
+        run_once(&api, &settings, None, Timestamp::now())
+            .await
+            .unwrap()
+            .pair,
         first.pair
     );
 }
@@ -329,7 +332,7 @@ async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
         api: api.clone(),
         settings: scratch.clone(),
         tls: tls.clone(),
-        jitter: 7,
+        jitter: 9_999,
         progress: progress.clone(),
     };
     let (stop, stopped) = watch::channel(false);
@@ -348,8 +351,20 @@ async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
 
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
     api.put("certs", theirs);
-    tokio::time::sleep(Duration::from_secs(70)).await;
-    assert_ne!(tls.pair().unwrap(), served);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let theirs = tls.pair().unwrap();
+    assert_ne!(theirs, served);
+
+    // The other replicas serve the old certificate until their own next pass.
+    api.objects.lock().unwrap().remove("certs");
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let ours = tls.pair().unwrap();
+    let trusted = |of: &Pair| String::from_utf8(of.ca_pem.clone()).unwrap();
+    assert_ne!(trusted(&ours), trusted(&theirs));
+    assert!(trusted(&ours).ends_with(&trusted(&theirs)));
+    let bundle = STANDARD.encode(&ours.ca_pem);
+    let hooks = api.get("hooks").unwrap();
+    assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle.as_str());
     assert_eq!(progress.failures.get(), 4);
     stop.send(true).unwrap();
     task.await.unwrap();

@@ -130,6 +130,37 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test]
+async fn bodies_that_do_not_fit_together_are_refused_after_a_while() {
+    let server = start(server(Limits {
+        reviews: 8 << 20,
+        room: Duration::from_millis(300),
+        ..Limits::default()
+    }))
+    .await;
+    let mut slow = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let head = "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 8388608\r\n\r\n{";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    let begun = async {
+        while server.handlers.reviews.used() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, begun).await.unwrap();
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    // No peer displaces its own.
+    let (status, _) = client.post("/deny", vec![b' '; 8 << 20]).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let (status, _) = client.post("/convert", "abc").await;
+    assert_eq!(status, StatusCode::OK, "conversions have room of their own");
+    drop(slow);
+    let freed = async { while client.post("/deny", review("u")).await.0 != StatusCode::OK {} };
+    timeout(PATIENCE, freed)
+        .await
+        .expect("room once the body is given up");
+    assert_eq!(server.handlers.reviews.used(), 0);
+}
+
+#[tokio::test]
 async fn conversion_takes_large_bodies_and_reports_what_it_cannot_do() {
     let server = default().await;
     let mut client = Client::connect(server.address, Version::Http2).await;
@@ -265,19 +296,58 @@ async fn slow_headers_slow_bodies_and_silence_are_cut_off() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_are_closed_and_fit_again_later() {
+async fn a_full_house_of_polite_peers_makes_room_for_another() {
     let limits = Limits {
-        connections: 1,
+        connections: 2,
         ..Limits::default()
     };
     let server = start(server(limits)).await;
-    let first = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+    let mut crowd = Vec::new();
+    for _ in 0..2 {
+        let mut polite = connect(server.address, &PAIR, Version::Http1).await.unwrap();
+        polite
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            .await
+            .unwrap();
+        polite.read_exact(&mut [0; 12]).await.unwrap();
+        crowd.push(polite);
+    }
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    assert_eq!(client.post("/deny", review("u")).await.0, StatusCode::OK);
+    until_closed(&mut crowd[0]).await;
+    let more = timeout(Duration::from_millis(50), async {
+        let mut rest = Vec::new();
+        crowd[1].read_to_end(&mut rest).await
+    });
+    assert!(more.await.is_err(), "one is enough");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_does_not_displace_what_it_uses_itself() {
+    let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let slow = Handler::Convert(Arc::new(move |_: &[u8]| {
+        entered.send(()).unwrap();
+        released.lock().unwrap().recv().unwrap();
+        Ok(b"done".to_vec())
+    }));
+    let server = start(WebhookServer {
+        routes: BTreeMap::from([("/convert".to_owned(), slow)]),
+        limits: Limits {
+            connections: 1,
+            ..Limits::default()
+        },
+        ..WebhookServer::default()
+    })
+    .await;
+    let mut client = Client::connect(server.address, Version::Http2).await;
+    let answer = tokio::spawn(async move { client.post("/convert", "{}").await });
+    has_entered.recv().await.unwrap();
     assert!(connect(server.address, &PAIR, Version::Http1).await.is_err());
-    drop(first);
-    let again = async { while connect(server.address, &PAIR, Version::Http1).await.is_err() {} };
-    timeout(PATIENCE, again)
-        .await
-        .expect("room for another connection");
+    release.send(()).unwrap();
+    assert_eq!(answer.await.unwrap(), (StatusCode::OK, "done".into()));
+    assert!(connect(server.address, &PAIR, Version::Http1).await.is_ok());
 }
 
 #[tokio::test]
