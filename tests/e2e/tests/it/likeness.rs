@@ -100,8 +100,13 @@ fn mask_pod(pod: &mut Value, revision: &str) {
     pod["status"] = json!({ "conditions": ours });
 }
 
-/// The progress annotation, its keys in their order, without times and image ids.
+/// The progress annotation, its keys in their order, without times and image ids, and without the container ids that
+/// only we record: OpenKruise reads over them.
 fn progress(text: &str) -> Value {
+    let text = match text.split_once(",\"containerID\":\"") {
+        Some((before, rest)) => format!("{before}{}", rest.split_once('"').unwrap().1),
+        None => text.to_owned(),
+    };
     let mut masked = String::new();
     let mut values = text.split('"').peekable();
     while let Some(part) = values.next() {

@@ -275,11 +275,17 @@ fn keeps_the_template(scenario: &Scenario, template: &Value, created: &Value) {
     for set in read {
         let mut set = set;
         set["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-        let replace = ["replace", "-f", "-"];
-        scenario
-            .kubectl
-            .run_with_input(&replace, &set.to_string())
-            .unwrap();
+        // kubectl takes the version it finds, and the status may change in between: a conflict is tried again.
+        wait::until_true("the set is written back", LIMIT, || {
+            let written = scenario
+                .kubectl
+                .run_with_input(&["replace", "-f", "-"], &set.to_string());
+            match written {
+                Err(error) if error.to_string().contains("(Conflict)") => Ok(false),
+                other => other.map(|_| true),
+            }
+        })
+        .unwrap();
         let now = scenario.kubectl.get(VERSIONS[0], "web").unwrap();
         same(&now["spec"], &created["spec"], "spec");
         assert_eq!(now["metadata"]["generation"], json!(1), "{set}");
