@@ -13,7 +13,7 @@
 mod client;
 mod feed;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 
 use std::time::Duration;
