@@ -57,9 +57,15 @@ pub(super) fn node(client: &mut Client<'_>, addresses: &mut Addresses, node: &Va
 }
 
 fn status(address: &str, node: &Value, now: &str) -> Map<String, Value> {
-    let given = |name: &str| node.pointer(&format!("/status/{name}")).filter(|one| one.is_object()).cloned();
+    let given = |name: &str| {
+        node.pointer(&format!("/status/{name}"))
+            .filter(|one| one.is_object())
+            .cloned()
+    };
     let machine = || json!({"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "110"});
-    let capacity = given("capacity").or_else(|| given("allocatable")).unwrap_or_else(machine);
+    let capacity = given("capacity")
+        .or_else(|| given("allocatable"))
+        .unwrap_or_else(machine);
     let allocatable = given("allocatable").unwrap_or_else(|| capacity.clone());
     let conditions: Vec<Value> = CONDITIONS
         .iter()

@@ -18,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::kubelet::{Kubelets, draw};
 pub use self::kubelet::Timings;
-use self::stage::{Kind, Next, Stage, Step};
+use self::kubelet::{Kubelets, draw};
 pub use self::stage::{DEFAULT_STAGES, StageError};
+use self::stage::{Kind, Next, Stage, Step};
 use crate::api::Api;
 use crate::object::{finalizers, metadata_text};
 use crate::store::Key;
@@ -56,7 +56,7 @@ pub(crate) struct Nodes {
     node_feed: Feed,
     pod_feed: Feed,
     /// Nodes that exist.
-    nodes: BTreeSet<String>,
+    up: BTreeSet<String>,
     /// Where pods are.
     placed: BTreeMap<Key, String>,
     timers: Timers<Run>,
@@ -70,7 +70,7 @@ impl Nodes {
             seed,
             node_feed: Feed::new("", "nodes"),
             pod_feed: Feed::new("", "pods"),
-            nodes: BTreeSet::new(),
+            up: BTreeSet::new(),
             placed: BTreeMap::new(),
             timers: Timers::new(),
             kubelets: Kubelets::new(options.timings.clone()),
@@ -94,8 +94,8 @@ impl Nodes {
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
         let exists = self.node_feed.object(api, key).is_some();
-        let appeared = exists && self.nodes.insert(name.clone());
-        if !exists && self.nodes.remove(&name) {
+        let appeared = exists && self.up.insert(name.clone());
+        if !exists && self.up.remove(&name) {
             self.kubelets.forget_node(&name);
         }
         self.look(api, Kind::Node, key, now);
@@ -121,9 +121,11 @@ impl Nodes {
             return;
         };
         if kind == Kind::Pod {
-            let Some(node) = kubelet::node_of(&object) else { return };
+            let Some(node) = kubelet::node_of(&object) else {
+                return;
+            };
             self.placed.insert(key.clone(), node.to_owned());
-            if !self.nodes.contains(node) {
+            if !self.up.contains(node) {
                 return;
             }
         }
@@ -134,12 +136,16 @@ impl Nodes {
             };
             let run = (kind, key.clone(), index);
             let continuous = stage.is_continuous();
-            let wanted = if continuous { stage.matches(kind, &object) } else { drawn == Some(index) };
+            let wanted = if continuous {
+                stage.matches(kind, &object)
+            } else {
+                drawn == Some(index)
+            };
             let delay = stage.delay(self.draw(&object, &stage.name));
             if !wanted {
                 self.timers.set(run, None);
             } else if continuous && delay.is_zero() {
-                self.play(api, &run, now);
+                self.run(api, &run, &object, now);
             } else if !self.timers.has(&run) {
                 self.timers.set(run, now.checked_add(delay).ok());
             }
@@ -172,28 +178,30 @@ impl Nodes {
     /// Runs a stage whose time has come, if it still matches.
     fn play(&mut self, api: &mut Api, run: &Run, now: Timestamp) {
         let (kind, key, index) = run;
-        let Some(object) = self.object(api, *kind, key) else {
+        let object = self.object(api, *kind, key);
+        let stage = self.stages.get(*index);
+        if let Some(object) = object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, object)))
+        {
+            self.run(api, run, &object, now);
+        }
+    }
+
+    /// Runs a stage that matches.
+    fn run(&mut self, api: &mut Api, run: &Run, object: &Value, now: Timestamp) {
+        let (kind, key, index) = run;
+        let Some(next) = self.stages.get(*index).map(|stage| stage.next.clone()) else {
             return;
         };
-        let Some(stage) = self.stages.get(*index).filter(|stage| stage.matches(*kind, &object)) else {
-            return;
+        let (node, path) = match kind {
+            Kind::Node => (key.name.as_ref(), format!("/api/v1/nodes/{}", key.name)),
+            Kind::Pod => (kubelet::node_of(object).unwrap_or_default(), pod_path(key)),
         };
-        let next = stage.next.clone();
-        let user = match kind {
-            Kind::Node => format!("system:node:{}", key.name),
-            Kind::Pod => format!("system:node:{}", kubelet::node_of(&object).unwrap_or_default()),
-        };
-        let mut client = Client {
-            api,
-            user: &user,
-            now,
-        };
-        let path = match kind {
-            Kind::Node => format!("/api/v1/nodes/{}", key.name),
-            Kind::Pod => pod_path(key),
-        };
-        write(&mut client, &path, &object, &next);
-        let wakes = next.step.and_then(|step| self.step(&mut client, key, &object, step));
+        let user = &format!("system:node:{node}");
+        let mut client = Client { api, user, now };
+        write(&mut client, &path, object, &next);
+        let wakes = next
+            .step
+            .and_then(|step| self.step(&mut client, key, object, step));
         self.timers.set(run.clone(), wakes);
     }
 
@@ -212,7 +220,8 @@ impl Nodes {
                 exit_code,
                 reason,
             } => {
-                self.kubelets.crash(key, object, &container, exit_code, &reason, now);
+                self.kubelets
+                    .crash(key, object, &container, exit_code, &reason, now);
                 self.resync(client.api, key, now)
             }
             Step::Readiness { container, passes } => {

@@ -1,6 +1,6 @@
 //! The life of pods, as a watch shows it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -13,7 +13,12 @@ const GATE: &str = "InPlaceUpdateReady";
 
 /// A container's status in one word: how it waits, runs (with its image) or ended.
 fn container(status: &Value) -> String {
-    let text = |pointer: &str| status.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| {
+        status
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let state = if status.pointer("/state/running").is_some() {
         format!("running {}", text("/image"))
     } else if let Some(code) = status.pointer("/state/terminated/exitCode") {
@@ -40,7 +45,10 @@ fn line((kind, pod): &(String, Value)) -> String {
         .map(|(_, short)| *short)
         .collect();
     let lists = ["initContainerStatuses", "containerStatuses"];
-    let statuses = lists.iter().filter_map(|list| pod["status"][list].as_array()).flatten();
+    let statuses = lists
+        .iter()
+        .filter_map(|list| pod["status"][list].as_array())
+        .flatten();
     let containers: Vec<String> = statuses.map(container).collect();
     let (_, why, _) = condition(pod, "Ready");
     let phase = pod["status"]["phase"].as_str().unwrap();
@@ -65,7 +73,10 @@ fn lines(play: &mut Play, act: impl FnOnce(&mut Play)) -> Vec<String> {
 
 fn with_spec(name: &str, more: &Value) -> Value {
     let mut pod = pod(name);
-    pod["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    pod["spec"]
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     pod
 }
 
@@ -86,7 +97,12 @@ fn a_pod_starts_as_on_a_kubelet() {
     let pod = play.pod("a");
     let status = &pod["status"]["containerStatuses"][0];
     assert!(status["imageID"].as_str().unwrap().starts_with("web@sha256:"));
-    assert!(status["containerID"].as_str().unwrap().starts_with("containerd://"));
+    assert!(
+        status["containerID"]
+            .as_str()
+            .unwrap()
+            .starts_with("containerd://")
+    );
     assert_eq!(status["started"], true);
     assert_eq!(pod["status"]["podIP"], pod["status"]["podIPs"][0]["ip"]);
     // sandbox 0.8 s, pull 5 s, start 0.4 s
@@ -102,13 +118,19 @@ fn unready_containers_are_named() {
     play.post(PODS, &with_spec("p", &two));
     play.pass(Duration::ZERO);
     let message = "containers with unready status: [a b]";
-    assert_eq!(condition(&play.pod("p"), "Ready"), ("False".into(), "ContainersNotReady".into(), message.into()));
+    assert_eq!(
+        condition(&play.pod("p"), "Ready"),
+        ("False".into(), "ContainersNotReady".into(), message.into())
+    );
     play.pass(Duration::from_secs(20));
     let message = "containers with unready status: [b]";
     assert_eq!(condition(&play.pod("p"), "ContainersReady").2, message);
     assert_eq!(play.pod("p")["status"]["phase"], "Running");
     play.rest();
-    assert_eq!(condition(&play.pod("p"), "Ready"), ("True".into(), String::new(), String::new()));
+    assert_eq!(
+        condition(&play.pod("p"), "Ready"),
+        ("True".into(), String::new(), String::new())
+    );
 }
 
 #[test]
@@ -118,9 +140,13 @@ fn a_pod_is_ready_once_all_its_gates_are_open() {
     play.post(PODS, &with_spec("p", &gates));
     play.rest();
     let ready = |play: &mut Play| condition(&play.pod("p"), "Ready");
-    let absent = |gate: &str| format!("corresponding condition of pod readiness gate {gate:?} does not exist.");
+    let absent =
+        |gate: &str| format!("corresponding condition of pod readiness gate {gate:?} does not exist.");
     let (status, reason, message) = ready(&mut play);
-    assert_eq!((status.as_str(), reason.as_str()), ("False", "ReadinessGatesNotReady"));
+    assert_eq!(
+        (status.as_str(), reason.as_str()),
+        ("False", "ReadinessGatesNotReady")
+    );
     assert_eq!(message, format!("{}, {}", absent(GATE), absent("x/Other")));
     assert_eq!(condition(&play.pod("p"), "ContainersReady").0, "True");
     let set = |play: &mut Play, gate: &str, status: &str| {
@@ -131,20 +157,30 @@ fn a_pod_is_ready_once_all_its_gates_are_open() {
     };
     assert_eq!(set(&mut play, GATE, "True").2, absent("x/Other"));
     let closed = set(&mut play, "x/Other", "False").2;
-    assert_eq!(closed, "the status of pod readiness gate \"x/Other\" is not \"True\", but False");
-    assert_eq!(set(&mut play, "x/Other", "True"), ("True".into(), String::new(), String::new()));
+    assert_eq!(
+        closed,
+        "the status of pod readiness gate \"x/Other\" is not \"True\", but False"
+    );
+    assert_eq!(
+        set(&mut play, "x/Other", "True"),
+        ("True".into(), String::new(), String::new())
+    );
     assert_eq!(set(&mut play, GATE, "False").0, "False");
 }
 
 #[test]
 fn another_image_restarts_only_its_container() {
     let mut play = play();
-    let two = json!({"containers": [{"name": "main", "image": "web:1"}, {"name": "side", "image": "side:1"}]});
+    let two =
+        json!({"containers": [{"name": "main", "image": "web:1"}, {"name": "side", "image": "side:1"}]});
     play.post(PODS, &with_spec("p", &two));
     play.rest();
     let before = play.pod("p");
     let seen = lines(&mut play, |play| {
-        play.strategic(&format!("{PODS}/p"), &json!({"spec": {"containers": [{"name": "main", "image": "web:2"}]}}));
+        play.strategic(
+            &format!("{PODS}/p"),
+            &json!({"spec": {"containers": [{"name": "main", "image": "web:2"}]}}),
+        );
         play.rest();
     });
     let expected = [
@@ -160,7 +196,10 @@ fn another_image_restarts_only_its_container() {
         assert_ne!(old[0][name], new[0][name], "{name}");
     }
     let ended = &new[0]["lastState"]["terminated"];
-    assert_eq!((&ended["exitCode"], &ended["containerID"]), (&json!(0), &old[0]["containerID"]));
+    assert_eq!(
+        (&ended["exitCode"], &ended["containerID"]),
+        (&json!(0), &old[0]["containerID"])
+    );
     assert_eq!(before["status"]["podIP"], after["status"]["podIP"]);
 }
 
@@ -196,15 +235,25 @@ fn a_deleted_pod_stops_before_it_goes_and_its_grace_period_bounds_that() {
         "lifecycle": {"preStop": {"sleep": {"seconds": 60}}}}]});
     play.post(PODS, &pod("quick"));
     play.post(PODS, &with_spec("slow", &sleeps));
-    for (name, seconds, end) in [("quick", 1, "Succeeded [SI] PodCompleted (main-0 ended 0)"), ("slow", 30, "Failed [SI] PodFailed (main-0 ended 137)")] {
+    for (name, seconds, end) in [
+        ("quick", 1, "Succeeded [SI] PodCompleted (main-0 ended 0)"),
+        ("slow", 30, "Failed [SI] PodFailed (main-0 ended 137)"),
+    ] {
         let mut before = None;
         let seen = lines(&mut play, |play| {
             before = Some(play.0.now());
             play.delete(&format!("{PODS}/{name}"));
             play.rest();
         });
-        assert_eq!(seen[0], "MODIFIED Running [SBICR]  (main+0 running web:1)", "{name}");
-        assert_eq!(seen[1..], [format!("MODIFIED {end}"), format!("DELETED {end}")], "{name}");
+        assert_eq!(
+            seen[0], "MODIFIED Running [SBICR]  (main+0 running web:1)",
+            "{name}"
+        );
+        assert_eq!(
+            seen[1..],
+            [format!("MODIFIED {end}"), format!("DELETED {end}")],
+            "{name}"
+        );
         let took = play.0.now().duration_since(before.unwrap());
         assert_eq!(took.as_secs(), seconds, "{name}");
     }
@@ -251,9 +300,15 @@ fn a_container_that_keeps_crashing_backs_off() {
     play.pass(Duration::from_secs(6 + 2 + 2 + 1));
     let status = play.pod("p")["status"]["containerStatuses"][0].clone();
     assert_eq!(status["restartCount"], 1, "the first crash is free: {status}");
-    assert_eq!(status["state"]["waiting"]["reason"], "CrashLoopBackOff", "{status}");
+    assert_eq!(
+        status["state"]["waiting"]["reason"], "CrashLoopBackOff",
+        "{status}"
+    );
     let message = status["state"]["waiting"]["message"].as_str().unwrap();
-    assert!(message.starts_with("back-off 10s restarting failed container=main pod=p_default("), "{message}");
+    assert!(
+        message.starts_with("back-off 10s restarting failed container=main pod=p_default("),
+        "{message}"
+    );
     assert_eq!(status["lastState"]["terminated"]["exitCode"], 3);
     assert_eq!(play.pod("p")["status"]["phase"], "Running");
     assert!(!is_ready(&play.pod("p")));
@@ -262,7 +317,11 @@ fn a_container_that_keeps_crashing_backs_off() {
     assert!(is_ready(&play.pod("p")));
     assert_eq!(play.pod("p")["status"]["containerStatuses"][0]["restartCount"], 2);
     let events = play.get("/api/v1/namespaces/default/events").unwrap();
-    let crashed = events["items"].as_array().unwrap().iter().filter(|one| one["reason"] == "Crashed");
+    let crashed = events["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["reason"] == "Crashed");
     assert_eq!(crashed.count(), 2);
 }
 
@@ -291,7 +350,10 @@ fn a_probe_that_fails_makes_the_pod_unready_until_it_passes() {
     play.post(PODS, &pod("p"));
     play.rest();
     for (answer, ready) in [("fails", false), ("passes", true)] {
-        play.merge(&format!("{PODS}/p"), &json!({"metadata": {"labels": {"probe": answer}}}));
+        play.merge(
+            &format!("{PODS}/p"),
+            &json!({"metadata": {"labels": {"probe": answer}}}),
+        );
         play.rest();
         let pod = play.pod("p");
         assert_eq!(is_ready(&pod), ready, "{answer}");
@@ -333,13 +395,19 @@ spec:
 #[test]
 fn a_node_comes_up_and_keeps_what_it_was_given() {
     let mut play = Play::new(&Options::default());
-    play.post("/api/v1/nodes", &json!({"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "2", "pods": "5"}}}));
+    play.post(
+        "/api/v1/nodes",
+        &json!({"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "2", "pods": "5"}}}),
+    );
     play.rest();
     let node = play.get("/api/v1/nodes/n1").unwrap();
     assert_eq!(condition(&node, "Ready").0, "True");
     assert_eq!(node["status"]["allocatable"], json!({"cpu": "2", "pods": "5"}));
     assert_eq!(node["spec"]["taints"].as_array().map_or(0, Vec::len), 0);
-    assert_eq!(node["status"]["addresses"][0], json!({"type": "InternalIP", "address": "172.16.0.1"}));
+    assert_eq!(
+        node["status"]["addresses"][0],
+        json!({"type": "InternalIP", "address": "172.16.0.1"})
+    );
 }
 
 #[test]
@@ -397,7 +465,12 @@ fn perform(play: &mut Play, deed: &Deed) {
         Deed::Gate(pod, open) => {
             let status = if *open { "True" } else { "False" };
             let body = json!({"status": {"conditions": [{"type": GATE, "status": status}]}});
-            attempt(play, crate::Method::Patch, &format!("{}/status", path(*pod)), Some(&body));
+            attempt(
+                play,
+                crate::Method::Patch,
+                &format!("{}/status", path(*pod)),
+                Some(&body),
+            );
         }
         Deed::Image(pod, at, tag) => {
             let name = ["main", "side"][*at];
@@ -432,8 +505,8 @@ proptest! {
             perform(&mut play, deed);
         }
         play.rest();
-        let mut last: std::collections::BTreeMap<(String, usize), (i64, String)> = Default::default();
-        let mut was_ready: std::collections::BTreeMap<String, bool> = Default::default();
+        let mut last: BTreeMap<(String, usize), (i64, String)> = BTreeMap::new();
+        let mut was_ready: BTreeMap<String, bool> = BTreeMap::new();
         for (kind, pod) in play.events(watch) {
             let uid = pod["metadata"]["uid"].as_str().unwrap().to_owned();
             let became = is_ready(&pod) && !was_ready.insert(uid.clone(), is_ready(&pod)).unwrap_or(false);

@@ -17,7 +17,10 @@ pub(super) fn matches(pod: &Value, name: &str, labels: &Labels) -> bool {
 /// One term must hold; a term without requirements does not.
 fn terms(required: &Value, name: &str, labels: &Labels) -> bool {
     items(required, "nodeSelectorTerms").any(|term| {
-        let empty = items(term, "matchExpressions").chain(items(term, "matchFields")).next().is_none();
+        let empty = items(term, "matchExpressions")
+            .chain(items(term, "matchFields"))
+            .next()
+            .is_none();
         let by_label = |one: &Value| holds(one, labels.get(text(one, "key")).map(String::as_str));
         let by_field = |one: &Value| text(one, "key") == "metadata.name" && holds(one, Some(name));
         !empty && items(term, "matchExpressions").all(by_label) && items(term, "matchFields").all(by_field)

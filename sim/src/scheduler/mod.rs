@@ -73,9 +73,16 @@ impl Scheduler {
 
     /// Takes a pod as it is now: placed, waiting, or no business of ours.
     fn pod(&mut self, api: &Api, key: &Key) {
+        if self.is_as_placed(api, key) {
+            return;
+        }
         let object = self.pod_feed.object(api, key);
-        let node = object.as_ref().and_then(|pod| pod.pointer("/spec/nodeName")?.as_str());
-        let phase = object.as_ref().and_then(|pod| pod.pointer("/status/phase")?.as_str());
+        let node = object
+            .as_ref()
+            .and_then(|pod| pod.pointer("/spec/nodeName")?.as_str());
+        let phase = object
+            .as_ref()
+            .and_then(|pod| pod.pointer("/status/phase")?.as_str());
         let over = matches!(phase, Some("Succeeded" | "Failed"));
         match (&object, node) {
             (Some(pod), Some(node)) if !over => self.place(key, Some(Placed::of(pod, node))),
@@ -94,6 +101,29 @@ impl Scheduler {
             self.queue.insert(turn.0.clone());
             self.turns.insert(key.clone(), turn);
         }
+    }
+
+    /// Whether nothing changed that matters here, told without reading the object: most changes are of status.
+    fn is_as_placed(&self, api: &Api, key: &Key) -> bool {
+        let (Some(placed), Some(head)) = (self.placed.get(key), self.pod_feed.head(api, key)) else {
+            return false;
+        };
+        let fields = ["spec.nodeName", "status.phase"].map(|name| self.pod_feed.field(api, head, name));
+        let [Some(node), Some(phase)] = fields else {
+            return false;
+        };
+        node == placed.node
+            && !matches!(phase, "Succeeded" | "Failed")
+            && head.deleting == placed.leaving
+            && placed.uid == head.uid.as_ref()
+            && head
+                .labels
+                .iter()
+                .map(|(key, value)| (key.as_ref(), value.as_ref()))
+                .eq(placed
+                    .labels
+                    .iter()
+                    .map(|(key, value)| (key.as_str(), value.as_str())))
     }
 
     /// Notes where a pod is. One that leaves makes room.
@@ -135,7 +165,10 @@ impl Scheduler {
         if let Some((_, _, name)) = fitting.into_iter().min() {
             return Ok(name.clone());
         }
-        let mut reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let mut reasons: Vec<String> = reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
         reasons.sort();
         let all = nodes.len();
         Err(format!("0/{all} nodes are available: {}.", reasons.join(", ")))
@@ -183,7 +216,10 @@ impl Actor for Scheduler {
 }
 
 fn turn(pod: &Value, key: &Key) -> (Turn, i64) {
-    let priority = pod.pointer("/spec/priority").and_then(Value::as_i64).unwrap_or_default();
+    let priority = pod
+        .pointer("/spec/priority")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
     let created = metadata_text(pod, "creationTimestamp").to_owned();
     let generation = get_metadata(pod, "generation").as_i64().unwrap_or_default();
     ((std::cmp::Reverse(priority), created, key.clone()), generation)
@@ -202,7 +238,10 @@ fn node_wanted(pod: &Value) -> bool {
 /// Says in the pod's condition why it has no node.
 fn report(client: &mut Client<'_>, key: &Key, pod: &Value, why: &str) {
     let list = pod.pointer("/status/conditions").and_then(Value::as_array);
-    let found = list.into_iter().flatten().find(|one| one.get("type") == Some(&"PodScheduled".into()));
+    let found = list
+        .into_iter()
+        .flatten()
+        .find(|one| one.get("type") == Some(&"PodScheduled".into()));
     let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
     if (text("status"), text("reason"), text("message")) == ("False", "Unschedulable", why) {
         return;

@@ -7,13 +7,14 @@ use serde_json::Value;
 use super::request::Amounts;
 use super::spread::Constraints;
 use super::{affinity, taints};
-use crate::object::get_metadata;
+use crate::object::{get_metadata, metadata_text};
 
 pub(super) type Labels = BTreeMap<String, String>;
 
 /// A pod that has a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
+    pub(super) uid: String,
     pub(super) node: String,
     pub(super) labels: Labels,
     /// It is going: spread constraints do not count it.
@@ -24,6 +25,7 @@ pub(super) struct Placed {
 impl Placed {
     pub(super) fn of(pod: &Value, node: &str) -> Self {
         Self {
+            uid: metadata_text(pod, "uid").to_owned(),
             node: node.to_owned(),
             labels: labels(pod),
             leaving: !get_metadata(pod, "deletionTimestamp").is_null(),
@@ -75,7 +77,13 @@ impl Node {
     }
 
     /// Why a pod cannot come here, in the words of the scheduler; nothing if it can. The first test that fails speaks.
-    pub(super) fn refuses(&self, name: &str, pod: &Value, request: &Amounts, spread: &Constraints) -> Vec<String> {
+    pub(super) fn refuses(
+        &self,
+        name: &str,
+        pod: &Value,
+        request: &Amounts,
+        spread: &Constraints,
+    ) -> Vec<String> {
         if self.cordoned && !taints::tolerates(pod, &taints::cordon()) {
             return vec!["node(s) were unschedulable".into()];
         }

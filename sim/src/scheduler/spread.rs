@@ -38,20 +38,29 @@ impl Constraints {
         nodes: &[(&String, &Node)],
         placed: &BTreeMap<Key, Placed>,
     ) -> Self {
-        let list = pod.pointer("/spec/topologySpreadConstraints").and_then(Value::as_array);
+        let list = pod
+            .pointer("/spec/topologySpreadConstraints")
+            .and_then(Value::as_array);
         let own = super::node::labels(pod);
         let constraints = list.into_iter().flatten().map(|one| {
             let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
             let number = |name: &str| one.get(name).and_then(Value::as_u64).unwrap_or(1) as usize;
             let key = text("topologyKey");
-            let eligible = nodes.iter().filter(|(name, node)| affinity::matches(pod, name, &node.labels));
+            let eligible = nodes
+                .iter()
+                .filter(|(name, node)| affinity::matches(pod, name, &node.labels));
             let by_node: BTreeMap<&str, &String> = eligible
                 .filter_map(|(name, node)| Some((name.as_str(), node.labels.get(key)?)))
                 .collect();
             let mut domains: BTreeMap<String, usize> =
                 by_node.values().map(|domain| ((*domain).clone(), 0)).collect();
-            for (_, other) in placed.iter().filter(|(key, _)| key.namespace.as_ref() == namespace) {
-                let domain = by_node.get(other.node.as_str()).and_then(|domain| domains.get_mut(*domain));
+            for (_, other) in placed
+                .iter()
+                .filter(|(key, _)| key.namespace.as_ref() == namespace)
+            {
+                let domain = by_node
+                    .get(other.node.as_str())
+                    .and_then(|domain| domains.get_mut(*domain));
                 if let Some(count) = domain.filter(|_| !other.leaving && selects(one, &own, &other.labels)) {
                     *count += 1;
                 }
@@ -88,7 +97,9 @@ impl Constraints {
     pub(super) fn cost(&self, node: &Node) -> usize {
         let counts = self.0.iter().map(|one| {
             let domain = node.labels.get(&one.key);
-            domain.map_or(usize::MAX / 16, |domain| one.domains.get(domain).copied().unwrap_or_default())
+            domain.map_or(usize::MAX / 16, |domain| {
+                one.domains.get(domain).copied().unwrap_or_default()
+            })
         });
         counts.sum()
     }
@@ -100,7 +111,11 @@ fn selects(constraint: &Value, own: &Labels, labels: &Labels) -> bool {
         return false;
     };
     let items = |name: &str| selector.get(name).and_then(Value::as_array).into_iter().flatten();
-    let equal = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+    let equal = selector
+        .get("matchLabels")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     let keys = constraint.get("matchLabelKeys").and_then(Value::as_array);
     let mut same = keys.into_iter().flatten().filter_map(Value::as_str);
     equal
@@ -111,9 +126,8 @@ fn selects(constraint: &Value, own: &Labels, labels: &Labels) -> bool {
             let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
             let found = labels.get(text("key"));
             let values = one.get("values").and_then(Value::as_array);
-            let among = found.is_some_and(|found| {
-                values.into_iter().flatten().any(|value| value == found.as_str())
-            });
+            let among =
+                found.is_some_and(|found| values.into_iter().flatten().any(|value| value == found.as_str()));
             match text("operator") {
                 "In" => among,
                 "NotIn" => !among,

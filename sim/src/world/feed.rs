@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::api::Api;
-use crate::store::{Key, ResourceId};
+use crate::store::{Head, Key, ResourceId};
 
 /// A cursor into one resource's history.
 #[derive(Debug)]
@@ -64,5 +64,21 @@ impl Feed {
     pub(crate) fn object(&self, api: &Api, key: &Key) -> Option<Value> {
         let stored = api.store.get(&self.id, key)?;
         serde_json::from_slice(&stored.json).ok()
+    }
+
+    /// What is known of the object without reading it.
+    pub(crate) fn head<'a>(&self, api: &'a Api, key: &Key) -> Option<&'a Head> {
+        api.store.get(&self.id, key).map(|stored| &stored.head)
+    }
+
+    /// The value of one of the resource's selectable fields.
+    pub(crate) fn field<'a>(&self, api: &Api, head: &'a Head, name: &str) -> Option<&'a str> {
+        let resource = api.registry.by_id(&self.id)?;
+        let at = resource
+            .traits
+            .fields
+            .iter()
+            .position(|field| field.name == name)?;
+        head.fields.get(at).map(AsRef::as_ref)
     }
 }

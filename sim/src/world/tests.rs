@@ -22,7 +22,10 @@ pub(crate) struct Play(pub(crate) World);
 
 impl Play {
     pub(crate) fn new(options: &Options) -> Self {
-        let config = Config { seed: 7, window: 100_000 };
+        let config = Config {
+            seed: 7,
+            window: 100_000,
+        };
         Self(World::new(&config, options, start()).unwrap())
     }
 
@@ -67,7 +70,10 @@ impl Play {
     }
 
     pub(crate) fn node(&mut self, name: &str) {
-        self.post("/api/v1/nodes", &json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}));
+        self.post(
+            "/api/v1/nodes",
+            &json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}),
+        );
     }
 
     /// Plays on for a while.
@@ -112,7 +118,12 @@ pub(crate) fn pod(name: &str) -> Value {
 pub(crate) fn condition(pod: &Value, kind: &str) -> (String, String, String) {
     let list = pod.pointer("/status/conditions").and_then(Value::as_array);
     let found = list.into_iter().flatten().find(|one| one["type"] == kind);
-    let text = |name: &str| found.and_then(|one| one[name].as_str()).unwrap_or_default().to_owned();
+    let text = |name: &str| {
+        found
+            .and_then(|one| one[name].as_str())
+            .unwrap_or_default()
+            .to_owned()
+    };
     (text("status"), text("reason"), text("message"))
 }
 

@@ -112,13 +112,20 @@ fn ready(containers: &Condition, pod: &Value) -> Condition {
     if !containers.holds {
         return Condition::fails(kind, containers.reason, containers.message.clone());
     }
-    let list = |pointer: &str| pod.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let list = |pointer: &str| {
+        pod.pointer(pointer)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
     let closed: Vec<String> = list("/spec/readinessGates")
         .filter_map(|gate| gate.get("conditionType").and_then(Value::as_str))
         .filter_map(|gate| {
             let found = list("/status/conditions").find(|one| one.get("type") == Some(&gate.into()));
             let Some(found) = found else {
-                return Some(format!("corresponding condition of pod readiness gate {gate:?} does not exist."));
+                return Some(format!(
+                    "corresponding condition of pod readiness gate {gate:?} does not exist."
+                ));
             };
             let status = found.get("status").and_then(Value::as_str).unwrap_or_default();
             (status != "True")

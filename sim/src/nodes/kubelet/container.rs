@@ -13,9 +13,9 @@ use super::spec::{ContainerSpec, RestartPolicy, Role};
 
 /// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
 /// A run of this length makes earlier crashes forgotten.
-const FORGET_CRASHES: Duration = Duration::from_secs(600);
+const FORGET_CRASHES: Duration = Duration::from_mins(10);
 
 /// The exit code of a process that was killed.
 const KILLED: i64 = 137;
@@ -24,11 +24,18 @@ const KILLED: i64 = 137;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
     Waiting,
-    Pulling { until: Timestamp },
-    Starting { until: Timestamp },
+    Pulling {
+        until: Timestamp,
+    },
+    Starting {
+        until: Timestamp,
+    },
     Running,
     /// Told to end; with which code it will.
-    Stopping { until: Timestamp, code: i64 },
+    Stopping {
+        until: Timestamp,
+        code: i64,
+    },
     Exited,
 }
 
@@ -159,7 +166,13 @@ impl Container {
         self.state = State::Running;
     }
 
-    fn running(&mut self, spec: &ContainerSpec<'_>, policy: RestartPolicy, timings: &Timings, now: Timestamp) {
+    fn running(
+        &mut self,
+        spec: &ContainerSpec<'_>,
+        policy: RestartPolicy,
+        timings: &Timings,
+        now: Timestamp,
+    ) {
         let since = self.run.as_ref().map_or(now, |run| run.since);
         let ends = later(since, timings.init_run);
         if self.role == Role::Init {
@@ -204,7 +217,11 @@ impl Container {
             RestartPolicy::Never => false,
         };
         let ran = exit.finished.duration_since(exit.started).unsigned_abs();
-        self.crashes = if ran >= FORGET_CRASHES { 1 } else { self.crashes + 1 };
+        self.crashes = if ran >= FORGET_CRASHES {
+            1
+        } else {
+            self.crashes + 1
+        };
         // the first one is free
         let pause = match self.crashes.saturating_sub(1) {
             0 => Duration::ZERO,
@@ -221,7 +238,11 @@ impl Container {
         match self.state {
             State::Running => self.state = bounded(later(now, stop), 0, deadline),
             State::Pulling { .. } | State::Starting { .. } => {
-                self.state = if self.exit.is_some() { State::Exited } else { State::Waiting };
+                self.state = if self.exit.is_some() {
+                    State::Exited
+                } else {
+                    State::Waiting
+                };
             }
             State::Stopping { until, code } => self.state = bounded(until, code, deadline),
             State::Waiting | State::Exited => {}
@@ -264,7 +285,9 @@ impl Container {
     pub(super) fn wakes(&self, timings: &Timings, now: Timestamp) -> Option<Timestamp> {
         match self.state {
             State::Waiting => None,
-            State::Pulling { until } | State::Starting { until } | State::Stopping { until, .. } => Some(until),
+            State::Pulling { until } | State::Starting { until } | State::Stopping { until, .. } => {
+                Some(until)
+            }
             State::Exited => self.restart.map(|(at, _)| at),
             State::Running => {
                 let run = self.run.as_ref()?;
@@ -284,7 +307,10 @@ pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
 /// At the deadline a process is killed.
 fn bounded(until: Timestamp, code: i64, deadline: Timestamp) -> State {
     if until > deadline {
-        return State::Stopping { until: deadline, code: KILLED };
+        return State::Stopping {
+            until: deadline,
+            code: KILLED,
+        };
     }
     State::Stopping { until, code }
 }

@@ -69,7 +69,12 @@ mod tests {
 
     #[test]
     fn tags_and_digests_are_not_part_of_the_repository() {
-        for image in ["h:5000/a/web", "h:5000/a/web:1", "h:5000/a/web@sha256:ab", "h:5000/a/web:1@sha256:ab"] {
+        for image in [
+            "h:5000/a/web",
+            "h:5000/a/web:1",
+            "h:5000/a/web@sha256:ab",
+            "h:5000/a/web:1@sha256:ab",
+        ] {
             assert_eq!(repository(image), "h:5000/a/web", "{image}");
         }
     }

@@ -75,7 +75,15 @@ impl Kubelets {
         let now = client.now;
         let specs = containers(pod);
         let images = self.images.entry(node_of(pod)?.to_owned()).or_default();
-        let runtime = known(&mut self.pods, &mut self.addresses, &self.timings, key, pod, &specs, now);
+        let runtime = known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
         runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
@@ -87,7 +95,15 @@ impl Kubelets {
     pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
         let specs = containers(pod);
-        let runtime = known(&mut self.pods, &mut self.addresses, &self.timings, key, pod, &specs, now);
+        let runtime = known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
         let stopped = runtime.stop(pod, &specs, &self.timings, now);
         if let Some(patch) = status::patch(runtime, &specs, pod, stopped, now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
@@ -101,7 +117,15 @@ impl Kubelets {
     }
 
     /// Ends a running container of a pod.
-    pub(super) fn crash(&mut self, key: &Key, pod: &Value, name: &str, code: i64, reason: &str, now: Timestamp) {
+    pub(super) fn crash(
+        &mut self,
+        key: &Key,
+        pod: &Value,
+        name: &str,
+        code: i64,
+        reason: &str,
+        now: Timestamp,
+    ) {
         let policy = RestartPolicy::of(pod);
         if let Some(container) = self.container(key, pod, name) {
             container.crash(policy, code, reason, now);

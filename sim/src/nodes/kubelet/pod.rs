@@ -37,13 +37,22 @@ impl Pod {
         let status = pod.get("status").unwrap_or(&Value::Null);
         let time = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| text.parse().ok());
         let start = time(status.get("startTime"));
-        let restored = specs.iter().map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.role)));
+        let restored = specs
+            .iter()
+            .map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.role)));
         Self {
             uid: metadata_text(pod, "uid").to_owned(),
             address: String::new(),
             host: String::new(),
             start: start.unwrap_or(now),
-            sandbox: later(now, if start.is_some() { std::time::Duration::ZERO } else { timings.sandbox }),
+            sandbox: later(
+                now,
+                if start.is_some() {
+                    std::time::Duration::ZERO
+                } else {
+                    timings.sandbox
+                },
+            ),
             containers: restored.collect(),
             deadline: None,
             released: false,
@@ -87,7 +96,9 @@ impl Pod {
         timings: &Timings,
         now: Timestamp,
     ) -> bool {
-        let grace = get_metadata(pod, "deletionGracePeriodSeconds").as_u64().unwrap_or_default();
+        let grace = get_metadata(pod, "deletionGracePeriodSeconds")
+            .as_u64()
+            .unwrap_or_default();
         let asked = later(now, std::time::Duration::from_secs(grace));
         let deadline = self.deadline.map_or(asked, |known| known.min(asked));
         self.deadline = Some(deadline);
@@ -143,7 +154,10 @@ impl Pod {
         if now < self.sandbox && self.deadline.is_none() {
             return Some(self.sandbox);
         }
-        self.containers.iter().filter_map(|one| one.wakes(timings, now)).min()
+        self.containers
+            .iter()
+            .filter_map(|one| one.wakes(timings, now))
+            .min()
     }
 }
 
@@ -159,10 +173,15 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         Role::Init | Role::Sidecar => "initContainerStatuses",
     };
     let items = status.get(list).and_then(Value::as_array)?;
-    let found = items.iter().find(|one| one.get("name") == Some(&spec.name.into()))?;
+    let found = items
+        .iter()
+        .find(|one| one.get("name") == Some(&spec.name.into()))?;
     let time = |pointer: &str| -> Option<Timestamp> { found.pointer(pointer)?.as_str()?.parse().ok() };
     let image = found.get("image").and_then(Value::as_str)?.to_owned();
-    let restarts = found.get("restartCount").and_then(Value::as_u64).unwrap_or_default() as u32;
+    let restarts = found
+        .get("restartCount")
+        .and_then(Value::as_u64)
+        .unwrap_or_default() as u32;
     if let Some(since) = time("/state/running/startedAt") {
         let run = Run {
             image,
@@ -181,7 +200,10 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         run: restarts,
         started: time("/state/terminated/startedAt").unwrap_or(finished),
         finished,
-        code: found.pointer("/state/terminated/exitCode").and_then(Value::as_i64).unwrap_or_default(),
+        code: found
+            .pointer("/state/terminated/exitCode")
+            .and_then(Value::as_i64)
+            .unwrap_or_default(),
         reason: "Completed".into(),
     });
     if !container.has_succeeded() || spec.role != Role::Init {

@@ -55,7 +55,8 @@ pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
         let sidecar = one.get("restartPolicy") == Some(&"Always".into());
         read(one, if sidecar { Role::Sidecar } else { Role::Init })
     });
-    init.chain(list("containers").map(|one| read(one, Role::Main))).collect()
+    init.chain(list("containers").map(|one| read(one, Role::Main)))
+        .collect()
 }
 
 fn read(container: &Value, role: Role) -> ContainerSpec<'_> {

@@ -84,12 +84,17 @@ pub(super) fn patch(
     let has_init = !init.is_empty();
     for (name, list) in [("initContainerStatuses", init), ("containerStatuses", main)] {
         if !list.is_empty() {
-            let statuses = list.into_iter().map(|(one, spec)| container(one, spec, runtime, pod, has_init, now));
+            let statuses = list
+                .into_iter()
+                .map(|(one, spec)| container(one, spec, runtime, pod, has_init, now));
             say(name, statuses.collect());
         }
     }
     let conditions = conditions(runtime, specs, pod, phase, now);
-    let changed: Vec<Value> = conditions.iter().filter_map(|one| change(one, stored, now)).collect();
+    let changed: Vec<Value> = conditions
+        .iter()
+        .filter_map(|one| change(one, stored, now))
+        .collect();
     if !changed.is_empty() {
         say("conditions", changed.into());
     }
@@ -99,7 +104,10 @@ pub(super) fn patch(
 /// What a patch must say for a condition to be as it should.
 fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value> {
     let list = stored.get("conditions").and_then(Value::as_array);
-    let found = list.into_iter().flatten().find(|one| one.get("type") == Some(&condition.kind.into()));
+    let found = list
+        .into_iter()
+        .flatten()
+        .find(|one| one.get("type") == Some(&condition.kind.into()));
     let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
     let status = if condition.holds { "True" } else { "False" };
     if (text("status"), text("reason"), text("message")) == (status, condition.reason, &condition.message) {
@@ -144,7 +152,9 @@ fn container(
         (Some(run), ..) => json!({"running": {"startedAt": seconds(run.since)}}),
         (None, Some(exit), Some((_, pause))) if !pause.is_zero() => {
             last = ended(exit);
-            let back_off = jiff::SignedDuration::try_from(pause).map(go_compat::duration::format).unwrap_or_default();
+            let back_off = jiff::SignedDuration::try_from(pause)
+                .map(go_compat::duration::format)
+                .unwrap_or_default();
             json!({"waiting": {"reason": "CrashLoopBackOff", "message": format!(
                 "back-off {back_off} restarting failed container={} pod={}_{}({})",
                 spec.name, metadata_text(pod, "name"), metadata_text(pod, "namespace"), runtime.uid)}})
@@ -162,7 +172,10 @@ fn container(
         "imageID": shown.map(|(image, _)| image_id(image)).unwrap_or_default(),
     });
     if let (Some((_, run)), Value::Object(members)) = (shown, &mut status) {
-        members.insert("containerID".into(), container_id(&runtime.uid, spec.name, run).into());
+        members.insert(
+            "containerID".into(),
+            container_id(&runtime.uid, spec.name, run).into(),
+        );
     }
     status
 }

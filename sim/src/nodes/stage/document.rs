@@ -49,11 +49,14 @@ struct ResourceRef {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default)]
 struct SelectorSpec {
-    match_labels: BTreeMap<String, String>,
-    match_annotations: BTreeMap<String, String>,
-    match_expressions: Vec<ExpressionSpec>,
+    #[serde(rename = "matchLabels")]
+    labels: BTreeMap<String, String>,
+    #[serde(rename = "matchAnnotations")]
+    annotations: BTreeMap<String, String>,
+    #[serde(rename = "matchExpressions")]
+    expressions: Vec<ExpressionSpec>,
 }
 
 #[derive(Deserialize)]
@@ -140,7 +143,8 @@ enum StepSpec {
 impl Document {
     pub(super) fn stage(self) -> Result<Stage, StageError> {
         let name = self.metadata.name.clone();
-        self.understand().map_err(|why| StageError::Unsupported { stage: name, why })
+        self.understand()
+            .map_err(|why| StageError::Unsupported { stage: name, why })
     }
 
     fn understand(self) -> Result<Stage, String> {
@@ -178,7 +182,7 @@ fn check_step(kind: Kind, step: Option<&Step>) -> Result<(), String> {
 
 impl SelectorSpec {
     fn understand(self) -> Result<Selector, String> {
-        let expressions = self.match_expressions.into_iter().map(|one| {
+        let expressions = self.expressions.into_iter().map(|one| {
             let query = Query::parse(&one.key).map_err(|why| format!("selector: {}: {why}", one.key))?;
             let test = match one.operator.as_str() {
                 "In" => Test::In(one.values),
@@ -190,8 +194,8 @@ impl SelectorSpec {
             Ok(Requirement { query, test })
         });
         Ok(Selector {
-            labels: self.match_labels,
-            annotations: self.match_annotations,
+            labels: self.labels,
+            annotations: self.annotations,
             expressions: expressions.collect::<Result<_, _>>()?,
         })
     }
@@ -209,7 +213,11 @@ impl NextSpec {
         let values = |items: Vec<FinalizerItem>| items.into_iter().map(|item| item.value).collect();
         Ok(Next {
             event: self.event.map(|event| Event {
-                kind: if event.kind.is_empty() { "Normal".into() } else { event.kind },
+                kind: if event.kind.is_empty() {
+                    "Normal".into()
+                } else {
+                    event.kind
+                },
                 reason: event.reason,
                 message: event.message,
             }),

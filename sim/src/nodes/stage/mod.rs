@@ -145,9 +145,9 @@ impl Stage {
 
     /// The delay for a draw out of all `u64`s.
     pub(super) fn delay(&self, draw: u64) -> Duration {
-        let spread = self.jitter.map_or(0, |longest| {
-            longest.saturating_sub(self.delay).as_millis() as u64
-        });
+        let spread = self
+            .jitter
+            .map_or(0, |longest| longest.saturating_sub(self.delay).as_millis() as u64);
         if spread == 0 {
             return self.delay;
         }

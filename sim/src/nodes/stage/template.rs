@@ -32,9 +32,7 @@ impl Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             pieces.push(Piece::Text(before.to_owned()));
-            let (action, after) = after
-                .split_once("}}")
-                .ok_or("template: {{ without }}")?;
+            let (action, after) = after.split_once("}}").ok_or("template: {{ without }}")?;
             pieces.push(place(action.trim())?);
             rest = after;
         }
@@ -58,7 +56,11 @@ impl Template {
                         Value::String(plain) => plain.clone(),
                         other => other.to_string(),
                     };
-                    text.push_str(&if *quoted { Value::from(plain).to_string() } else { plain });
+                    text.push_str(&if *quoted {
+                        Value::from(plain).to_string()
+                    } else {
+                        plain
+                    });
                 }
             }
         }

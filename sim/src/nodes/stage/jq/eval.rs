@@ -31,7 +31,9 @@ pub(super) fn eval(expr: &Expr, input: &Value) -> Stream {
             let pairs = rights
                 .iter()
                 .flat_map(|right| lefts.iter().map(move |left| (left, right)));
-            pairs.map(|(left, right)| binary(*operator, left, right)).collect()
+            pairs
+                .map(|(left, right)| binary(*operator, left, right))
+                .collect()
         }
         Expr::Call(function, argument) => call(*function, argument.as_deref(), input),
     }
@@ -65,7 +67,11 @@ fn field(value: &Value, name: &str) -> Result<Value, Misfit> {
 fn at(value: &Value, index: i64) -> Result<Value, Misfit> {
     match value {
         Value::Array(items) => {
-            let index = if index < 0 { items.len() as i64 + index } else { index };
+            let index = if index < 0 {
+                items.len() as i64 + index
+            } else {
+                index
+            };
             let found = usize::try_from(index).ok().and_then(|index| items.get(index));
             Ok(found.cloned().unwrap_or_default())
         }
@@ -139,7 +145,11 @@ fn compare(left: &Value, right: &Value) -> Ordering {
         (Value::Number(a), Value::Number(b)) => number(a).total_cmp(&number(b)),
         (Value::String(a), Value::String(b)) => a.cmp(b),
         (Value::Array(a), Value::Array(b)) => {
-            let unequal = a.iter().zip(b).map(|(a, b)| compare(a, b)).find(|one| one.is_ne());
+            let unequal = a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| compare(a, b))
+                .find(|one| one.is_ne());
             unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         (Value::Object(_), Value::Object(_)) if left == right => Ordering::Equal,

@@ -80,7 +80,10 @@ mod tests {
     use super::Query;
 
     fn run(text: &str, input: &Value) -> Value {
-        Query::parse(text).unwrap_or_else(|why| panic!("{text}: {why}")).run(input).into()
+        Query::parse(text)
+            .unwrap_or_else(|why| panic!("{text}: {why}"))
+            .run(input)
+            .into()
     }
 
     #[test]
@@ -99,7 +102,10 @@ mod tests {
             (".spec.containers[1].image", json!(["a:1"])),
             (".spec.containers[-1].image", json!(["a:1"])),
             (".spec.containers[].image", json!(["b:1", "a:1"])),
-            (".status.conditions.[] | select( .type == \"Ready\" ) | .status", json!(["False"])),
+            (
+                ".status.conditions.[] | select( .type == \"Ready\" ) | .status",
+                json!(["False"]),
+            ),
             (".status.missing[].x", json!([])),
             (".status.missing[]?.x", json!([])),
             ("[.spec.containers[].image] | sort", json!([["a:1", "b:1"]])),
@@ -111,8 +117,14 @@ mod tests {
                 "((([.spec.readinessGates[]?.conditionType] + [\"ContainersReady\"]) - [.status.conditions[]? | select(.status==\"True\") | .type]) | length == 0) | tostring",
                 json!(["false"]),
             ),
-            (".spec.containers | map(.image) | any(. == \"a:1\")", json!([true])),
-            (".spec.containers | length > 1 and (.[0].image != \"x\")", json!([true])),
+            (
+                ".spec.containers | map(.image) | any(. == \"a:1\")",
+                json!([true]),
+            ),
+            (
+                ".spec.containers | length > 1 and (.[0].image != \"x\")",
+                json!([true]),
+            ),
             ("1 + 2 - 4 == -1 or false | not", json!([false])),
             ("empty", json!([])),
             ("\"a\" < \"b\"", json!([true])),
