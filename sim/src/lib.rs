@@ -11,7 +11,7 @@
 //! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
 //! ```
 //!
-//! Around the API lives a cluster, [`World`]: a scheduler and simulated nodes, actors that read the store and act by
+//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the store and act by
 //! the same requests as everybody else, in virtual or real time.
 //!
 //! Invariants:
@@ -20,6 +20,7 @@
 //! * what is not implemented is refused as a server would refuse what it lacks, never answered with a success.
 
 mod api;
+mod controllers;
 mod crd;
 mod discovery;
 mod entropy;

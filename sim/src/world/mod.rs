@@ -1,4 +1,4 @@
-//! A cluster around the API: a scheduler and nodes, in virtual or real time.
+//! A cluster around the API: a few controllers, a scheduler and nodes, in virtual or real time.
 //!
 //! Each component is an actor. It reads what changed and acts by ordinary requests, so that all it does shows in
 //! watches, is admitted, and can conflict. Nothing runs by itself: [`World::advance`] plays everything that is due up
@@ -24,6 +24,7 @@ pub(crate) use self::client::{Client, pod_path};
 pub(crate) use self::feed::Feed;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
+use crate::controllers::{Claims, Deployments, ReplicaSets};
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
 use crate::wire::Request;
@@ -63,7 +64,13 @@ impl World {
     /// A stage that is not understood.
     pub fn new(config: &Config, options: &Options, now: Timestamp) -> Result<Self, StageError> {
         let nodes = Nodes::new(options, config.seed)?;
-        let actors: Vec<Box<dyn Actor>> = vec![Box::new(Scheduler::new()), Box::new(nodes)];
+        let actors: Vec<Box<dyn Actor>> = vec![
+            Box::new(Deployments::new()),
+            Box::new(ReplicaSets::new()),
+            Box::new(Claims::new()),
+            Box::new(Scheduler::new()),
+            Box::new(nodes),
+        ];
         Ok(Self {
             api: Api::new(config, now),
             actors,

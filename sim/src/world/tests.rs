@@ -84,7 +84,7 @@ impl Play {
 
     /// Plays until all is quiet, an hour at most.
     pub(crate) fn rest(&mut self) {
-        let until = self.0.now().checked_add(Duration::from_secs(3600)).unwrap();
+        let until = self.0.now().checked_add(Duration::from_hours(1)).unwrap();
         self.0.rest(until);
         assert!(self.0.now() < until, "the world does not come to rest");
     }
@@ -162,7 +162,7 @@ fn time_in_one_leap_or_in_small_steps_is_the_same() {
         (0..steps).for_each(|_| play.pass(Duration::from_secs(12) / steps));
         let events = play.events(watch);
         assert!(events.len() > 12, "{}", events.len());
-        Value::from_iter(events.into_iter().map(|(kind, object)| json!([kind, object]))).to_string()
+        json!(events).to_string()
     };
     let leap = run(1);
     assert_eq!(leap, run(1), "equal inputs, equal bytes");
