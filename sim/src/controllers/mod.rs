@@ -2,12 +2,14 @@
 
 mod claims;
 mod deployment;
+mod orphans;
 mod replica_set;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::claims::Claims;
 pub(crate) use self::deployment::Deployments;
+pub(crate) use self::orphans::Orphans;
 pub(crate) use self::replica_set::ReplicaSets;
 
 use serde_json::{Value, json};

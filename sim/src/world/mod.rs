@@ -24,7 +24,7 @@ pub(crate) use self::client::{Client, pod_path};
 pub(crate) use self::feed::Feed;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{Claims, Deployments, ReplicaSets};
+use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
 use crate::wire::Request;
@@ -68,6 +68,7 @@ impl World {
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
             Box::new(Claims::new()),
+            Box::new(Orphans::new()),
             Box::new(Scheduler::new()),
             Box::new(nodes),
         ];
