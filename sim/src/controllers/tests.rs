@@ -128,6 +128,27 @@ fn a_deployment_rolls_within_its_bounds() {
 }
 
 #[test]
+fn pods_that_serve_outlive_a_rollout_that_is_stuck() {
+    let mut play = play();
+    let bounds = json!({"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}});
+    play.post(DEPLOYMENTS, &workload("Deployment", 4, &bounds));
+    play.rest();
+    let template = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
+    let stuck = json!({"readinessGates": [{"conditionType": "x/never"}]});
+    play.merge(&format!("{DEPLOYMENTS}/web"), &template(stuck));
+    play.rest();
+    let ready = |play: &mut Play| pods(play).iter().filter(|pod| is_ready(pod)).count();
+    assert_eq!((pods(&mut play).len(), ready(&mut play)), (5, 3));
+    let mended = json!({"readinessGates": null, "containers": [{"name": "main", "image": "web:3"}]});
+    play.merge(&format!("{DEPLOYMENTS}/web"), &template(mended));
+    while let Some(due) = play.0.next_due() {
+        play.0.advance(due);
+        assert!(ready(&mut play) >= 3);
+    }
+    assert_eq!(images(&mut play), ["web:3"; 4]);
+}
+
+#[test]
 fn recreation_waits_until_the_old_pods_are_gone() {
     let mut play = play();
     let recreate = json!({"strategy": {"type": "Recreate"}});

@@ -208,8 +208,9 @@ fn another_image_restarts_only_its_container() {
 #[test]
 fn init_containers_run_in_order_and_sidecars_stay() {
     let mut play = play();
-    let init = json!({"initContainers": [{"name": "first", "image": "i:1"},
-        {"name": "side", "image": "s:1", "restartPolicy": "Always"}, {"name": "last", "image": "i:2"}]});
+    // one image: pulls, which go one at a time, are not what orders the containers
+    let init = json!({"initContainers": [{"name": "first", "image": "web:1"},
+        {"name": "side", "image": "web:1", "restartPolicy": "Always"}, {"name": "last", "image": "web:1"}]});
     let seen = lines(&mut play, |play| {
         play.post(PODS, &with_spec("p", &init));
         play.rest();
@@ -220,12 +221,12 @@ fn init_containers_run_in_order_and_sidecars_stay() {
         "ADDED Pending []  ()".to_owned(),
         "MODIFIED Pending [S]  ()".into(),
         format!("MODIFIED Pending [S] {why} (first-0 {waits}, side-0 {waits}, last-0 {waits}, main-0 {waits})"),
-        format!("MODIFIED Pending [SB] {why} (first-0 running i:1, side-0 {waits}, last-0 {waits}, main-0 {waits})"),
+        format!("MODIFIED Pending [SB] {why} (first-0 running web:1, side-0 {waits}, last-0 {waits}, main-0 {waits})"),
         format!("MODIFIED Pending [SB] {why} (first+0 ended 0, side-0 {waits}, last-0 {waits}, main-0 {waits})"),
-        format!("MODIFIED Pending [SB] {why} (first+0 ended 0, side+0 running s:1, last-0 {waits}, main-0 {waits})"),
-        format!("MODIFIED Pending [SB] {why} (first+0 ended 0, side+0 running s:1, last-0 running i:2, main-0 {waits})"),
-        format!("MODIFIED Pending [SBI] {why} (first+0 ended 0, side+0 running s:1, last+0 ended 0, main-0 {waits})"),
-        "MODIFIED Running [SBICR]  (first+0 ended 0, side+0 running s:1, last+0 ended 0, main+0 running web:1)".into(),
+        format!("MODIFIED Pending [SB] {why} (first+0 ended 0, side+0 running web:1, last-0 {waits}, main-0 {waits})"),
+        format!("MODIFIED Pending [SB] {why} (first+0 ended 0, side+0 running web:1, last-0 running web:1, main-0 {waits})"),
+        format!("MODIFIED Pending [SBI] {why} (first+0 ended 0, side+0 running web:1, last+0 ended 0, main-0 {waits})"),
+        "MODIFIED Running [SBICR]  (first+0 ended 0, side+0 running web:1, last+0 ended 0, main+0 running web:1)".into(),
     ];
     assert_eq!(seen, expected);
 }
@@ -259,6 +260,46 @@ fn a_deleted_pod_stops_before_it_goes_and_its_grace_period_bounds_that() {
         let took = play.0.now().duration_since(before.unwrap());
         assert_eq!(took.as_secs(), seconds, "{name}");
     }
+}
+
+#[test]
+fn sidecars_stop_after_the_containers_they_serve() {
+    let mut play = play();
+    let side = json!({"initContainers": [{"name": "side", "image": "s:1", "restartPolicy": "Always"}]});
+    play.post(PODS, &with_spec("p", &side));
+    let seen = lines(&mut play, |play| {
+        play.delete(&format!("{PODS}/p"));
+        play.rest();
+    });
+    let end = "Succeeded [SI] PodCompleted (side-0 ended 0, main-0 ended 0)";
+    let expected = [
+        "MODIFIED Running [SBICR]  (side+0 running s:1, main+0 running web:1)".to_owned(),
+        "MODIFIED Running [SBI] ContainersNotReady (side+0 running s:1, main-0 ended 0)".into(),
+        format!("MODIFIED {end}"),
+        format!("DELETED {end}"),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_hook_that_sleeps_delays_a_change_of_image() {
+    let mut play = play();
+    let sleeps = json!({"containers": [{"name": "main", "image": "web:1",
+        "lifecycle": {"preStop": {"sleep": {"seconds": 7}}}}]});
+    play.post(PODS, &with_spec("p", &sleeps));
+    play.rest();
+    let change = json!({"spec": {"containers": [{"name": "main", "image": "web:2"}]}});
+    play.strategic(&format!("{PODS}/p"), &change);
+    play.pass(Duration::from_millis(7900));
+    assert_eq!(
+        container(&play.pod("p")["status"]["containerStatuses"][0]),
+        "main+0 running web:1"
+    );
+    play.pass(Duration::from_millis(100));
+    assert_eq!(
+        container(&play.pod("p")["status"]["containerStatuses"][0]),
+        "main-0 ended 0"
+    );
 }
 
 #[test]

@@ -123,3 +123,35 @@ spec:
     assert_eq!(condition(&pod, "Marked").2, "p");
     assert!(is_ready(&pod), "conditions of others stay apart");
 }
+
+#[test]
+fn one_of_several_stages_is_drawn_by_weight() {
+    let stage = |name: &str, weight: u64| {
+        format!(
+            "
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {{name: {name}}}
+spec:
+  resourceRef: {{apiGroup: v1, kind: Pod}}
+  weight: {weight}
+  selector:
+    matchExpressions: [{{key: .metadata.annotations.drawn, operator: DoesNotExist}}]
+  next:
+    patches: [{{root: metadata, template: 'annotations: {{drawn: {name}}}'}}]
+"
+        )
+    };
+    let mut play = Play::with_stages(&format!("{}---{}", stage("rare", 1), stage("often", 4)));
+    play.node("n1");
+    let mut rare = 0;
+    for number in 0..100 {
+        play.post(PODS, &pod(&format!("p{number}")));
+    }
+    play.rest();
+    for number in 0..100 {
+        let pod = play.pod(&format!("p{number}"));
+        rare += usize::from(pod["metadata"]["annotations"]["drawn"] == "rare");
+    }
+    assert!((8..=35).contains(&rare), "{rare} of a hundred");
+}
