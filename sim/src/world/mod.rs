@@ -63,7 +63,16 @@ impl World {
     /// # Errors
     /// A stage that is not understood.
     pub fn new(config: &Config, options: &Options, now: Timestamp) -> Result<Self, StageError> {
-        let nodes = Nodes::new(options, config.seed)?;
+        Self::over(Api::new(config, now), options, config.seed, now)
+    }
+
+    /// A cluster over an API that has a past: all components begin anew and take over what they find. `seed` is that of
+    /// stages.
+    ///
+    /// # Errors
+    /// A stage that is not understood.
+    pub fn over(api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
+        let nodes = Nodes::new(options, seed)?;
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
@@ -73,11 +82,16 @@ impl World {
             Box::new(nodes),
         ];
         Ok(Self {
-            api: Api::new(config, now),
+            api,
             actors,
             now,
             settled: 0,
         })
+    }
+
+    /// The API alone: its components stop.
+    pub fn into_api(self) -> Api {
+        self.api
     }
 
     /// The API, to read or to serve. Writes are answered by the actors at the next [`World::advance`].

@@ -168,3 +168,33 @@ fn time_in_one_leap_or_in_small_steps_is_the_same() {
     assert_eq!(leap, run(1), "equal inputs, equal bytes");
     assert_eq!(leap, run(48));
 }
+
+#[test]
+fn components_that_begin_anew_change_nothing_that_is_as_it_should_be() {
+    let mut play = Play::new(&Options::default());
+    play.node("n1");
+    let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {
+        "initContainers": [{"name": "init", "image": "i:1"}, {"name": "side", "image": "s:1", "restartPolicy": "Always"}],
+        "containers": [{"name": "main", "image": "web:1"}]}});
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}}, "template": template}});
+    play.post("/apis/apps/v1/namespaces/default/deployments", &deployment);
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}}}});
+    play.post("/api/v1/namespaces/default/persistentvolumeclaims", &claim);
+    play.post(PODS, &pod("p"));
+    play.rest();
+    let image = json!({"spec": {"containers": [{"name": "main", "image": "web:2"}]}});
+    play.strategic(&format!("{PODS}/p"), &image);
+    play.rest();
+    assert_eq!(play.pod("p")["status"]["containerStatuses"][0]["restartCount"], 1);
+    let (now, revision) = (play.0.now(), play.0.api().revision());
+    let again = World::over(play.0.into_api(), &Options::default(), 7, now).unwrap();
+    let mut play = Play(again);
+    play.rest();
+    assert_eq!(play.0.api().revision(), revision, "{}", play.pod("p"));
+    let image = json!({"spec": {"containers": [{"name": "main", "image": "web:3"}]}});
+    play.strategic(&format!("{PODS}/p"), &image);
+    play.rest();
+    assert_eq!(play.pod("p")["status"]["containerStatuses"][0]["restartCount"], 2);
+}

@@ -176,38 +176,68 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
     let found = items
         .iter()
         .find(|one| one.get("name") == Some(&spec.name.into()))?;
-    let time = |pointer: &str| -> Option<Timestamp> { found.pointer(pointer)?.as_str()?.parse().ok() };
-    let image = found.get("image").and_then(Value::as_str)?.to_owned();
+    let image = found.get("image").and_then(Value::as_str)?;
     let restarts = found
         .get("restartCount")
         .and_then(Value::as_u64)
         .unwrap_or_default() as u32;
-    if let Some(since) = time("/state/running/startedAt") {
+    let started = found.pointer("/state/running/startedAt").and_then(Value::as_str);
+    if let Some(since) = started.and_then(|text| text.parse().ok()) {
         let run = Run {
-            image,
+            image: image.to_owned(),
             since,
             started: later(since, spec.startup_delay),
             ready: later(since, spec.readiness_delay),
         };
-        return Some(Container::adopted(spec.role, run, restarts));
+        let mut container = Container::adopted(spec.role, run, restarts);
+        container.last = exit(
+            found.pointer("/lastState/terminated"),
+            image,
+            restarts.saturating_sub(1),
+        );
+        return Some(container);
     }
-    let finished = time("/state/terminated/finishedAt")?;
+    let last = exit(
+        found.pointer("/lastState/terminated"),
+        image,
+        restarts.saturating_sub(1),
+    );
+    let (exit, last) = match exit(found.pointer("/state/terminated"), image, restarts) {
+        Some(exit) => (exit, last),
+        // it waits to begin again
+        None => (
+            Exit {
+                run: restarts,
+                ..last?
+            },
+            None,
+        ),
+    };
     let mut container = Container::new(spec.role);
     container.restarts = restarts;
     container.state = State::Exited;
-    container.exit = Some(Exit {
-        image,
-        run: restarts,
-        started: time("/state/terminated/startedAt").unwrap_or(finished),
+    if exit.code != 0 || spec.role != Role::Init {
+        container.restart = Some((exit.finished, std::time::Duration::ZERO));
+    }
+    (container.exit, container.last) = (Some(exit), last);
+    Some(container)
+}
+
+/// The end of a run, as a status tells it.
+fn exit(terminated: Option<&Value>, image: &str, run: u32) -> Option<Exit> {
+    let terminated = terminated?;
+    let time = |name: &str| -> Option<Timestamp> { terminated.get(name)?.as_str()?.parse().ok() };
+    let finished = time("finishedAt")?;
+    let reason = terminated.get("reason").and_then(Value::as_str);
+    Some(Exit {
+        image: image.to_owned(),
+        run,
+        started: time("startedAt").unwrap_or(finished),
         finished,
-        code: found
-            .pointer("/state/terminated/exitCode")
+        code: terminated
+            .get("exitCode")
             .and_then(Value::as_i64)
             .unwrap_or_default(),
-        reason: "Completed".into(),
-    });
-    if !container.has_succeeded() || spec.role != Role::Init {
-        container.restart = Some((finished, std::time::Duration::ZERO));
-    }
-    Some(container)
+        reason: reason.unwrap_or_default().to_owned(),
+    })
 }
