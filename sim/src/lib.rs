@@ -11,6 +11,9 @@
 //! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
 //! ```
 //!
+//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the store and act by
+//! the same requests as everybody else, in virtual or real time.
+//!
 //! Invariants:
 //! * every write takes one revision, and what a watch shows, applied to a list, is the next list;
 //! * a refused or dry-run request changes nothing;
@@ -22,6 +25,7 @@
 
 mod admission;
 mod api;
+mod controllers;
 mod crd;
 mod discovery;
 mod entropy;
@@ -29,10 +33,12 @@ mod entropy;
 pub mod http;
 mod kinds;
 mod negotiate;
+mod nodes;
 mod object;
 mod query;
 mod registry;
 mod route;
+mod scheduler;
 mod selector;
 mod status;
 mod store;
@@ -40,10 +46,13 @@ mod validation;
 mod verbs;
 mod watch;
 mod wire;
+mod world;
 
 pub use admission::{CallId, WebhookCall, WebhookReply};
 pub use api::{Api, Config, Outcome};
 pub use entropy::Entropy;
+pub use nodes::{DEFAULT_STAGES, Options, StageError, Timings};
 pub use status::{Failure, Subject};
 pub use watch::{WatchEvent, WatchId};
 pub use wire::{Method, Request, Response};
+pub use world::World;

@@ -71,6 +71,18 @@ impl Quantity {
         }
     }
 
+    /// The amount in thousandths, rounded up (away from zero); what is beyond `i128` is its bound.
+    pub fn thousandths(&self) -> i128 {
+        let (mantissa, exponent) = parse::round_up(self.mantissa, self.exponent, -3);
+        let factor = 10_i128.checked_pow(exponent.saturating_add(3).unsigned_abs());
+        let bound = if mantissa < 0 { i128::MIN } else { i128::MAX };
+        match factor {
+            _ if mantissa == 0 => 0,
+            Some(factor) => mantissa.checked_mul(factor).unwrap_or(bound),
+            None => bound,
+        }
+    }
+
     /// Is it nothing?
     pub fn is_zero(&self) -> bool {
         self.mantissa == 0

@@ -113,3 +113,19 @@ proptest! {
         prop_assert_eq!(again.canonical(), given.canonical());
     }
 }
+
+#[test]
+fn an_amount_in_thousandths_is_rounded_up() {
+    for (given, thousandths) in [
+        ("0", 0),
+        ("1", 1000),
+        ("250m", 250),
+        ("1u", 1),
+        ("-1u", -1),
+        ("1.5Ki", 1_536_000),
+        ("2e3", 2_000_000),
+        ("110", 110_000),
+    ] {
+        assert_eq!(parse(given).thousandths(), thousandths, "{given}");
+    }
+}

@@ -1,0 +1,320 @@
+//! The life of one container: wait, pull, start, run, stop, end, and again.
+//!
+//! A state machine over time. [`Container::advance`] plays what is due and says when it wants to be asked again; it
+//! never looks at other containers, who may go first is the pod's business.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Timings;
+use super::images::Images;
+use super::spec::{ContainerSpec, RestartPolicy, Role};
+
+/// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
+const FIRST_BACKOFF: Duration = Duration::from_secs(10);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
+/// A run of this length makes earlier crashes forgotten.
+const FORGET_CRASHES: Duration = Duration::from_mins(10);
+
+/// The exit code of a process that was killed.
+const KILLED: i64 = 137;
+
+/// What a container is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum State {
+    Waiting,
+    Pulling {
+        until: Timestamp,
+    },
+    Starting {
+        until: Timestamp,
+    },
+    Running,
+    /// Told to end; with which code it will.
+    Stopping {
+        until: Timestamp,
+        code: i64,
+    },
+    Exited,
+}
+
+/// The run of a process.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    pub(super) image: String,
+    pub(super) since: Timestamp,
+    /// When the startup probe passes.
+    pub(super) started: Timestamp,
+    /// When the readiness probe passes.
+    pub(super) ready: Timestamp,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Exit {
+    pub(super) image: String,
+    pub(super) run: u32,
+    pub(super) started: Timestamp,
+    pub(super) finished: Timestamp,
+    pub(super) code: i64,
+    pub(super) reason: String,
+}
+
+/// A container of a pod.
+#[derive(Clone, Debug)]
+pub(super) struct Container {
+    pub(super) role: Role,
+    pub(super) state: State,
+    pub(super) restarts: u32,
+    pub(super) run: Option<Run>,
+    /// How the latest run ended, unless another one began.
+    pub(super) exit: Option<Exit>,
+    /// How the run before the present one (or before the latest end) ended.
+    pub(super) last: Option<Exit>,
+    /// When an ended container begins again, and the pause if it crashed before.
+    pub(super) restart: Option<(Timestamp, Duration)>,
+    crashes: u32,
+    /// The readiness probe fails.
+    pub(super) unready: bool,
+    image: String,
+}
+
+impl Container {
+    pub(super) fn new(role: Role) -> Self {
+        Self {
+            role,
+            state: State::Waiting,
+            restarts: 0,
+            run: None,
+            exit: None,
+            last: None,
+            restart: None,
+            crashes: 0,
+            unready: false,
+            image: String::new(),
+        }
+    }
+
+    /// A container that ran before this node's agent was started.
+    pub(super) fn adopted(role: Role, run: Run, restarts: u32) -> Self {
+        Self {
+            state: State::Running,
+            restarts,
+            image: run.image.clone(),
+            run: Some(run),
+            ..Self::new(role)
+        }
+    }
+
+    /// Plays what is due.
+    pub(super) fn advance(
+        &mut self,
+        spec: &ContainerSpec<'_>,
+        policy: RestartPolicy,
+        images: &mut Images,
+        timings: &Timings,
+        now: Timestamp,
+    ) {
+        loop {
+            let before = self.state.clone();
+            match before {
+                State::Waiting => self.pull(spec, images, timings, now),
+                State::Pulling { .. } | State::Starting { .. } if self.image != spec.image => {
+                    self.pull(spec, images, timings, now);
+                }
+                State::Pulling { until } if until <= now => {
+                    let until = later(until, timings.container_start);
+                    self.state = State::Starting { until };
+                }
+                State::Starting { until } if until <= now => self.start(spec, until),
+                State::Running => self.running(spec, policy, timings, now),
+                State::Stopping { until, code } if until <= now => {
+                    self.end(until, code, reason(code));
+                    self.restart = Some((until, Duration::ZERO));
+                }
+                State::Exited if self.restart.is_some_and(|(at, _)| at <= now) => {
+                    self.pull(spec, images, timings, now);
+                }
+                _ => {}
+            }
+            if self.state == before {
+                return;
+            }
+        }
+    }
+
+    fn pull(&mut self, spec: &ContainerSpec<'_>, images: &mut Images, timings: &Timings, now: Timestamp) {
+        spec.image.clone_into(&mut self.image);
+        self.restart = None;
+        let until = images.fetch(spec.image, now, timings);
+        self.state = State::Pulling { until };
+    }
+
+    fn start(&mut self, spec: &ContainerSpec<'_>, since: Timestamp) {
+        let started = later(since, spec.startup_delay);
+        self.run = Some(Run {
+            image: self.image.clone(),
+            since,
+            started,
+            ready: later(since, spec.readiness_delay).max(started),
+        });
+        if let Some(exit) = self.exit.take() {
+            self.last = Some(exit);
+            self.restarts += 1;
+        }
+        self.state = State::Running;
+    }
+
+    fn running(
+        &mut self,
+        spec: &ContainerSpec<'_>,
+        policy: RestartPolicy,
+        timings: &Timings,
+        now: Timestamp,
+    ) {
+        let since = self.run.as_ref().map_or(now, |run| run.since);
+        let ends = later(since, timings.init_run);
+        if self.role == Role::Init {
+            if ends <= now {
+                self.end(ends, 0, "Completed");
+                self.schedule(policy, 0);
+            }
+        } else if self.image != spec.image {
+            let until = later(now, timings.container_stop + spec.pre_stop);
+            self.state = State::Stopping { until, code: 0 };
+        }
+    }
+
+    /// The process ends by itself.
+    pub(super) fn crash(&mut self, policy: RestartPolicy, code: i64, reason: &str, now: Timestamp) {
+        if self.state == State::Running {
+            self.end(now, code, reason);
+            self.schedule(policy, code);
+        }
+    }
+
+    fn end(&mut self, finished: Timestamp, code: i64, reason: &str) {
+        let run = self.run.take();
+        self.exit = Some(Exit {
+            image: self.image.clone(),
+            run: self.restarts,
+            started: run.map_or(finished, |run| run.since),
+            finished,
+            code,
+            reason: reason.to_owned(),
+        });
+        self.state = State::Exited;
+    }
+
+    /// Decides when an ended container begins again.
+    fn schedule(&mut self, policy: RestartPolicy, code: i64) {
+        let Some(exit) = &self.exit else { return };
+        let again = match policy {
+            _ if self.role == Role::Sidecar => true,
+            RestartPolicy::Always => self.role == Role::Main || code != 0,
+            RestartPolicy::OnFailure => code != 0,
+            RestartPolicy::Never => false,
+        };
+        let ran = exit.finished.duration_since(exit.started).unsigned_abs();
+        self.crashes = if ran >= FORGET_CRASHES {
+            1
+        } else {
+            self.crashes + 1
+        };
+        // the first one is free
+        let pause = match self.crashes.saturating_sub(1) {
+            0 => Duration::ZERO,
+            doublings => FIRST_BACKOFF
+                .saturating_mul(1 << (doublings - 1).min(10))
+                .min(LONGEST_BACKOFF),
+        };
+        self.restart = again.then(|| (later(exit.finished, pause), pause));
+    }
+
+    /// Stops the container for good, at the latest at `deadline`.
+    pub(super) fn stop(&mut self, stop: Duration, deadline: Timestamp, now: Timestamp) {
+        self.restart = None;
+        match self.state {
+            State::Running => self.state = bounded(later(now, stop), 0, deadline),
+            State::Pulling { .. } | State::Starting { .. } => {
+                self.state = if self.exit.is_some() {
+                    State::Exited
+                } else {
+                    State::Waiting
+                };
+            }
+            State::Stopping { until, code } => self.state = bounded(until, code, deadline),
+            State::Waiting | State::Exited => {}
+        }
+        if let State::Stopping { until, code } = self.state
+            && until <= now
+        {
+            self.end(until, code, reason(code));
+        }
+    }
+
+    /// Whether a process is alive.
+    pub(super) fn is_alive(&self) -> bool {
+        matches!(self.state, State::Running | State::Stopping { .. })
+    }
+
+    pub(super) fn is_started(&self, now: Timestamp) -> bool {
+        let run = self.run.as_ref().filter(|_| self.is_alive());
+        run.is_some_and(|run| run.started <= now)
+    }
+
+    pub(super) fn is_ready(&self, now: Timestamp) -> bool {
+        if self.role == Role::Init {
+            return self.has_succeeded();
+        }
+        let run = self.run.as_ref().filter(|_| self.is_alive());
+        !self.unready && run.is_some_and(|run| run.ready <= now)
+    }
+
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.state == State::Exited && self.exit.as_ref().is_some_and(|exit| exit.code == 0)
+    }
+
+    /// Ended, and does not begin again.
+    pub(super) fn is_over(&self) -> bool {
+        self.state == State::Exited && self.restart.is_none()
+    }
+
+    /// When something happens by itself.
+    pub(super) fn wakes(&self, timings: &Timings, now: Timestamp) -> Option<Timestamp> {
+        match self.state {
+            State::Waiting => None,
+            State::Pulling { until } | State::Starting { until } | State::Stopping { until, .. } => {
+                Some(until)
+            }
+            State::Exited => self.restart.map(|(at, _)| at),
+            State::Running => {
+                let run = self.run.as_ref()?;
+                let ends = (self.role == Role::Init).then(|| later(run.since, timings.init_run));
+                let times = [Some(run.started), Some(run.ready), ends];
+                times.into_iter().flatten().filter(|at| *at > now).min()
+            }
+        }
+    }
+}
+
+/// A time, moved.
+pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
+    at.checked_add(by).unwrap_or(at)
+}
+
+/// At the deadline a process is killed.
+fn bounded(until: Timestamp, code: i64, deadline: Timestamp) -> State {
+    if until > deadline {
+        return State::Stopping {
+            until: deadline,
+            code: KILLED,
+        };
+    }
+    State::Stopping { until, code }
+}
+
+fn reason(code: i64) -> &'static str {
+    if code == 0 { "Completed" } else { "Error" }
+}

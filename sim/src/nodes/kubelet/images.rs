@@ -1,0 +1,81 @@
+//! The images of a node: what is there, what is being pulled.
+//!
+//! Layers are modelled by repositories: images of one repository share most of theirs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::Timings;
+
+/// Images by name, and when they are (or will be) complete.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    complete: BTreeMap<String, Timestamp>,
+    /// Until when the node pulls.
+    busy: Option<Timestamp>,
+}
+
+impl Images {
+    /// When the image is there, asked for now.
+    pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Timestamp {
+        if let Some(complete) = self.complete.get(image) {
+            return (*complete).max(now);
+        }
+        let shares = self
+            .complete
+            .keys()
+            .any(|known| repository(known) == repository(image));
+        let takes = if shares {
+            timings.image_pull_shared
+        } else {
+            timings.image_pull
+        };
+        let start = self.busy.map_or(now, |busy| busy.max(now));
+        let complete = start.checked_add(takes).unwrap_or(start);
+        self.busy = Some(complete);
+        self.complete.insert(image.to_owned(), complete);
+        complete
+    }
+}
+
+/// An image's name without tag and digest.
+pub(super) fn repository(image: &str) -> &str {
+    let image = image.split('@').next().unwrap_or(image);
+    match image.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => image,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{Timestamp, ToSpan};
+
+    use super::{Images, Timings, repository};
+
+    #[test]
+    fn an_image_is_pulled_once_and_one_at_a_time_and_layers_are_shared() {
+        let timings = Timings::default();
+        let mut images = Images::default();
+        let start = Timestamp::UNIX_EPOCH;
+        let at = |millis: i64| start + millis.milliseconds();
+        assert_eq!(images.fetch("web:1", start, &timings), at(5000));
+        assert_eq!(images.fetch("web:1", at(100), &timings), at(5000));
+        assert_eq!(images.fetch("db:1", at(100), &timings), at(10_000));
+        assert_eq!(images.fetch("web:2", at(20_000), &timings), at(21_500));
+        assert_eq!(images.fetch("web:1", at(30_000), &timings), at(30_000));
+    }
+
+    #[test]
+    fn tags_and_digests_are_not_part_of_the_repository() {
+        for image in [
+            "h:5000/a/web",
+            "h:5000/a/web:1",
+            "h:5000/a/web@sha256:ab",
+            "h:5000/a/web:1@sha256:ab",
+        ] {
+            assert_eq!(repository(image), "h:5000/a/web", "{image}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The agents of all nodes: they run pods, and report what runs.
+//!
+//! As on a real node there are two states: what runs, which only the agent knows, and the pod's status, which it
+//! patches whenever the two differ. Conditions of others are never touched; readiness gates are read from the stored
+//! status at every look, so that a pod is ready exactly when its containers are and every gate is open.
+//!
+//! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
+//! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
+//!   more restart.
+//! * An agent that meets a pod it does not know takes what the status says for what runs.
+
+mod addresses;
+mod conditions;
+mod container;
+mod identity;
+mod images;
+mod pod;
+mod spec;
+mod status;
+mod timings;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub(super) use self::addresses::Addresses;
+pub(super) use self::identity::draw;
+use self::images::Images;
+use self::pod::Pod;
+use self::spec::{ContainerSpec, RestartPolicy, containers};
+pub use self::timings::Timings;
+use crate::object::metadata_text;
+use crate::store::Key;
+use crate::world::{Client, pod_path};
+
+/// The agents of all nodes.
+#[derive(Debug)]
+pub(super) struct Kubelets {
+    timings: Timings,
+    pods: BTreeMap<Key, Pod>,
+    images: BTreeMap<String, Images>,
+    pub(super) addresses: Addresses,
+}
+
+/// The node that a pod was given.
+pub(super) fn node_of(pod: &Value) -> Option<&str> {
+    pod.pointer("/spec/nodeName")?.as_str()
+}
+
+impl Kubelets {
+    pub(super) fn new(timings: Timings) -> Self {
+        Self {
+            timings,
+            pods: BTreeMap::new(),
+            images: BTreeMap::new(),
+            addresses: Addresses::default(),
+        }
+    }
+
+    /// Forgets a pod that is gone.
+    pub(super) fn forget(&mut self, key: &Key) {
+        if let Some(pod) = self.pods.remove(key) {
+            self.addresses.release(&pod.address);
+        }
+    }
+
+    /// Forgets a node that is gone: a new one of its name has no images.
+    pub(super) fn forget_node(&mut self, node: &str) {
+        self.images.remove(node);
+    }
+
+    /// Brings a pod's containers towards its spec; returns when to look again.
+    pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
+        let now = client.now;
+        let specs = containers(pod);
+        let images = self.images.entry(node_of(pod)?.to_owned()).or_default();
+        let runtime = known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
+        runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
+        if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
+            client.strategic(&format!("{}/status", pod_path(key)), &patch);
+        }
+        runtime.wakes(&self.timings, now)
+    }
+
+    /// Stops a pod's containers, and lets the pod go once they are stopped; returns when to look again.
+    pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
+        let now = client.now;
+        let specs = containers(pod);
+        let runtime = known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
+        let stopped = runtime.stop(pod, &specs, &self.timings, now);
+        if let Some(patch) = status::patch(runtime, &specs, pod, stopped, now) {
+            client.strategic(&format!("{}/status", pod_path(key)), &patch);
+        }
+        if stopped && !runtime.released {
+            runtime.released = true;
+            let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": runtime.uid}});
+            client.delete(&pod_path(key), &options);
+        }
+        runtime.wakes(&self.timings, now)
+    }
+
+    /// Ends a running container of a pod.
+    pub(super) fn crash(
+        &mut self,
+        key: &Key,
+        pod: &Value,
+        name: &str,
+        code: i64,
+        reason: &str,
+        now: Timestamp,
+    ) {
+        let policy = RestartPolicy::of(pod);
+        if let Some(container) = self.container(key, pod, name) {
+            container.crash(policy, code, reason, now);
+        }
+    }
+
+    /// Makes a container's readiness probe pass or fail.
+    pub(super) fn probe(&mut self, key: &Key, pod: &Value, name: &str, passes: bool) {
+        if let Some(container) = self.container(key, pod, name) {
+            container.unready = !passes;
+        }
+    }
+
+    fn container(&mut self, key: &Key, pod: &Value, name: &str) -> Option<&mut container::Container> {
+        let at = containers(pod).iter().position(|spec| spec.name == name)?;
+        let runtime = self.pods.get_mut(key)?;
+        runtime.containers.get_mut(at)
+    }
+}
+
+/// What the node knows of a pod; another pod of the same name is forgotten.
+fn known<'a>(
+    pods: &'a mut BTreeMap<Key, Pod>,
+    addresses: &mut Addresses,
+    timings: &Timings,
+    key: &Key,
+    pod: &Value,
+    specs: &[ContainerSpec<'_>],
+    now: Timestamp,
+) -> &'a mut Pod {
+    let uid = metadata_text(pod, "uid");
+    if let Some(other) = pods.get(key).filter(|known| known.uid != uid) {
+        addresses.release(&other.address);
+        pods.remove(key);
+    }
+    pods.entry(key.clone()).or_insert_with(|| {
+        let mut runtime = Pod::new(pod, specs, timings, now);
+        runtime.host = addresses.of_node(node_of(pod).unwrap_or_default());
+        let shown = pod.pointer("/status/podIP").and_then(Value::as_str);
+        runtime.address = if pod.pointer("/spec/hostNetwork") == Some(&Value::Bool(true)) {
+            runtime.host.clone()
+        } else {
+            addresses.of_pod(shown)
+        };
+        runtime
+    })
+}

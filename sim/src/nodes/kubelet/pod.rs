@@ -1,0 +1,243 @@
+//! A pod on its node: its containers, and in which order they go.
+//!
+//! * Nothing begins before the sandbox is there.
+//! * Init containers run one after the other; a sidecar among them lets the next begin once it is started.
+//! * When the main containers are over, the sidecars are stopped.
+//! * On termination the main containers are stopped first, then the sidecars, all within one grace period.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Timings;
+use super::container::{Container, Exit, Run, State, later};
+use super::images::Images;
+use super::spec::{ContainerSpec, RestartPolicy, Role};
+use crate::object::{get_metadata, metadata_text};
+
+/// What a node knows of a pod.
+#[derive(Debug)]
+pub(super) struct Pod {
+    pub(super) uid: String,
+    pub(super) address: String,
+    pub(super) host: String,
+    /// When the node saw the pod first.
+    pub(super) start: Timestamp,
+    /// When the sandbox is there.
+    sandbox: Timestamp,
+    /// In the order of [`super::spec::containers`].
+    pub(super) containers: Vec<Container>,
+    /// The end of the grace period, once the pod is being stopped.
+    pub(super) deadline: Option<Timestamp>,
+    /// The API was asked to remove the pod.
+    pub(super) released: bool,
+}
+
+impl Pod {
+    pub(super) fn new(pod: &Value, specs: &[ContainerSpec<'_>], timings: &Timings, now: Timestamp) -> Self {
+        let status = pod.get("status").unwrap_or(&Value::Null);
+        let time = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| text.parse().ok());
+        let start = time(status.get("startTime"));
+        let restored = specs
+            .iter()
+            .map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.role)));
+        Self {
+            uid: metadata_text(pod, "uid").to_owned(),
+            address: String::new(),
+            host: String::new(),
+            start: start.unwrap_or(now),
+            sandbox: later(
+                now,
+                if start.is_some() {
+                    std::time::Duration::ZERO
+                } else {
+                    timings.sandbox
+                },
+            ),
+            containers: restored.collect(),
+            deadline: None,
+            released: false,
+        }
+    }
+
+    /// Plays what is due.
+    pub(super) fn advance(
+        &mut self,
+        specs: &[ContainerSpec<'_>],
+        policy: RestartPolicy,
+        images: &mut Images,
+        timings: &Timings,
+        now: Timestamp,
+    ) {
+        if now < self.sandbox {
+            return;
+        }
+        let mut blocked = false;
+        for (container, spec) in self.containers.iter_mut().zip(specs) {
+            if blocked && container.state == State::Waiting {
+                continue;
+            }
+            container.advance(spec, policy, images, timings, now);
+            blocked |= match container.role {
+                Role::Init => !container.has_succeeded(),
+                Role::Sidecar => !container.is_started(now),
+                Role::Main => false,
+            };
+        }
+        if self.is_over() {
+            self.stop_sidecars(specs, timings, later(now, timings.container_stop), now);
+        }
+    }
+
+    /// Stops everything; true once nothing is alive.
+    pub(super) fn stop(
+        &mut self,
+        pod: &Value,
+        specs: &[ContainerSpec<'_>],
+        timings: &Timings,
+        now: Timestamp,
+    ) -> bool {
+        let grace = get_metadata(pod, "deletionGracePeriodSeconds")
+            .as_u64()
+            .unwrap_or_default();
+        let asked = later(now, std::time::Duration::from_secs(grace));
+        let deadline = self.deadline.map_or(asked, |known| known.min(asked));
+        self.deadline = Some(deadline);
+        for (container, spec) in self.containers.iter_mut().zip(specs) {
+            if container.role != Role::Sidecar {
+                container.stop(timings.container_stop + spec.pre_stop, deadline, now);
+            }
+        }
+        let mains_alive = |one: &Container| one.role != Role::Sidecar && one.is_alive();
+        if !self.containers.iter().any(mains_alive) {
+            self.stop_sidecars(specs, timings, deadline, now);
+        }
+        !self.containers.iter().any(Container::is_alive)
+    }
+
+    fn stop_sidecars(
+        &mut self,
+        specs: &[ContainerSpec<'_>],
+        timings: &Timings,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) {
+        for (container, spec) in self.containers.iter_mut().zip(specs) {
+            if container.role == Role::Sidecar {
+                container.stop(timings.container_stop + spec.pre_stop, deadline, now);
+            }
+        }
+    }
+
+    /// All main containers ended and none begins again, or an init container failed for good.
+    pub(super) fn is_over(&self) -> bool {
+        let mut mains = self.containers.iter().filter(|one| one.role == Role::Main);
+        let mut inits = self.containers.iter().filter(|one| one.role == Role::Init);
+        mains.all(Container::is_over) || inits.any(|one| one.is_over() && !one.has_succeeded())
+    }
+
+    /// Whether the main containers may run.
+    pub(super) fn is_initialized(&self) -> bool {
+        self.containers.iter().all(|one| match one.role {
+            Role::Init => one.has_succeeded(),
+            Role::Sidecar => has_run(one),
+            Role::Main => true,
+        })
+    }
+
+    /// Whether the node has something to show but waiting.
+    pub(super) fn has_begun(&self) -> bool {
+        self.containers.iter().any(has_run)
+    }
+
+    /// When something happens by itself.
+    pub(super) fn wakes(&self, timings: &Timings, now: Timestamp) -> Option<Timestamp> {
+        if now < self.sandbox && self.deadline.is_none() {
+            return Some(self.sandbox);
+        }
+        self.containers
+            .iter()
+            .filter_map(|one| one.wakes(timings, now))
+            .min()
+    }
+}
+
+/// Whether a process of the container was ever alive.
+pub(super) fn has_run(container: &Container) -> bool {
+    container.run.is_some() || container.exit.is_some() || container.last.is_some()
+}
+
+/// A container as an earlier agent of the node left it: what ran still runs, what was done is done.
+fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
+    let list = match spec.role {
+        Role::Main => "containerStatuses",
+        Role::Init | Role::Sidecar => "initContainerStatuses",
+    };
+    let items = status.get(list).and_then(Value::as_array)?;
+    let found = items
+        .iter()
+        .find(|one| one.get("name") == Some(&spec.name.into()))?;
+    let image = found.get("image").and_then(Value::as_str)?;
+    let restarts = found
+        .get("restartCount")
+        .and_then(Value::as_u64)
+        .unwrap_or_default() as u32;
+    let started = found.pointer("/state/running/startedAt").and_then(Value::as_str);
+    if let Some(since) = started.and_then(|text| text.parse().ok()) {
+        let run = Run {
+            image: image.to_owned(),
+            since,
+            started: later(since, spec.startup_delay),
+            ready: later(since, spec.readiness_delay),
+        };
+        let mut container = Container::adopted(spec.role, run, restarts);
+        container.last = exit(
+            found.pointer("/lastState/terminated"),
+            image,
+            restarts.saturating_sub(1),
+        );
+        return Some(container);
+    }
+    let last = exit(
+        found.pointer("/lastState/terminated"),
+        image,
+        restarts.saturating_sub(1),
+    );
+    let (exit, last) = match exit(found.pointer("/state/terminated"), image, restarts) {
+        Some(exit) => (exit, last),
+        // it waits to begin again
+        None => (
+            Exit {
+                run: restarts,
+                ..last?
+            },
+            None,
+        ),
+    };
+    let mut container = Container::new(spec.role);
+    container.restarts = restarts;
+    container.state = State::Exited;
+    if exit.code != 0 || spec.role != Role::Init {
+        container.restart = Some((exit.finished, std::time::Duration::ZERO));
+    }
+    (container.exit, container.last) = (Some(exit), last);
+    Some(container)
+}
+
+/// The end of a run, as a status tells it.
+fn exit(terminated: Option<&Value>, image: &str, run: u32) -> Option<Exit> {
+    let terminated = terminated?;
+    let time = |name: &str| -> Option<Timestamp> { terminated.get(name)?.as_str()?.parse().ok() };
+    let finished = time("finishedAt")?;
+    let reason = terminated.get("reason").and_then(Value::as_str);
+    Some(Exit {
+        image: image.to_owned(),
+        run,
+        started: time("startedAt").unwrap_or(finished),
+        finished,
+        code: terminated
+            .get("exitCode")
+            .and_then(Value::as_i64)
+            .unwrap_or_default(),
+        reason: reason.unwrap_or_default().to_owned(),
+    })
+}

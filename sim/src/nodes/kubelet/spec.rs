@@ -1,0 +1,76 @@
+//! What a node's agent reads of a pod's spec.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// When and how long a container runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Runs to its end before the next begins.
+    Init,
+    /// An init container that always restarts: begins in its turn and stays.
+    Sidecar,
+    Main,
+}
+
+/// Whether ended containers begin again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RestartPolicy {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl RestartPolicy {
+    pub(super) fn of(pod: &Value) -> Self {
+        match pod.pointer("/spec/restartPolicy").and_then(Value::as_str) {
+            Some("Never") => Self::Never,
+            Some("OnFailure") => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+}
+
+/// What is asked of a container.
+#[derive(Clone, Debug)]
+pub(super) struct ContainerSpec<'a> {
+    pub(super) name: &'a str,
+    pub(super) image: &'a str,
+    pub(super) role: Role,
+    /// From the start to the first probes. Probes pass unless a stage says otherwise.
+    pub(super) startup_delay: Duration,
+    pub(super) readiness_delay: Duration,
+    /// How long a `preStop` hook sleeps.
+    pub(super) pre_stop: Duration,
+}
+
+/// Init containers (sidecars among them), then the others, in the order of the spec.
+pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
+    let list = |name: &str| {
+        let items = pod.pointer(&format!("/spec/{name}")).and_then(Value::as_array);
+        items.into_iter().flatten()
+    };
+    let init = list("initContainers").map(|one| {
+        let sidecar = one.get("restartPolicy") == Some(&"Always".into());
+        read(one, if sidecar { Role::Sidecar } else { Role::Init })
+    });
+    init.chain(list("containers").map(|one| read(one, Role::Main)))
+        .collect()
+}
+
+fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
+    let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
+    let seconds = |pointer: &str| {
+        let seconds = container.pointer(pointer).and_then(Value::as_u64);
+        Duration::from_secs(seconds.unwrap_or_default())
+    };
+    ContainerSpec {
+        name: text("name"),
+        image: text("image"),
+        role,
+        startup_delay: seconds("/startupProbe/initialDelaySeconds"),
+        readiness_delay: seconds("/readinessProbe/initialDelaySeconds"),
+        pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
+    }
+}

@@ -1,0 +1,181 @@
+//! What a node's agent reports of a pod, and the patch that brings the stored status there.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::conditions::{Condition, conditions};
+use super::container::{Container, Exit};
+use super::identity::{container_id, image_id};
+use super::pod::{Pod, has_run};
+use super::spec::{ContainerSpec, Role};
+use crate::object::{metadata_text, seconds};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+}
+
+impl Phase {
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// `stopped`: the pod was told to stop, and did.
+    fn of(runtime: &Pod, stopped: bool) -> Self {
+        let alive = runtime.containers.iter().any(Container::is_alive);
+        let mains = || runtime.containers.iter().filter(|one| one.role == Role::Main);
+        let over = runtime.is_over() || (stopped && mains().all(has_run));
+        if over && !alive {
+            let mut counted = runtime.containers.iter().filter(|one| one.role != Role::Sidecar);
+            return if counted.all(Container::has_succeeded) {
+                Self::Succeeded
+            } else {
+                Self::Failed
+            };
+        }
+        if !runtime.is_initialized() || !mains().all(has_run) {
+            return Self::Pending;
+        }
+        Self::Running
+    }
+}
+
+/// The patch of `pods/status` that reports the pod's state; `None` if the stored status says so already.
+pub(super) fn patch(
+    runtime: &Pod,
+    specs: &[ContainerSpec<'_>],
+    pod: &Value,
+    stopped: bool,
+    now: Timestamp,
+) -> Option<Value> {
+    let stored = pod.get("status").unwrap_or(&Value::Null);
+    let phase = Phase::of(runtime, stopped);
+    let mut status = Map::new();
+    let mut say = |name: &str, value: Value| {
+        if stored.get(name) != Some(&value) {
+            status.insert(name.to_owned(), value);
+        }
+    };
+    say("phase", phase.name().into());
+    say("startTime", seconds(runtime.start).into());
+    say("hostIP", runtime.host.as_str().into());
+    say("hostIPs", json!([{"ip": runtime.host}]));
+    if runtime.has_begun() {
+        say("podIP", runtime.address.as_str().into());
+        say("podIPs", json!([{"ip": runtime.address}]));
+    }
+    let (init, main): (Vec<_>, Vec<_>) = runtime
+        .containers
+        .iter()
+        .zip(specs)
+        .partition(|(one, _)| one.role != Role::Main);
+    let has_init = !init.is_empty();
+    for (name, list) in [("initContainerStatuses", init), ("containerStatuses", main)] {
+        if !list.is_empty() {
+            let statuses = list
+                .into_iter()
+                .map(|(one, spec)| container(one, spec, runtime, pod, has_init, now));
+            say(name, statuses.collect());
+        }
+    }
+    let conditions = conditions(runtime, specs, pod, phase, now);
+    let changed: Vec<Value> = conditions
+        .iter()
+        .filter_map(|one| change(one, stored, now))
+        .collect();
+    if !changed.is_empty() {
+        say("conditions", changed.into());
+    }
+    (!status.is_empty()).then(|| json!({"metadata": {"uid": runtime.uid}, "status": status}))
+}
+
+/// What a patch must say for a condition to be as it should.
+fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value> {
+    let list = stored.get("conditions").and_then(Value::as_array);
+    let found = list
+        .into_iter()
+        .flatten()
+        .find(|one| one.get("type") == Some(&condition.kind.into()));
+    let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
+    let status = if condition.holds { "True" } else { "False" };
+    if (text("status"), text("reason"), text("message")) == (status, condition.reason, &condition.message) {
+        return None;
+    }
+    let since = if text("status") == status {
+        text("lastTransitionTime").to_owned()
+    } else {
+        seconds(now)
+    };
+    let mut change = json!({"type": condition.kind, "status": status, "lastProbeTime": null,
+        "lastTransitionTime": since});
+    if let Value::Object(members) = &mut change {
+        for (name, value) in [("reason", condition.reason), ("message", &condition.message)] {
+            if !value.is_empty() {
+                members.insert(name.into(), value.into());
+            } else if !text(name).is_empty() {
+                members.insert(name.into(), Value::Null);
+            }
+        }
+    }
+    Some(change)
+}
+
+fn container(
+    one: &Container,
+    spec: &ContainerSpec<'_>,
+    runtime: &Pod,
+    pod: &Value,
+    has_init: bool,
+    now: Timestamp,
+) -> Value {
+    let ended = |exit: &Exit| {
+        json!({"terminated": {
+            "exitCode": exit.code, "reason": exit.reason, "startedAt": seconds(exit.started),
+            "finishedAt": seconds(exit.finished), "containerID": container_id(&runtime.uid, spec.name, exit.run),
+        }})
+    };
+    let mut last = one.last.as_ref().map_or_else(|| json!({}), ended);
+    let waits = |reason: &str| json!({"waiting": {"reason": reason}});
+    let state = match (&one.run, &one.exit, one.restart) {
+        (Some(run), ..) => json!({"running": {"startedAt": seconds(run.since)}}),
+        (None, Some(exit), Some((_, pause))) if !pause.is_zero() => {
+            last = ended(exit);
+            let back_off = jiff::SignedDuration::try_from(pause)
+                .map(go_compat::duration::format)
+                .unwrap_or_default();
+            json!({"waiting": {"reason": "CrashLoopBackOff", "message": format!(
+                "back-off {back_off} restarting failed container={} pod={}_{}({})",
+                spec.name, metadata_text(pod, "name"), metadata_text(pod, "namespace"), runtime.uid)}})
+        }
+        (None, Some(exit), _) => ended(exit),
+        (None, None, _) if has_init => waits("PodInitializing"),
+        (None, None, _) => waits("ContainerCreating"),
+    };
+    let shown = one.run.as_ref().map(|run| (&run.image, one.restarts));
+    let shown = shown.or_else(|| one.exit.as_ref().map(|exit| (&exit.image, exit.run)));
+    let mut status = json!({
+        "name": spec.name, "state": state, "lastState": last, "ready": one.is_ready(now),
+        "restartCount": one.restarts, "started": one.is_started(now),
+        "image": shown.map_or(spec.image, |(image, _)| image),
+        "imageID": shown.map(|(image, _)| image_id(image)).unwrap_or_default(),
+    });
+    if let (Some((_, run)), Value::Object(members)) = (shown, &mut status) {
+        members.insert(
+            "containerID".into(),
+            container_id(&runtime.uid, spec.name, run).into(),
+        );
+    }
+    status
+}

@@ -1,0 +1,306 @@
+//! Simulated nodes: stages say what happens to nodes and pods, agents do it.
+//!
+//! Every change of a node or pod is held against the stages ([`stage`]):
+//! * stages whose step goes on (`Sync`, `Terminate`) run at every change while they match, and when their timers ask;
+//! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
+//!
+//! What a step does is the business of [`kubelet`]. All draws come from the seed and the object, never from the order
+//! of events.
+
+mod initialize;
+mod kubelet;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub use self::kubelet::Timings;
+use self::kubelet::{Kubelets, draw};
+pub use self::stage::{DEFAULT_STAGES, StageError};
+use self::stage::{Kind, Next, Stage, Step};
+use crate::api::Api;
+use crate::object::{finalizers, metadata_text};
+use crate::store::Key;
+use crate::world::{Actor, Client, Feed, Timers, pod_path};
+
+/// How nodes behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A stage file; append to [`DEFAULT_STAGES`] or replace it.
+    pub stages: String,
+    /// How long things take.
+    pub timings: Timings,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            stages: DEFAULT_STAGES.to_owned(),
+            timings: Timings::default(),
+        }
+    }
+}
+
+/// An object that a stage is about to run for: kind, key, and the stage's place in the file.
+type Run = (Kind, Key, usize);
+
+/// All nodes of a cluster.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    stages: Vec<Stage>,
+    seed: u64,
+    node_feed: Feed,
+    pod_feed: Feed,
+    /// Nodes that exist.
+    up: BTreeSet<String>,
+    /// Where pods are.
+    placed: BTreeMap<Key, String>,
+    timers: Timers<Run>,
+    kubelets: Kubelets,
+}
+
+impl Nodes {
+    pub(crate) fn new(options: &Options, seed: u64) -> Result<Self, StageError> {
+        Ok(Self {
+            stages: Stage::read(&options.stages)?,
+            seed,
+            node_feed: Feed::new("", "nodes"),
+            pod_feed: Feed::new("", "pods"),
+            up: BTreeSet::new(),
+            placed: BTreeMap::new(),
+            timers: Timers::new(),
+            kubelets: Kubelets::new(options.timings.clone()),
+        })
+    }
+
+    fn object(&self, api: &Api, kind: Kind, key: &Key) -> Option<Value> {
+        let (feed, api_version, name) = match kind {
+            Kind::Node => (&self.node_feed, "v1", "Node"),
+            Kind::Pod => (&self.pod_feed, "v1", "Pod"),
+        };
+        let mut object = feed.object(api, key)?;
+        if let Value::Object(members) = &mut object {
+            members.insert("apiVersion".into(), api_version.into());
+            members.insert("kind".into(), name.into());
+        }
+        Some(object)
+    }
+
+    /// A node changed: its agent comes or goes, and with it all its pods.
+    fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
+        let name = key.name.to_string();
+        let exists = self.node_feed.object(api, key).is_some();
+        let appeared = exists && self.up.insert(name.clone());
+        if !exists && self.up.remove(&name) {
+            self.kubelets.forget_node(&name);
+        }
+        self.look(api, Kind::Node, key, now);
+        if appeared {
+            let waiting = self.placed.iter().filter(|(_, node)| **node == name);
+            let waiting: Vec<Key> = waiting.map(|(pod, _)| pod.clone()).collect();
+            for pod in waiting {
+                self.look(api, Kind::Pod, &pod, now);
+            }
+        }
+    }
+
+    /// Holds an object against the stages.
+    fn look(&mut self, api: &mut Api, kind: Kind, key: &Key, now: Timestamp) {
+        let Some(object) = self.object(api, kind, key) else {
+            for index in 0..self.stages.len() {
+                self.timers.set((kind, key.clone(), index), None);
+            }
+            if kind == Kind::Pod {
+                self.placed.remove(key);
+                self.kubelets.forget(key);
+            }
+            return;
+        };
+        if kind == Kind::Pod {
+            let Some(node) = kubelet::node_of(&object) else {
+                return;
+            };
+            self.placed.insert(key.clone(), node.to_owned());
+            if !self.up.contains(node) {
+                return;
+            }
+        }
+        let drawn = self.drawn(kind, &object);
+        for index in 0..self.stages.len() {
+            let Some(stage) = self.stages.get(index).filter(|stage| stage.kind == kind) else {
+                continue;
+            };
+            let run = (kind, key.clone(), index);
+            let continuous = stage.is_continuous();
+            let wanted = if continuous {
+                stage.matches(kind, &object)
+            } else {
+                drawn == Some(index)
+            };
+            let delay = stage.delay(self.draw(&object, &stage.name));
+            if !wanted {
+                self.timers.set(run, None);
+            } else if continuous && delay.is_zero() {
+                self.run(api, &run, &object, now);
+            } else if !self.timers.has(&run) {
+                self.timers.set(run, now.checked_add(delay).ok());
+            }
+        }
+    }
+
+    /// The stage that an object goes through next, of those that run once.
+    fn drawn(&self, kind: Kind, object: &Value) -> Option<usize> {
+        let all = self.stages.iter().enumerate();
+        let matching: Vec<(usize, &Stage)> = all
+            .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, object))
+            .collect();
+        let total: u64 = matching.iter().map(|(_, stage)| stage.weight).sum();
+        if total == 0 {
+            return matching.first().map(|(index, _)| *index);
+        }
+        let mut left = self.draw(object, "weight") % total;
+        let picked = matching.iter().find(|(_, stage)| {
+            let here = left < stage.weight;
+            left = left.saturating_sub(stage.weight);
+            here
+        });
+        picked.map(|(index, _)| *index)
+    }
+
+    fn draw(&self, object: &Value, purpose: &str) -> u64 {
+        draw(self.seed, &[metadata_text(object, "uid"), purpose])
+    }
+
+    /// Runs a stage whose time has come, if it still matches.
+    fn play(&mut self, api: &mut Api, run: &Run, now: Timestamp) {
+        let (kind, key, index) = run;
+        let object = self.object(api, *kind, key);
+        let stage = self.stages.get(*index);
+        if let Some(object) = object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, object)))
+        {
+            self.run(api, run, &object, now);
+        }
+    }
+
+    /// Runs a stage that matches.
+    fn run(&mut self, api: &mut Api, run: &Run, object: &Value, now: Timestamp) {
+        let (kind, key, index) = run;
+        let Some(next) = self.stages.get(*index).map(|stage| stage.next.clone()) else {
+            return;
+        };
+        let (node, path) = match kind {
+            Kind::Node => (key.name.as_ref(), format!("/api/v1/nodes/{}", key.name)),
+            Kind::Pod => (kubelet::node_of(object).unwrap_or_default(), pod_path(key)),
+        };
+        let user = &format!("system:node:{node}");
+        let mut client = Client { api, user, now };
+        write(&mut client, &path, object, &next);
+        let wakes = next
+            .step
+            .and_then(|step| self.step(&mut client, key, object, step));
+        self.timers.set(run.clone(), wakes);
+    }
+
+    /// Runs a step; returns when a step that goes on wants to run again.
+    fn step(&mut self, client: &mut Client<'_>, key: &Key, object: &Value, step: Step) -> Option<Timestamp> {
+        let now = client.now;
+        match step {
+            Step::Initialize => {
+                initialize::node(client, &mut self.kubelets.addresses, object);
+                None
+            }
+            Step::Sync => self.kubelets.sync(client, key, object),
+            Step::Terminate => self.kubelets.terminate(client, key, object),
+            Step::Crash {
+                container,
+                exit_code,
+                reason,
+            } => {
+                self.kubelets
+                    .crash(key, object, &container, exit_code, &reason, now);
+                self.resync(client.api, key, now)
+            }
+            Step::Readiness { container, passes } => {
+                self.kubelets.probe(key, object, &container, passes);
+                self.resync(client.api, key, now)
+            }
+        }
+    }
+
+    /// What runs has changed, the pod has not: its agent looks again.
+    fn resync(&mut self, api: &mut Api, key: &Key, now: Timestamp) -> Option<Timestamp> {
+        for index in 0..self.stages.len() {
+            if self.stages.get(index).is_some_and(Stage::is_continuous) {
+                self.play(api, &(Kind::Pod, key.clone(), index), now);
+            }
+        }
+        None
+    }
+}
+
+impl Actor for Nodes {
+    fn act(&mut self, api: &mut Api, now: Timestamp) {
+        for key in self.node_feed.poll(api) {
+            self.node(api, &key, now);
+        }
+        for key in self.pod_feed.poll(api) {
+            self.look(api, Kind::Pod, &key, now);
+        }
+        while let Some(run) = self.timers.pop(now) {
+            self.play(api, &run, now);
+        }
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        self.timers.next()
+    }
+}
+
+/// What a stage writes by itself: event, finalizers, deletion, patches.
+fn write(client: &mut Client<'_>, path: &str, object: &Value, next: &Next) {
+    if let Some(event) = &next.event {
+        client.event(object, "kubelet", &event.kind, &event.reason, &event.message);
+    }
+    if let Some(change) = &next.finalizers {
+        let had = finalizers(object);
+        let mut kept: Vec<&str> = had
+            .iter()
+            .copied()
+            .filter(|one| !change.empty && !change.remove.iter().any(|gone| gone == one))
+            .collect();
+        for added in &change.add {
+            if !kept.contains(&added.as_str()) {
+                kept.push(added);
+            }
+        }
+        if kept != had {
+            client.merge(path, &json!({"metadata": {"finalizers": kept}}));
+        }
+    }
+    if next.delete {
+        client.delete(path, &json!({"gracePeriodSeconds": 0}));
+    }
+    for patch in &next.patches {
+        let body = match patch.template.render(object, client.now) {
+            Ok(body) => body,
+            Err(why) => {
+                client.event(object, "kubelet", "Warning", "StageFailed", &why);
+                continue;
+            }
+        };
+        let body = if patch.root.is_empty() {
+            body
+        } else {
+            json!({patch.root.as_str(): body})
+        };
+        let target = match patch.subresource.as_str() {
+            "" => path.to_owned(),
+            subresource => format!("{path}/{subresource}"),
+        };
+        client.patch(patch.media_type, &target, &body);
+    }
+}

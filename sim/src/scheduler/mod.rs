@@ -1,0 +1,265 @@
+//! A small scheduler: pods without a node get one.
+//!
+//! A node takes a pod if its resources suffice, its labels match, its taints are tolerated and hard spread constraints
+//! stay within their skew. Of those that do, the one is taken where soft spread constraints, then the number of pods,
+//! are least; ties go by name. Pods go by priority, then age, then name. A pod that fits nowhere says why in its
+//! condition, and is tried again when nodes change or pods leave.
+//!
+//! Not there: preemption, affinity between pods, preferred node affinity, volumes, ports of the host.
+
+mod affinity;
+mod node;
+mod request;
+mod spread;
+mod taints;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::node::{Node, Placed};
+use self::request::Amounts;
+use crate::api::Api;
+use crate::object::{get_metadata, metadata_text, seconds};
+use crate::store::Key;
+use crate::world::{Actor, Client, Feed, pod_path};
+
+const USER: &str = "system:kube-scheduler";
+/// The only profile that is served.
+const PROFILE: &str = "default-scheduler";
+
+/// The order of the queue: priority (highest first), age, key.
+type Turn = (std::cmp::Reverse<i64>, String, Key);
+
+/// Gives pods their nodes.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    node_feed: Feed,
+    pod_feed: Feed,
+    nodes: BTreeMap<String, Node>,
+    placed: BTreeMap<Key, Placed>,
+    /// Turns of pods that wait, and the generation that they had.
+    turns: BTreeMap<Key, (Turn, i64)>,
+    queue: BTreeSet<Turn>,
+    /// Pods that fit nowhere when they were last tried.
+    parked: BTreeSet<Turn>,
+}
+
+impl Scheduler {
+    pub(crate) fn new() -> Self {
+        Self {
+            node_feed: Feed::new("", "nodes"),
+            pod_feed: Feed::new("", "pods"),
+            nodes: BTreeMap::new(),
+            placed: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            queue: BTreeSet::new(),
+            parked: BTreeSet::new(),
+        }
+    }
+
+    /// Takes a node as it is now.
+    fn node(&mut self, api: &Api, key: &Key) {
+        let name = key.name.to_string();
+        match self.node_feed.object(api, key) {
+            Some(object) => self.nodes.entry(name).or_default().read(&object),
+            None => {
+                self.nodes.remove(&name);
+            }
+        }
+        self.queue.append(&mut self.parked);
+    }
+
+    /// Takes a pod as it is now: placed, waiting, or no business of ours.
+    fn pod(&mut self, api: &Api, key: &Key) {
+        if self.is_as_placed(api, key) {
+            return;
+        }
+        let object = self.pod_feed.object(api, key);
+        let node = object
+            .as_ref()
+            .and_then(|pod| pod.pointer("/spec/nodeName")?.as_str());
+        let phase = object
+            .as_ref()
+            .and_then(|pod| pod.pointer("/status/phase")?.as_str());
+        let over = matches!(phase, Some("Succeeded" | "Failed"));
+        match (&object, node) {
+            (Some(pod), Some(node)) if !over => self.place(key, Some(Placed::of(pod, node))),
+            _ => self.place(key, None),
+        }
+        let turn = object.filter(node_wanted).map(|pod| turn(&pod, key));
+        if self.turns.get(key) == turn.as_ref() {
+            // nothing that matters changed: what is parked stays parked
+            return;
+        }
+        if let Some((old, _)) = self.turns.remove(key) {
+            self.queue.remove(&old);
+            self.parked.remove(&old);
+        }
+        if let Some(turn) = turn {
+            self.queue.insert(turn.0.clone());
+            self.turns.insert(key.clone(), turn);
+        }
+    }
+
+    /// Whether nothing changed that matters here, told without reading the object: most changes are of status.
+    fn is_as_placed(&self, api: &Api, key: &Key) -> bool {
+        let (Some(placed), Some(head)) = (self.placed.get(key), self.pod_feed.head(api, key)) else {
+            return false;
+        };
+        let fields = ["spec.nodeName", "status.phase"].map(|name| self.pod_feed.field(api, head, name));
+        let [Some(node), Some(phase)] = fields else {
+            return false;
+        };
+        node == placed.node
+            && !matches!(phase, "Succeeded" | "Failed")
+            && head.deleting == placed.leaving
+            && placed.uid == head.uid.as_ref()
+            && head
+                .labels
+                .iter()
+                .map(|(key, value)| (key.as_ref(), value.as_ref()))
+                .eq(placed
+                    .labels
+                    .iter()
+                    .map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
+    /// Notes where a pod is. One that leaves makes room.
+    fn place(&mut self, key: &Key, new: Option<Placed>) {
+        if self.placed.get(key) == new.as_ref() {
+            return;
+        }
+        if let Some(old) = self.placed.remove(key) {
+            if let Some(node) = self.nodes.get_mut(&old.node) {
+                node.remove(&old);
+            }
+            self.queue.append(&mut self.parked);
+        }
+        if let Some(new) = new {
+            self.nodes.entry(new.node.clone()).or_default().add(&new);
+            self.placed.insert(key.clone(), new);
+        }
+    }
+
+    /// Finds a pod's node, or says why there is none.
+    fn find(&self, key: &Key, pod: &Value) -> Result<String, String> {
+        let nodes: Vec<(&String, &Node)> = self.nodes.iter().filter(|(_, node)| node.exists).collect();
+        if nodes.is_empty() {
+            return Err("no nodes available to schedule pods".into());
+        }
+        let request = Amounts::of_pod(pod);
+        let spread = spread::Constraints::of(pod, &key.namespace, &nodes, &self.placed);
+        let mut fitting = Vec::new();
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        for (name, node) in &nodes {
+            let failed = node.refuses(name, pod, &request, &spread);
+            if failed.is_empty() {
+                fitting.push((spread.cost(node), node.pods, *name));
+            }
+            for reason in failed {
+                *reasons.entry(reason).or_default() += 1;
+            }
+        }
+        if let Some((_, _, name)) = fitting.into_iter().min() {
+            return Ok(name.clone());
+        }
+        let mut reasons: Vec<String> = reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
+        reasons.sort();
+        let all = nodes.len();
+        Err(format!("0/{all} nodes are available: {}.", reasons.join(", ")))
+    }
+
+    fn schedule(&mut self, api: &mut Api, now: Timestamp, turn: Turn) {
+        let key = turn.2.clone();
+        let Some(pod) = self.pod_feed.object(api, &key).filter(node_wanted) else {
+            return;
+        };
+        let mut client = Client { api, user: USER, now };
+        match self.find(&key, &pod) {
+            Ok(node) => {
+                let binding = json!({"metadata": {"name": key.name.as_ref(), "namespace": key.namespace.as_ref(),
+                    "uid": metadata_text(&pod, "uid")}, "target": {"kind": "Node", "name": node}});
+                let answer = client.post(&format!("{}/binding", pod_path(&key)), &binding);
+                if answer.is_some_and(|answer| answer.code == 201) {
+                    self.place(&key, Some(Placed::of(&pod, &node)));
+                }
+            }
+            Err(why) => {
+                report(&mut client, &key, &pod, &why);
+                self.parked.insert(turn);
+            }
+        }
+    }
+}
+
+impl Actor for Scheduler {
+    fn act(&mut self, api: &mut Api, now: Timestamp) {
+        for key in self.node_feed.poll(api) {
+            self.node(api, &key);
+        }
+        for key in self.pod_feed.poll(api) {
+            self.pod(api, &key);
+        }
+        while let Some(turn) = self.queue.pop_first() {
+            self.schedule(api, now, turn);
+        }
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+fn turn(pod: &Value, key: &Key) -> (Turn, i64) {
+    let priority = pod
+        .pointer("/spec/priority")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
+    let created = metadata_text(pod, "creationTimestamp").to_owned();
+    let generation = get_metadata(pod, "generation").as_i64().unwrap_or_default();
+    ((std::cmp::Reverse(priority), created, key.clone()), generation)
+}
+
+/// Whether a pod waits for this scheduler.
+fn node_wanted(pod: &Value) -> bool {
+    let spec = |name: &str| pod.pointer(&format!("/spec/{name}"));
+    let gates = spec("schedulingGates").and_then(Value::as_array);
+    spec("nodeName").is_none()
+        && get_metadata(pod, "deletionTimestamp").is_null()
+        && gates.is_none_or(Vec::is_empty)
+        && spec("schedulerName").is_none_or(|name| name == PROFILE)
+}
+
+/// Says in the pod's condition why it has no node.
+fn report(client: &mut Client<'_>, key: &Key, pod: &Value, why: &str) {
+    let list = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let found = list
+        .into_iter()
+        .flatten()
+        .find(|one| one.get("type") == Some(&"PodScheduled".into()));
+    let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
+    if (text("status"), text("reason"), text("message")) == ("False", "Unschedulable", why) {
+        return;
+    }
+    let now = seconds(client.now);
+    let since = if text("status") == "False" && !text("lastTransitionTime").is_empty() {
+        text("lastTransitionTime")
+    } else {
+        &now
+    };
+    let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why,
+        "lastProbeTime": null, "lastTransitionTime": since});
+    client.strategic(
+        &format!("{}/status", pod_path(key)),
+        &json!({"status": {"conditions": [condition]}}),
+    );
+    client.event(pod, "default-scheduler", "Warning", "FailedScheduling", why);
+}
+
+#[cfg(test)]
+mod tests;

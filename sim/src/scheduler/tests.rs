@@ -1,0 +1,231 @@
+//! Where pods go, by table and by play.
+
+use serde_json::{Value, json};
+
+use crate::nodes::Options;
+use crate::world::tests::{PODS, Play, condition, is_ready};
+
+/// Three nodes: two in zone a, one tainted in zone b; each of 4 CPUs and 8 pods.
+fn play() -> Play {
+    let mut play = Play::new(&Options::default());
+    for (name, zone, taints) in [
+        ("n1", "a", json!([])),
+        ("n2", "a", json!([])),
+        (
+            "n3",
+            "b",
+            json!([{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]),
+        ),
+    ] {
+        let labels =
+            json!({"zone": zone, "kubernetes.io/hostname": name, "size": name.trim_start_matches('n')});
+        let node = json!({"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints},
+            "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "8"}}});
+        play.post("/api/v1/nodes", &node);
+    }
+    play.rest();
+    play
+}
+
+fn create(play: &mut Play, name: &str, spec: &Value) -> Value {
+    let mut pod = json!({"metadata": {"name": name, "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]}});
+    pod["spec"]
+        .as_object_mut()
+        .unwrap()
+        .extend(spec.as_object().unwrap().clone());
+    play.post(PODS, &pod);
+    play.rest();
+    play.pod(name)
+}
+
+fn node(pod: &Value) -> &str {
+    pod["spec"]["nodeName"].as_str().unwrap_or_default()
+}
+
+fn cpu(amount: &str) -> Value {
+    json!({"containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": amount}}}]})
+}
+
+#[test]
+fn a_pod_goes_where_it_asks_to_or_says_why_not() {
+    let gpu = json!([{"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}]);
+    let affinity = |requirement: Value| {
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+            {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}}})
+    };
+    let unmatched = "node(s) didn't match Pod's node affinity/selector";
+    let tainted = "1 node(s) had untolerated taint {gpu: yes}";
+    let cases = [
+        (json!({}), "n1".to_owned()),
+        (
+            json!({"nodeSelector": {"kubernetes.io/hostname": "n2"}}),
+            "n2".into(),
+        ),
+        (
+            json!({"nodeSelector": {"zone": "b"}}),
+            format!("0/3 nodes are available: {tainted}, 2 {unmatched}."),
+        ),
+        (
+            json!({"nodeSelector": {"zone": "b"}, "tolerations": gpu}),
+            "n3".into(),
+        ),
+        (
+            json!({"nodeSelector": {"zone": "b"}, "tolerations": [{"key": "gpu", "value": "no"}]}),
+            format!("0/3 nodes are available: {tainted}, 2 {unmatched}."),
+        ),
+        (
+            affinity(json!({"key": "size", "operator": "Gt", "values": ["1"]})),
+            "n2".into(),
+        ),
+        (
+            affinity(json!({"key": "size", "operator": "NotIn", "values": ["1"]})),
+            "n2".into(),
+        ),
+        (
+            affinity(json!({"key": "none", "operator": "Exists"})),
+            format!("0/3 nodes are available: {tainted}, 2 {unmatched}."),
+        ),
+        (cpu("4"), "n1".into()),
+        (
+            cpu("4001m"),
+            format!("0/3 nodes are available: {tainted}, 2 Insufficient cpu."),
+        ),
+    ];
+    for (spec, expected) in cases {
+        let mut play = play();
+        let pod = create(&mut play, "p", &spec);
+        if expected.starts_with("0/") {
+            let found = condition(&pod, "PodScheduled");
+            assert_eq!(
+                found,
+                ("False".into(), "Unschedulable".into(), expected),
+                "{spec}"
+            );
+            assert_eq!(node(&pod), "");
+        } else {
+            assert_eq!(
+                node(&pod),
+                expected,
+                "{spec}: {:?}",
+                condition(&pod, "PodScheduled")
+            );
+            assert!(is_ready(&pod));
+        }
+    }
+}
+
+#[test]
+fn without_nodes_a_pod_waits_for_one() {
+    let mut play = Play::new(&Options::default());
+    let pod = create(&mut play, "p", &json!({}));
+    assert_eq!(
+        condition(&pod, "PodScheduled").2,
+        "no nodes available to schedule pods"
+    );
+    let events = play.get("/api/v1/namespaces/default/events").unwrap();
+    assert_eq!(events["items"][0]["reason"], "FailedScheduling");
+    play.node("n1");
+    play.rest();
+    assert!(is_ready(&play.pod("p")));
+}
+
+#[test]
+fn pods_spread_and_a_full_node_takes_the_next_when_one_leaves() {
+    let mut play = play();
+    let mut counts = std::collections::BTreeMap::new();
+    for number in 0..17 {
+        let pod = create(&mut play, &format!("p{number:02}"), &json!({}));
+        *counts.entry(node(&pod).to_owned()).or_insert(0) += 1;
+    }
+    let expected = [(String::new(), 1), ("n1".into(), 8), ("n2".into(), 8)];
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), expected);
+    let why = condition(&play.pod("p16"), "PodScheduled").2;
+    assert_eq!(
+        why,
+        "0/3 nodes are available: 1 node(s) had untolerated taint {gpu: yes}, 2 Too many pods."
+    );
+    play.delete(&format!("{PODS}/p03"));
+    play.rest();
+    assert_eq!(node(&play.pod("p16")), "n2");
+    assert!(is_ready(&play.pod("p16")));
+}
+
+#[test]
+fn resources_are_counted_with_init_containers_and_sidecars() {
+    let request = |cpu: &str| json!({"requests": {"cpu": cpu}});
+    let spec = |init: &str, sidecar: &str, main: &str| {
+        json!({"nodeSelector": {"kubernetes.io/hostname": "n1"}, "initContainers": [
+            {"name": "s", "image": "s", "restartPolicy": "Always", "resources": request(sidecar)},
+            {"name": "i", "image": "i", "resources": request(init)}],
+            "containers": [{"name": "m", "image": "m", "resources": request(main)}]})
+    };
+    for (init, sidecar, main, fits) in [
+        ("3", "1", "3", true),
+        ("3500m", "1", "1", false),
+        ("1", "2", "2001m", false),
+    ] {
+        let mut play = play();
+        let pod = create(&mut play, "p", &spec(init, sidecar, main));
+        assert_eq!(node(&pod) == "n1", fits, "{init} {sidecar} {main}");
+    }
+}
+
+#[test]
+fn a_hard_spread_constraint_bounds_the_skew() {
+    let mut play = play();
+    let spread = |when: &str| {
+        json!({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when,
+            "labelSelector": {"matchLabels": {"app": "web"}}}]})
+    };
+    assert_eq!(node(&create(&mut play, "a", &spread("DoNotSchedule"))), "n1");
+    let second = create(&mut play, "b", &spread("DoNotSchedule"));
+    let skewed = "2 node(s) didn't match pod topology spread constraints";
+    let tainted = "1 node(s) had untolerated taint {gpu: yes}";
+    assert_eq!(
+        condition(&second, "PodScheduled").2,
+        format!("0/3 nodes are available: {tainted}, {skewed}.")
+    );
+    assert_eq!(node(&create(&mut play, "c", &spread("ScheduleAnyway"))), "n2");
+    play.merge("/api/v1/nodes/n3", &json!({"spec": {"taints": null}}));
+    play.rest();
+    assert_eq!(node(&play.pod("b")), "n3", "the other zone is open now");
+}
+
+#[test]
+fn a_cordoned_node_takes_nothing_new() {
+    let mut play = play();
+    play.merge("/api/v1/nodes/n1", &json!({"spec": {"unschedulable": true}}));
+    assert_eq!(node(&create(&mut play, "p", &json!({}))), "n2");
+    play.merge("/api/v1/nodes/n2", &json!({"spec": {"unschedulable": true}}));
+    let why = condition(&create(&mut play, "q", &json!({})), "PodScheduled").2;
+    assert!(why.contains("2 node(s) were unschedulable"), "{why}");
+}
+
+#[test]
+fn a_gated_pod_and_one_of_another_scheduler_are_left_alone() {
+    let mut play = play();
+    let gated = create(&mut play, "gated", &json!({"schedulingGates": [{"name": "x/y"}]}));
+    let other = create(&mut play, "other", &json!({"schedulerName": "mine"}));
+    assert_eq!((node(&gated), node(&other)), ("", ""));
+    play.merge(
+        &format!("{PODS}/gated"),
+        &json!({"spec": {"schedulingGates": null}}),
+    );
+    play.rest();
+    assert_eq!(node(&play.pod("gated")), "n1");
+}
+
+#[test]
+fn the_most_important_pod_goes_first() {
+    let mut play = Play::new(&Options::default());
+    let low = create(&mut play, "a-low", &json!({}));
+    let high = create(&mut play, "z-high", &json!({"priority": 5}));
+    assert_eq!((node(&low), node(&high)), ("", ""));
+    play.post(
+        "/api/v1/nodes",
+        &json!({"metadata": {"name": "n1"}, "status": {"capacity": {"pods": "1"}}}),
+    );
+    play.rest();
+    assert_eq!((node(&play.pod("a-low")), node(&play.pod("z-high"))), ("", "n1"));
+}

@@ -1,0 +1,161 @@
+//! A cluster around the API: a few controllers, a scheduler and nodes, in virtual or real time.
+//!
+//! Each component is an actor. It reads what changed and acts by ordinary requests, so that all it does shows in
+//! watches, is admitted, and can conflict. Nothing runs by itself: [`World::advance`] plays everything that is due up
+//! to a time, in order of time and, at one time, in a fixed order of actors, until all are at rest.
+//!
+//! Two kinds of driver sit on top:
+//! * a virtual clock jumps: `world.advance(world.next_due()?)`;
+//! * a real clock sleeps until [`World::next_due`] or the next request, and calls `world.advance(now)`.
+//!
+//! Equal configuration and equal requests at equal times yield equal bytes.
+//!
+//! A component's own write that needs a webhook is given up: components cannot wait for one yet.
+
+mod client;
+mod feed;
+#[cfg(test)]
+pub(crate) mod tests;
+mod timers;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub(crate) use self::client::{Client, pod_path};
+pub(crate) use self::feed::Feed;
+pub(crate) use self::timers::Timers;
+use crate::api::{Api, Config, Outcome};
+use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
+use crate::nodes::{Nodes, Options, StageError};
+use crate::scheduler::Scheduler;
+use crate::wire::Request;
+
+/// Rounds that actors may answer each other at one time. Honest ones need a handful.
+const ROUNDS: usize = 1000;
+
+/// A component of the cluster.
+pub(crate) trait Actor: std::fmt::Debug + Send {
+    /// Does what is due.
+    fn act(&mut self, api: &mut Api, now: Timestamp);
+    /// When something is due though nothing changes.
+    fn due(&self) -> Option<Timestamp>;
+}
+
+/// Whether the actors came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peace {
+    Made,
+    None,
+}
+
+/// An API with the cluster that lives on it.
+#[derive(Debug)]
+pub struct World {
+    api: Api,
+    actors: Vec<Box<dyn Actor>>,
+    now: Timestamp,
+    /// The revision that all actors have seen.
+    settled: u64,
+}
+
+impl World {
+    /// A cluster without nodes: create `Node` objects, and they come up.
+    ///
+    /// # Errors
+    /// A stage that is not understood.
+    pub fn new(config: &Config, options: &Options, now: Timestamp) -> Result<Self, StageError> {
+        Self::over(Api::new(config, now), options, config.seed, now)
+    }
+
+    /// A cluster over an API that has a past: all components begin anew and take over what they find. `seed` is that of
+    /// stages.
+    ///
+    /// # Errors
+    /// A stage that is not understood.
+    pub fn over(api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
+        let nodes = Nodes::new(options, seed)?;
+        let actors: Vec<Box<dyn Actor>> = vec![
+            Box::new(Deployments::new()),
+            Box::new(ReplicaSets::new()),
+            Box::new(Claims::new()),
+            Box::new(Orphans::new()),
+            Box::new(Scheduler::new()),
+            Box::new(nodes),
+        ];
+        Ok(Self {
+            api,
+            actors,
+            now,
+            settled: 0,
+        })
+    }
+
+    /// The API alone: its components stop.
+    pub fn into_api(self) -> Api {
+        self.api
+    }
+
+    /// The API, to read or to serve. Writes are answered by the actors at the next [`World::advance`].
+    pub fn api(&mut self) -> &mut Api {
+        &mut self.api
+    }
+
+    /// The time up to which everything was played.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Answers a request at the world's time.
+    pub fn handle(&mut self, request: &Request) -> Outcome {
+        self.api.handle(request, self.now)
+    }
+
+    /// When something is due next: at once if there were writes that not all actors have seen; `None` if the world is
+    /// at rest until somebody writes.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        if self.api.revision() != self.settled {
+            return Some(self.now);
+        }
+        let due = self.actors.iter().filter_map(|actor| actor.due()).min();
+        due.map(|due| due.max(self.now))
+    }
+
+    /// Plays everything that is due up to a time. Time does not go back.
+    pub fn advance(&mut self, to: Timestamp) {
+        while let Some(due) = self.next_due().filter(|due| *due <= to) {
+            self.now = due;
+            if self.settle() == Peace::None {
+                // time passes even over actors that answer each other forever
+                self.now = due.checked_add(Duration::from_millis(1)).unwrap_or(due);
+            }
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// Plays until nothing is due any more, or until a time.
+    pub fn rest(&mut self, until: Timestamp) {
+        while let Some(due) = self.next_due().filter(|due| *due <= until) {
+            self.advance(due);
+        }
+    }
+
+    /// Lets the actors answer each other, at one time, until none has anything to say.
+    fn settle(&mut self) -> Peace {
+        for _ in 0..ROUNDS {
+            let before = self.api.revision();
+            if before != self.settled {
+                self.api.tick(self.now);
+            }
+            for actor in &mut self.actors {
+                actor.act(&mut self.api, self.now);
+            }
+            self.settled = self.api.revision();
+            let due = self.actors.iter().filter_map(|actor| actor.due()).min();
+            if self.settled == before && due.is_none_or(|due| due > self.now) {
+                return Peace::Made;
+            }
+        }
+        Peace::None
+    }
+}
