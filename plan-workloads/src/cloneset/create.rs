@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 
 use super::{history::Revisions, observe::Observed, writes};
 
-/// Most pods that one plan creates, as many as a ReplicaSet does: a slip of the pen in `replicas` must not cost the
-/// manager its memory. The pods themselves bring the next plan.
-const MOST: usize = 500;
+/// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
+/// memory. The pods themselves bring the next plan.
+const MOST: usize = 5000;
 
 /// [`INSTANCE_ID`] as a JSON pointer.
 const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
