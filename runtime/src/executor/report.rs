@@ -34,6 +34,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Is it routine, to be settled by the next plan alone?
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_) | Self::NameTaken(_))
+    }
+
     /// The sentence for people.
     pub fn message(&self) -> &str {
         match self {

@@ -43,9 +43,12 @@ impl<P: Planner> Controller<P> {
             .unwrap_or_default()
     }
 
-    /// Closes the owner's gate until the caches are as new as the server is now.
-    pub(super) async fn ask_how_new(&self, key: &P::Key) -> Result<(), ApiError> {
-        let resources = self.unsure(key);
+    /// Closes the owner's gate until the caches of these resources are as new as the server is now.
+    pub(super) async fn ask_how_new(
+        &self,
+        key: &P::Key,
+        resources: BTreeSet<Resource>,
+    ) -> Result<(), ApiError> {
         let mut expectations = Vec::new();
         for resource in resources {
             let collection = Target {

@@ -2,7 +2,7 @@
 
 use kruise_plan_kit::{Chain, Intent, Memory};
 
-use crate::executor::{Failure, Report, StepResult};
+use crate::executor::{Report, StepResult};
 
 /// What each step was for, by chain and step.
 pub(super) type Intents = Vec<Vec<Intent>>;
@@ -32,7 +32,7 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
     let mut errors: [Option<String>; 2] = [None, None];
     for (intent, result) in intents.iter().flatten().zip(report.steps.iter().flatten()) {
         if let StepResult::Failed(failure) = result
-            && !matches!(failure, Failure::Conflict(_) | Failure::NameTaken(_))
+            && !failure.is_conflict()
         {
             let slot = if scales(*intent) {
                 &mut errors[0]

@@ -36,7 +36,7 @@ use tokio::{sync::Notify, task::JoinSet};
 
 use crate::{
     Client,
-    executor::{self, Failure, Limits, Report, Run, StatusForm},
+    executor::{self, Limits, Report, Run, StatusForm},
 };
 use status::StatusWriter;
 
@@ -198,24 +198,26 @@ impl<P: Planner> Controller<P> {
     fn panicked(&self, key: &P::Key) -> &'static str {
         tracing::error!(controller = self.settings.name, %key, "a plan panicked");
         self.observer.panicked();
+        self.retry(key);
+        "error"
+    }
+
+    fn retry(&self, key: &P::Key) {
         let now = self.started.elapsed();
         self.lock()
             .queue
             .push_rate_limited(key.clone(), Priority::Live, now);
-        "error"
     }
 
     async fn handle(&self, key: &P::Key) -> &'static str {
         if let Some(result) = self.hold(key) {
             return result;
         }
-        if !self.unsure(key).is_empty() {
-            if let Err(error) = self.ask_how_new(key).await {
+        let unsure = self.unsure(key);
+        if !unsure.is_empty() {
+            if let Err(error) = self.ask_how_new(key, unsure).await {
                 tracing::warn!(controller = self.settings.name, %key, %error, "the server cannot be read");
-                let now = self.started.elapsed();
-                self.lock()
-                    .queue
-                    .push_rate_limited(key.clone(), Priority::Live, now);
+                self.retry(key);
                 return "error";
             }
             if let Some(result) = self.hold(key) {
@@ -334,19 +336,16 @@ impl<P: Planner> Controller<P> {
         if report.needs_live_read() {
             owner.unsure.extend(live::WRITTEN);
         }
-        match report.weightiest_failure() {
-            Some(Failure::Conflict(_) | Failure::NameTaken(_)) => {
-                // Newer state pushes the key; without any there is no point in trying soon.
-                inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
+        if let Some(failure) = report.weightiest_failure() {
+            // Newer state pushes the key before that; without any there is no point in trying soon.
+            inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
+            if failure.is_conflict() {
                 return "requeue";
             }
-            Some(failure) => {
-                tracing::warn!(controller = self.settings.name, %key, error = failure.message(), "a write failed");
-                inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
-                return "error";
-            }
-            None => inner.queue.forget(key),
+            tracing::warn!(controller = self.settings.name, %key, error = failure.message(), "a write failed");
+            return "error";
         }
+        inner.queue.forget(key);
         if changed {
             inner.queue.push(key.clone(), Priority::Live, now);
         }
