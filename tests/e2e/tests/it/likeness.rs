@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::cluster::{Scenario, scenario, text};
+use crate::stored::anew;
 
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -39,18 +40,7 @@ fn manifest(set: &str) -> Value {
 
 /// The object without what differs between any two runs.
 fn masked(object: &Value, pods_revision: &str) -> Value {
-    let mut object = object.clone();
-    let metadata = object["metadata"].as_object_mut().unwrap();
-    for field in [
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "namespace",
-        "managedFields",
-    ] {
-        metadata.remove(field);
-    }
+    let mut object = anew(object);
     if let Some(owner) = object.pointer_mut("/metadata/ownerReferences/0/uid") {
         owner.take();
     }

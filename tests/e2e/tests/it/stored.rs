@@ -155,7 +155,7 @@ fn without_false_reuse(spec: &Value) -> Value {
 }
 
 /// The object without what a server gives.
-fn anew(object: &Value) -> Value {
+pub(crate) fn anew(object: &Value) -> Value {
     let mut new = object.clone();
     let metadata = new["metadata"].as_object_mut().unwrap();
     for field in [
