@@ -149,6 +149,15 @@ impl Failure {
         Self::new(422, "Invalid", message, Some(details))
     }
 
+    /// What is wrong with the parameters of a list or watch, if anything is.
+    pub(crate) fn of_list_options(errors: &[FieldError]) -> Result<(), Self> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        let kind = Subject::new("meta.k8s.io", "ListOptions");
+        Err(Self::invalid(&kind, "", errors))
+    }
+
     /// A patch that does not fit: the server keeps the reason to itself.
     pub(crate) fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();

@@ -16,7 +16,7 @@ use crate::object::set_metadata;
 use crate::query::Query;
 use crate::route::Target;
 use crate::selector::Selector;
-use crate::status::{Failure, Subject};
+use crate::status::Failure;
 use crate::store::{Change, Collection, Stored};
 use crate::verbs;
 use crate::wire::Request;
@@ -293,12 +293,5 @@ fn check(query: &Query) -> Result<(), Failure> {
             );
         }
     }
-    if errors.0.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::invalid(
-        &Subject::new("meta.k8s.io", "ListOptions"),
-        "",
-        &errors.0,
-    ))
+    Failure::of_list_options(&errors.0)
 }

@@ -51,6 +51,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The content type without its parameters.
+    pub(crate) fn media_type(&self) -> &str {
+        self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
     /// A request by `kubernetes-admin` with an optional JSON body. `target` is a path, with or without a query.
     pub fn new(method: Method, target: &str, body: Option<&Value>) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));

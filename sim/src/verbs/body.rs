@@ -16,14 +16,7 @@ const BODIES: &[&str] = &[
 
 /// Reads the object of a body and gives it its kind's shape and defaults.
 pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
-    let media = call
-        .request
-        .content_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim();
-    if !matches!(media, "" | "application/json") {
+    if !matches!(call.request.media_type(), "" | "application/json") {
         return Err(Failure::unsupported_media_type(BODIES));
     }
     let api_version = call.api_version();

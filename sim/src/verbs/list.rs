@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::body::go_error;
 use crate::api::{Api, Call, Reply};
 use crate::selector::Selector;
-use crate::status::{Failure, Subject};
+use crate::status::Failure;
 use crate::store::{Collection, Key, Stored};
 
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -210,12 +210,5 @@ fn check(call: &Call<'_>) -> Result<(), Failure> {
     if query.has("sendInitialEvents") {
         errors.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
     }
-    if errors.0.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::invalid(
-        &Subject::new("meta.k8s.io", "ListOptions"),
-        "",
-        &errors.0,
-    ))
+    Failure::of_list_options(&errors.0)
 }

@@ -33,33 +33,31 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
 
 /// The object as it is, and as the patch makes it.
 pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Failure> {
-    let media = call
-        .request
-        .content_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
+    let request = call.request;
+    let media = request.media_type();
     let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
-    if !TYPED.contains(&media.as_str()) && !call.resource.is_custom() {
+    if !TYPED.contains(&media) && !call.resource.is_custom() {
         return Err(Failure::media_type_unknown());
     }
-    if !supported.contains(&media.as_str()) || media.starts_with("application/apply-patch") {
+    if !supported.contains(&media) || media.starts_with("application/apply-patch") {
         return Err(Failure::unsupported_media_type(supported));
     }
     let old = call.read(find(api, call)?);
     let mut new = old.clone();
-    apply(call, &media, &mut new)?;
+    apply(call, media, &mut new)?;
     let text = new.to_string();
     check_kind(call, &new, &text)?;
     let strategic = media == "application/strategic-merge-patch+json";
-    let quoted = go_value(&serde_json::from_slice(&call.request.body).unwrap_or_default());
     let new = body::shape(call, new, |_, _, why, conversion| {
         let error = FieldError {
             path: "patch".into(),
             kind: Kind::Invalid,
-            value: if strategic { quoted.clone() } else { text.clone() }.into(),
+            value: if strategic {
+                go_value(&serde_json::from_slice(&request.body).unwrap_or_default())
+            } else {
+                text.clone()
+            }
+            .into(),
             detail: if strategic { conversion } else { why }.to_owned(),
         };
         Failure::invalid(&Subject::new("", ""), "", &[error])
