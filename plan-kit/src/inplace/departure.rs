@@ -252,41 +252,24 @@ fn failing_gates(pod: &PodView) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use kruise_views::{ConditionView, ContainerStatusView, PodView, Truth};
+    use kruise_views::{ContainerStatusView, PodView};
     use serde_json::json;
 
     use super::{Departure, INPLACE_STATE, Outset, Phase, RevisionLabels, STALE, STATE};
-    use crate::inplace::Change;
-
-    fn now() -> Timestamp {
-        "2026-01-02T03:04:05.678Z".parse().unwrap()
-    }
-
-    fn condition(kind: &str, status: Truth) -> ConditionView {
-        ConditionView {
-            kind: kind.into(),
-            status,
-            ..ConditionView::default()
-        }
-    }
+    use crate::inplace::{
+        Change,
+        fixture::{self, now},
+    };
 
     fn pod() -> PodView {
         PodView {
-            gates: Box::new(["InPlaceUpdateReady".into(), "KruisePodReady".into()]),
-            conditions: Box::new([
-                condition("Ready", Truth::True),
-                condition("ContainersReady", Truth::True),
-                condition("InPlaceUpdateReady", Truth::True),
-                condition("KruisePodReady", Truth::True),
-            ]),
             statuses: Box::new([ContainerStatusView {
                 name: "main".into(),
                 image_id: "id1".into(),
                 ..ContainerStatusView::default()
             }]),
             annotations: [("inplace-update-state", "{}")].into_iter().collect(),
-            ..PodView::default()
+            ..fixture::pod()
         }
     }
 

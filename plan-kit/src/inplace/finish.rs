@@ -58,36 +58,13 @@ fn settled(pod: &PodView) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use kruise_views::{ConditionView, PodView, Truth};
+    use kruise_views::Truth;
 
     use super::finish;
-    use crate::lifecycle::State;
-
-    fn now() -> Timestamp {
-        "2026-01-02T03:04:05.678Z".parse().unwrap()
-    }
-
-    fn condition(kind: &str, status: Truth) -> ConditionView {
-        ConditionView {
-            kind: kind.into(),
-            status,
-            ..ConditionView::default()
-        }
-    }
-
-    fn pod() -> PodView {
-        PodView {
-            gates: Box::new(["InPlaceUpdateReady".into(), "KruisePodReady".into()]),
-            conditions: Box::new([
-                condition("Ready", Truth::True),
-                condition("ContainersReady", Truth::True),
-                condition("InPlaceUpdateReady", Truth::True),
-                condition("KruisePodReady", Truth::True),
-            ]),
-            ..PodView::default()
-        }
-    }
+    use crate::{
+        inplace::fixture::{condition, now, pod},
+        lifecycle::State,
+    };
 
     #[test]
     fn a_new_pod_gets_both_conditions_and_its_state_in_one_patch() {

@@ -12,6 +12,8 @@ mod completion;
 mod departure;
 mod diff;
 mod finish;
+#[cfg(test)]
+mod fixture;
 mod state;
 
 pub use completion::{Progress, progress};
