@@ -260,13 +260,7 @@ mod tests {
             };
             async { Ok::<_, std::io::Error>(Response::new(body)) }
         });
-        let settings = Settings {
-            user_agent: "kruise-manager/test".into(),
-            timeout: Duration::from_secs(30),
-            rate: None,
-            host: "here".into(),
-            observer: None,
-        };
+        let settings = Settings::of_a_test(Duration::from_secs(30));
         let client = Client::new(kube_client::Client::new(service, "default"), settings);
         let scope = Scope {
             path: "/api/v1/nodes".into(),

@@ -52,6 +52,20 @@ pub struct Settings {
     pub observer: Option<Arc<dyn Observer>>,
 }
 
+#[cfg(test)]
+impl Settings {
+    /// Of a client in a test, whose server answers in the same process.
+    pub(crate) fn of_a_test(timeout: Duration) -> Self {
+        Self {
+            user_agent: "kruise-manager/test".into(),
+            timeout,
+            rate: None,
+            host: "here".into(),
+            observer: None,
+        }
+    }
+}
+
 /// A cheap handle to one API server.
 #[derive(Clone)]
 pub struct Client {

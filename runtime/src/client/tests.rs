@@ -18,13 +18,7 @@ use crate::ApiError;
 const LASTING: Duration = Duration::from_mins(5);
 
 fn settings() -> Settings {
-    Settings {
-        user_agent: "kruise-manager/test".into(),
-        timeout: Duration::from_millis(200),
-        rate: None,
-        host: "here".into(),
-        observer: None,
-    }
+    Settings::of_a_test(Duration::from_millis(200))
 }
 
 /// A client of a server that gives its n-th answer with `answer(n)`, and the count of its requests.

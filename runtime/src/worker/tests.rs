@@ -121,13 +121,7 @@ fn server(create: u16) -> (Client, Asked) {
             .body(HttpBody::from(body.to_string().into_bytes()));
         async move { Ok::<_, std::io::Error>(response.unwrap()) }
     });
-    let settings = client::Settings {
-        user_agent: "test".into(),
-        timeout: Duration::from_secs(5),
-        rate: None,
-        host: "here".into(),
-        observer: None,
-    };
+    let settings = client::Settings::of_a_test(Duration::from_secs(5));
     (
         Client::new(kube_client::Client::new(service, "default"), settings),
         asked,

@@ -74,13 +74,7 @@ fn client_of(delay: fn(usize) -> Duration) -> (Client, Arc<Mutex<Server>>) {
             )
         }
     });
-    let settings = client::Settings {
-        user_agent: "kruise-manager/test".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: "here".into(),
-        observer: None,
-    };
+    let settings = client::Settings::of_a_test(Duration::from_secs(30));
     let client = Client::new(kube_client::Client::new(service, "default"), settings);
     (client, server)
 }
