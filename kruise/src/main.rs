@@ -1,14 +1,10 @@
 //! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`. Started under the name `manager` it is
 //! the manager, as in upstream's image.
 
-mod explain;
-mod gates;
-mod manager;
-mod manifests;
-
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use kruise::{explain, manager, manifests};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
