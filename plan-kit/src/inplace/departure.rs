@@ -1,6 +1,6 @@
 //! The patches that begin an in-place update.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::names::{
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     completion::is_pending,
     diff::Change,
+    record::{Record, serialize},
     state::{Batch, ImageStatus, UpdateState, read_state},
 };
 use crate::{
@@ -55,9 +56,7 @@ pub struct Departure {
 #[derive(Clone, Debug)]
 pub struct Outset {
     change: Change,
-    revision: String,
-    now: String,
-    batches: Vec<Batch>,
+    record: Record,
     /// The patch, without what depends on the pod.
     update: Arc<Value>,
     /// Readiness off for a pod that is not Ready, and for one that is.
@@ -108,16 +107,19 @@ impl Outset {
             timestamp: Some(now.clone()),
             containers: change.images.keys().cloned().collect(),
         };
-        Self {
+        let restarts = !change.images.is_empty();
+        let record = Record::new(UpdateState {
             revision: revision.name.to_owned(),
-            batches: if change.images.is_empty() {
-                Vec::new()
-            } else {
-                vec![batch]
-            },
+            update_timestamp: Some(now.clone()),
+            update_env_from_metadata: change.environment,
+            update_images: restarts,
+            container_batches_record: if restarts { vec![batch] } else { Vec::new() },
+            ..UpdateState::default()
+        });
+        Self {
+            record,
             update: Arc::new(update),
             unready: readiness_off(&now).map(Arc::new),
-            now,
             change,
         }
     }
@@ -145,9 +147,12 @@ impl Outset {
     }
 
     fn progress_annotation(&self, pod: &PodView) -> String {
-        let earlier = unfinished(pod);
-        let mut statuses: BTreeMap<String, ImageStatus> = earlier.last_container_statuses.unwrap_or_default();
-        for name in self.change.images.keys() {
+        let names = self.change.images.keys();
+        let Some(earlier) = unfinished(pod) else {
+            return self.record.of(pod, names);
+        };
+        let mut statuses = earlier.last_container_statuses.unwrap_or_default();
+        for name in names {
             statuses.remove(name);
             if let Some(status) = pod.status_of(name) {
                 let before = ImageStatus {
@@ -157,17 +162,11 @@ impl Outset {
                 statuses.insert(name.clone(), before);
             }
         }
-        let state = UpdateState {
-            revision: self.revision.clone(),
-            update_timestamp: Some(self.now.clone()),
-            last_container_statuses: (!statuses.is_empty()).then_some(statuses),
-            update_env_from_metadata: self.change.environment || earlier.update_env_from_metadata,
-            update_images: !self.change.images.is_empty() || earlier.update_images,
-            container_batches_record: self.batches.clone(),
-            ..UpdateState::default()
-        };
-        // A struct of strings and booleans always serializes.
-        serde_json::to_string(&state).unwrap_or_default()
+        let mut state = self.record.state().clone();
+        state.last_container_statuses = (!statuses.is_empty()).then_some(statuses);
+        state.update_env_from_metadata |= earlier.update_env_from_metadata;
+        state.update_images |= earlier.update_images;
+        serialize(&state)
     }
 
     fn unready(&self, pod: &PodView) -> Option<Body> {
@@ -206,13 +205,11 @@ fn readiness_off(now: &str) -> [Value; 2] {
 
 /// What an earlier update still waits for. A new update takes it over: forgetting it would end the earlier one before
 /// its containers run what was asked for.
-fn unfinished(pod: &PodView) -> UpdateState {
+fn unfinished(pod: &PodView) -> Option<UpdateState> {
     if State::of(pod) != State::Updating {
-        return UpdateState::default();
+        return None;
     }
-    let Ok(Some(mut state)) = read_state(pod) else {
-        return UpdateState::default();
-    };
+    let mut state = read_state(pod).ok()??;
     let mut statuses = state.last_container_statuses.take().unwrap_or_default();
     statuses.retain(|name, before| {
         pod.status_of(name)
@@ -220,34 +217,35 @@ fn unfinished(pod: &PodView) -> UpdateState {
     });
     state.update_images = !statuses.is_empty();
     state.last_container_statuses = Some(statuses);
-    state
+    Some(state)
 }
 
 /// The kubelet's words for each gate that is not True once `InPlaceUpdateReady` is off.
 fn failing_gates(pod: &PodView) -> String {
-    let failing = pod.gates.iter().filter_map(|gate| {
-        if &**gate == IN_PLACE_UPDATE_READY {
-            return Some(format!(
-                "the status of pod readiness gate \"{gate}\" is not \"True\", but False"
-            ));
-        }
-        match pod.condition(gate) {
-            None => Some(format!(
+    let mut text = String::with_capacity(128);
+    let mut failing = 0;
+    for gate in &pod.gates {
+        let status = match pod.condition(gate) {
+            _ if &**gate == IN_PLACE_UPDATE_READY => Some(Truth::False),
+            Some(condition) if condition.status == Truth::True => continue,
+            Some(condition) => Some(condition.status),
+            None => None,
+        };
+        text.push_str(if failing == 0 { "" } else { ", " });
+        failing += 1;
+        // Writing to a string cannot fail.
+        let _ = match status {
+            None => write!(
+                text,
                 "corresponding condition of pod readiness gate \"{gate}\" does not exist."
-            )),
-            Some(condition) if condition.status == Truth::True => None,
-            Some(condition) => Some(format!(
-                "the status of pod readiness gate \"{gate}\" is not \"True\", but {:?}",
-                condition.status
-            )),
-        }
-    });
-    let failing: Vec<String> = failing.collect();
-    if failing.len() == 1 {
-        failing.concat()
-    } else {
-        format!("[{}]", failing.join(", "))
+            ),
+            Some(status) => write!(
+                text,
+                "the status of pod readiness gate \"{gate}\" is not \"True\", but {status:?}"
+            ),
+        };
     }
+    if failing == 1 { text } else { format!("[{text}]") }
 }
 
 #[cfg(test)]

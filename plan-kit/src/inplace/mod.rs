@@ -14,6 +14,7 @@ mod diff;
 mod finish;
 #[cfg(test)]
 mod fixture;
+mod record;
 mod state;
 
 pub use completion::{Progress, progress};

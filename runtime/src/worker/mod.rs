@@ -7,12 +7,14 @@
 //!   plan waits until the caches are as new: a plan on an older snapshot could do the same thing twice.
 //! - What an execution ran into comes back to the next plan as [`Memory`]; it is retried with growing delays, or as soon
 //!   as newer state is seen.
+//! - Plans of one owner take a fiftieth of a worker's time at most while changes pour in: large sets are planned less often.
 //! - A plan that panics costs its own key a delay, and nobody else anything.
 //! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
 //! - On a stop, chains under way end in order; nothing new starts.
 
 mod live;
 mod memory;
+mod pace;
 mod planner;
 mod status;
 #[cfg(test)]
@@ -39,9 +41,6 @@ use crate::{
     executor::{self, Limits, Report, Run, StatusForm},
 };
 use status::StatusWriter;
-
-/// Shortest time between two plans of one owner while changes pour in.
-const COALESCE: Duration = Duration::from_millis(50);
 
 /// How long a closed gate is left alone.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -82,6 +81,8 @@ struct Owner {
     announced: BTreeSet<(&'static str, String)>,
     /// Resources whose cache may not show what was written.
     unsure: BTreeSet<Resource>,
+    /// What the last plan took.
+    took: Duration,
 }
 
 impl<P: Planner> Controller<P> {
@@ -121,7 +122,10 @@ impl<P: Planner> Controller<P> {
             if inner.phase == Phase::Idle {
                 return;
             }
-            inner.queue.push_coalesced(key, Priority::Live, COALESCE, now);
+            let took = inner.owners.get(&key).map_or(Duration::ZERO, |owner| owner.took);
+            inner
+                .queue
+                .push_coalesced(key, Priority::Live, pace::after(took), now);
         }
         self.wake.notify_one();
     }
@@ -230,7 +234,10 @@ impl<P: Planner> Controller<P> {
             .get(key)
             .map(|owner| owner.memory.clone())
             .unwrap_or_default();
-        match self.planner.plan(key, &memory, Timestamp::now()) {
+        let begun = Instant::now();
+        let outcome = self.planner.plan(key, &memory, Timestamp::now());
+        let took = begun.elapsed();
+        match outcome {
             Outcome::Gone => {
                 let mut inner = self.lock();
                 inner.owners.remove(key);
@@ -239,7 +246,10 @@ impl<P: Planner> Controller<P> {
                 "success"
             }
             Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
-            Outcome::Plan(plan) => self.execute(key, *plan).await,
+            Outcome::Plan(plan) => {
+                self.lock().owners.entry(key.clone()).or_default().took = took;
+                self.execute(key, *plan).await
+            }
         }
     }
 
