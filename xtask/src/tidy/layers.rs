@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-workloads", PLAN),
     ("admission", PLAN),
     ("sim", LIBS),
+    ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 const PLAN: &[&str] = &[
