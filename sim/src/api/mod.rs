@@ -146,7 +146,14 @@ pub(crate) struct Reply {
 impl Api {
     /// A server with the namespaces and objects that every cluster has.
     pub fn new(config: &Config, now: Timestamp) -> Self {
-        let mut api = Self {
+        let mut api = Self::empty(config);
+        api.bootstrap(now);
+        api
+    }
+
+    /// A server on which there is nothing.
+    pub(crate) fn empty(config: &Config) -> Self {
+        Self {
             store: Store::new(config.window),
             registry: Registry::builtin(),
             entropy: Entropy::new(config.seed),
@@ -157,9 +164,7 @@ impl Api {
             next_call: 1,
             background_calls: Vec::new(),
             background_targets: BTreeMap::new(),
-        };
-        api.bootstrap(now);
-        api
+        }
     }
 
     /// Answers a request.

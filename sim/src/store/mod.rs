@@ -111,6 +111,27 @@ impl Store {
         Some(last)
     }
 
+    /// Takes an object that was stored before this store began.
+    pub(crate) fn take(&mut self, id: &ResourceId, key: Key, head: Head, json: Vec<u8>, revision: u64) {
+        let stored = Arc::new(Stored {
+            revision,
+            head,
+            json: json.into_boxed_slice(),
+        });
+        let collection = self.collections.entry(id.clone()).or_default();
+        collection.put(key.clone(), stored.clone(), self.window);
+        self.relink((id.clone(), key), None, Some(&stored));
+    }
+
+    /// Begins after what was taken: at a revision, without history of these resources.
+    pub(crate) fn begin_at(&mut self, revision: u64, resources: impl Iterator<Item = ResourceId>) {
+        for id in resources {
+            self.collections.entry(id).or_default();
+        }
+        self.revision = revision;
+        self.compact();
+    }
+
     /// Forgets the history of all resources up to the newest revision.
     pub(crate) fn compact(&mut self) {
         for collection in self.collections.values_mut() {
