@@ -150,9 +150,10 @@ impl World {
             for actor in &mut self.actors {
                 actor.act(&mut self.api, self.now);
             }
-            self.settled = self.api.revision();
+            // writes of this round are news to everybody, the background included, in the next
+            self.settled = before;
             let due = self.actors.iter().filter_map(|actor| actor.due()).min();
-            if self.settled == before && due.is_none_or(|due| due > self.now) {
+            if self.api.revision() == before && due.is_none_or(|due| due > self.now) {
                 return Peace::Made;
             }
         }
