@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kruise_runtime::{
     Client,
     client::{self, Source},
@@ -24,7 +24,7 @@ use super::{
     caches::{Caches, Handlers},
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig},
-    endpoints,
+    endpoints::{self, Sockets},
     pod_readiness::{self, PodReadiness},
 };
 
@@ -37,9 +37,13 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// Time to write the last events.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Runs until a signal, or until something fails that a restart must mend.
-pub async fn run(config: Config) -> anyhow::Result<()> {
-    let stop = shutdown::on_signal().context("cannot listen for signals")?;
+/// Runs until told to stop, or until something fails that a restart must mend. Without `sockets` it listens where the
+/// configuration says.
+pub async fn run(
+    config: Config,
+    sockets: Option<Sockets>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
     let client = connect(&config, &metrics).await?;
@@ -61,7 +65,11 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         let served = if config.dry_run {
             JoinSet::new()
         } else {
-            endpoints::start(&config, &client, &caches, registry, closing.clone()).await?
+            let sockets = match sockets {
+                Some(open) => open,
+                None => Sockets::bind(&config).await?,
+            };
+            endpoints::start(&config, &client, &caches, registry, sockets, closing.clone()).await?
         };
         let namespace = config.namespace.as_deref();
         let watches = caches
