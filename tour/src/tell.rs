@@ -68,9 +68,11 @@ pub fn tell(stage: &mut impl Stage, screen: &mut Screen<impl Write>, steps: &[St
             .with_context(|| format!("step {}: {}", index + 1, step.title))?;
         pods = after;
         records.push(record);
-        if step.costs == Costs::NextToPrevious {
-            let both = records.get(records.len().saturating_sub(2)..).unwrap_or_default();
-            screen.text(&format!("\n{}", costs(both)))?;
+        if step.costs == Costs::NextToPrevious
+            && let [.., first, second] = records.as_slice()
+        {
+            let table = costs(&[first.clone(), second.clone()]);
+            screen.text(&format!("\n{table}\n{}", difference(first, second)))?;
         }
         screen.pause(&|| stage.check())?;
         stage.check()?;
@@ -209,6 +211,20 @@ fn price(record: &Record) -> String {
     let Requests { manager, shapes, .. } = &record.requests;
     let seconds = record.time.as_secs_f64();
     format!("  took {seconds:.2} s and {manager} requests of the manager for {pods}:\n  {shapes}")
+}
+
+/// What the second of two steps took more than the first.
+fn difference(first: &Record, second: &Record) -> String {
+    let seconds = |of: &Record| of.per_pod(of.time.as_secs_f64());
+    let requests = |of: &Record| of.per_pod(of.requests.manager as f64);
+    let lost = |of: &Record| of.before.saturating_sub(of.change.addresses_kept()) as i64;
+    format!(
+        "The difference: {:+.2} s a pod, {:+} addresses lost, {:+} new images, {:+.2} requests a pod.",
+        seconds(second) - seconds(first),
+        lost(second) - lost(first),
+        second.new_images as i64 - first.new_images as i64,
+        requests(second) - requests(first),
+    )
 }
 
 /// What steps took, side by side.

@@ -232,6 +232,10 @@ fn a_cluster_that_does_everything_right_is_told_to_the_end() {
     let (steps, text) = told(Fault::None);
     assert_eq!(steps.unwrap(), STEPS.len());
     assert!(!text.contains("DOES NOT HOLD"), "{text}");
+    assert!(
+        text.contains(" s a pod, +5 addresses lost, +0 new images, +0.00 requests a pod."),
+        "{text}"
+    );
     for step in STEPS {
         assert!(text.contains(step.title), "{}", step.title);
     }

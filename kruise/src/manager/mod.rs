@@ -24,7 +24,7 @@ pub use endpoints::Sockets;
 pub(crate) use flags::FLAGS;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
-pub use run::run;
+pub use run::{Embedding, run};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
 /// that keeps it from working.

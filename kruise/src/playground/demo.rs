@@ -13,7 +13,8 @@ const OPENING: &str = "
 A tour of CloneSet, OpenKruise's workload that updates pods in place.
 
 Each step shows the command line that makes its request; here the request is sent without it, so kubectl is not needed.
-Seconds are wall time from the request to the status that says it is done, simulated pulls, starts and stops included.
+Seconds are wall time from the request to the status that says it is done, simulated pulls, starts and stops included;
+--fast shrinks those, not what API and manager take.
 NEW IMAGES counts the images that ran on a node for the first time. Requests are writes, as the manager's own metrics
 count them. A claim that does not hold ends the tour with an error.
 ";

@@ -2,30 +2,23 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use go_compat::flags::FlagSet;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::probe::page;
-use crate::manager::{Config, FLAGS, Sockets, run};
+use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 
 /// Where everything listens: other machines have no business here.
 pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// Pause between two questions whether the manager is ready.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Longest time to get ready.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// A manager's doors, open before it starts, so that everybody knows its ports.
 pub(super) struct Doors {
     sockets: Sockets,
     webhooks: SocketAddr,
     metrics: SocketAddr,
-    health: SocketAddr,
 }
 
 impl Doors {
@@ -37,17 +30,15 @@ impl Doors {
             let address = listener.local_addr()?;
             anyhow::Ok((listener, address))
         };
-        let ((webhooks, webhooks_at), (metrics, metrics_at), (health, health_at)) =
-            (open().await?, open().await?, open().await?);
+        let ((webhooks, webhooks_at), (metrics, metrics_at)) = (open().await?, open().await?);
         Ok(Self {
             sockets: Sockets {
                 webhooks,
                 metrics: Some(metrics),
-                health: Some(health),
+                health: None,
             },
             webhooks: webhooks_at,
             metrics: metrics_at,
-            health: health_at,
         })
     }
 
@@ -62,7 +53,7 @@ impl Doors {
 pub(super) struct Manager {
     task: JoinHandle<anyhow::Result<()>>,
     stop: watch::Sender<bool>,
-    health: SocketAddr,
+    ready: oneshot::Receiver<()>,
     /// Where its metrics are.
     pub(super) metrics: SocketAddr,
     /// It has ended by itself, and said why.
@@ -85,35 +76,27 @@ impl Manager {
         let values = FlagSet::new(FLAGS).parse(flags)?;
         let config = Config::new(&values, &environment)?;
         let (stop, stopping) = watch::channel(false);
-        let task = tokio::spawn(run(config, Some(doors.sockets), stopping));
+        let (told, ready) = oneshot::channel();
+        let embedding = Embedding {
+            sockets: doors.sockets,
+            ready: told,
+        };
+        let task = tokio::spawn(run(config, Some(embedding), stopping));
         Ok(Self {
             task,
             stop,
-            health: doors.health,
+            ready,
             metrics: doors.metrics,
             is_over: false,
         })
     }
 
-    /// Returns once its webhooks are registered and answer.
+    /// Returns once its webhooks are registered and it has seen what there is.
     pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
-        let health = self.health;
-        let poll = async {
-            loop {
-                // not even connections are answered before the webhooks are registered
-                if let Ok(Some(_)) = page(health, "/readyz").await {
-                    return;
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-        };
-        tokio::select! {
-            () = poll => Ok(()),
-            error = ended(&mut self.task) => {
-                self.is_over = true;
-                Err(error)
-            }
-            () = tokio::time::sleep(LIMIT) => bail!("the manager is not ready after {} s", LIMIT.as_secs()),
+        match (&mut self.ready).await {
+            Ok(()) => Ok(()),
+            // it cannot tell any more
+            Err(_) => Err(self.failed().await),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use kruise_runtime::shutdown;
@@ -26,6 +26,9 @@ use super::snapshot::{self, Target};
 use super::stage::Place;
 use super::{Options, demo, text};
 use crate::manager::to_file;
+
+/// A signal so much later than the first means: now.
+const IMPATIENT: Duration = Duration::from_secs(1);
 
 /// How a playground ended that nothing was wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +69,8 @@ pub(super) async fn run(options: &Options, started: Instant) -> anyhow::Result<E
     Ok(ending)
 }
 
-/// A channel that turns true on Ctrl-C, a termination or a lost terminal. A second signal ends the process at once.
+/// A channel that turns true on Ctrl-C, a termination or a lost terminal. A later one ends the process at once; one
+/// that comes with the first does not: some send a signal to a process and to its group.
 fn signals() -> std::io::Result<(Arc<watch::Sender<bool>>, watch::Receiver<bool>)> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -75,13 +79,15 @@ fn signals() -> std::io::Result<(Arc<watch::Sender<bool>>, watch::Receiver<bool>
     let sender = Arc::new(sender);
     let halt = sender.clone();
     tokio::spawn(async move {
+        let mut first = None;
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hangup.recv() => {}
             }
-            if sender.send_replace(true) {
+            sender.send_replace(true);
+            if first.get_or_insert_with(Instant::now).elapsed() > IMPATIENT {
                 std::process::exit(1);
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
     let nodes = match &options.load {
         Some(file) => format!("the nodes of {}", file.display()),
         None if options.nodes == 1 => "1 simulated node".to_owned(),
-        None => format!("{} simulated nodes in up to three zones", options.nodes),
+        None => format!("{} simulated nodes in three zones", options.nodes),
     };
     let log = if options.verbose {
         "logs to standard error".to_owned()
@@ -22,8 +22,8 @@ pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
         format!("logs to {}", playground.log().display())
     };
     format!(
-        "The playground: an embedded Kubernetes API, {nodes}, and the manager with its webhooks, in one\n\
-         process, up after {:.2} s. Nothing is really pulled or run; on simulated nodes things take:\n\
+        "A playground: an embedded Kubernetes API, {nodes}, and the manager with its webhooks,\n\
+         in one process, up after {:.2} s. Nothing is really pulled or run. Simulated times:\n\
          {}.\n\n\
          API         http://{}, plain HTTP, open to everybody on this machine and to nobody else\n\
          kubeconfig  {}\n\

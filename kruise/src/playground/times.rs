@@ -9,6 +9,7 @@ use kruise_sim::{DEFAULT_STAGES, Timings};
 /// Times, written as `800ms`, `1.5s` or `2m`.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Simulated times")]
+#[group(id = "times")]
 pub(super) struct Options {
     /// A twentieth of the times below, unless they are given.
     #[arg(long)]
@@ -88,9 +89,8 @@ impl fmt::Display for InWords<'_> {
         } = self.0;
         write!(
             f,
-            "sandbox {sandbox:?}, image {image_pull:?} ({image_pull_shared:?} if the node has another of its \
-             repository, nothing if it has this one), start {container_start:?}, stop {container_stop:?}, \
-             init container {init_run:?}"
+            "sandbox {sandbox:?}, image {image_pull:?} ({image_pull_shared:?} where another one of its repository is),\n\
+             start {container_start:?}, stop {container_stop:?}, init container {init_run:?}"
         )
     }
 }

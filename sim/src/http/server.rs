@@ -45,6 +45,8 @@ pub async fn serve(listener: TcpListener, live: Arc<Live>) -> std::io::Result<In
 }
 
 async fn connection(live: Arc<Live>, stream: TcpStream) {
+    // events are small and must not wait for the acknowledgement of earlier ones; where that cannot be had they do
+    let _delayed = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |request| respond(live.clone(), request));
     let builder = Builder::new(TokioExecutor::new());
     // a client that breaks off has nobody to tell
