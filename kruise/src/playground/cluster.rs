@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::manifests;
 
 /// Zones of the nodes.
-const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+pub(super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
 /// Where a world comes from.
 pub(super) enum Origin {

@@ -39,6 +39,17 @@ pub(super) enum Ending {
     Interrupted,
 }
 
+impl Ending {
+    /// Of one that a signal ended: only a tour is something to be finished.
+    fn interrupted(options: &Options) -> Self {
+        if options.demo {
+            Self::Interrupted
+        } else {
+            Self::Finished
+        }
+    }
+}
+
 /// A playground that is up. Its files go with it.
 pub(super) struct Playground {
     manager: Manager,
@@ -60,11 +71,11 @@ pub(super) async fn run(options: &Options, started: Instant) -> anyhow::Result<E
     let (halt, halted) = signals().context("cannot listen for signals")?;
     let mut playground = tokio::select! {
         playground = Playground::start(options, started) => playground?,
-        () = shutdown::stopped(halted.clone()) => return Ok(Ending::Finished),
+        () = shutdown::stopped(halted.clone()) => return Ok(Ending::interrupted(options)),
     };
-    let lived = playground.live(options, &halt, halted).await;
+    let stayed = playground.stay(options, &halt, halted).await;
     let ended = playground.end().await;
-    let ending = lived?;
+    let ending = stayed?;
     ended?;
     Ok(ending)
 }
@@ -122,8 +133,7 @@ impl Playground {
         let server = tokio::spawn(serving(listener, live.clone()));
         let mut manager = Manager::start(kubeconfig.path(), folder.path(), doors)?;
         if let Err(error) = manager.ready().await {
-            folder.keep();
-            return Err(error.context(format!("see {}", folder.path().join(LOG).display())));
+            return Err(explained(error, &mut folder));
         }
         Ok(Self {
             manager,
@@ -139,7 +149,7 @@ impl Playground {
     }
 
     /// Greets, tells the tour if it is wanted, and stays up until told to stop.
-    async fn live(
+    async fn stay(
         &mut self,
         options: &Options,
         halt: &watch::Sender<bool>,
@@ -154,24 +164,21 @@ impl Playground {
                     // so that the tour ends, too
                     halt.send_replace(true);
                     let _ = tour.await;
-                    return Err(error);
+                    return Err(explained(error, &mut self.folder));
                 }
             };
             if told.is_err() && *halted.borrow() {
-                return Ok(Ending::Interrupted);
+                return Ok(Ending::interrupted(options));
             }
             told?;
             if options.exit {
                 return Ok(Ending::Finished);
             }
         }
-        Screen::of_the_reader(None).text(&text::what_next(self))?;
+        Screen::of_the_reader(None).text(&text::what_next(self, options))?;
         tokio::select! {
             () = shutdown::stopped(halted) => Ok(Ending::Finished),
-            error = self.manager.failed() => {
-                self.folder.keep();
-                Err(error.context(format!("see {}", self.log().display())))
-            }
+            error = self.manager.failed() => Err(explained(error, &mut self.folder)),
         }
     }
 
@@ -242,6 +249,16 @@ fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
     let file = std::fs::File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
     to_file(file);
     Ok(())
+}
+
+/// An error with the log that says more, which then outlives the playground.
+fn explained(error: anyhow::Error, folder: &mut Folder) -> anyhow::Error {
+    let log = folder.path().join(LOG);
+    if !log.exists() {
+        return error;
+    }
+    folder.keep();
+    error.context(format!("see {}", log.display()))
 }
 
 /// Serves the API until it is aborted.

@@ -6,6 +6,7 @@ use std::path::Path;
 use kruise_tour::act::quoted;
 
 use super::Options;
+use super::cluster::ZONES;
 use super::run::Playground;
 use super::times::InWords;
 
@@ -14,7 +15,11 @@ pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
     let nodes = match &options.load {
         Some(file) => format!("the nodes of {}", file.display()),
         None if options.nodes == 1 => "1 simulated node".to_owned(),
-        None => format!("{} simulated nodes in three zones", options.nodes),
+        None => format!(
+            "{} simulated nodes in {} zones",
+            options.nodes,
+            ZONES.len().min(options.nodes.into())
+        ),
     };
     let log = if options.verbose {
         "logs to standard error".to_owned()
@@ -37,7 +42,7 @@ pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
 }
 
 /// What to try, and how it ends.
-pub(super) fn what_next(playground: &Playground) -> String {
+pub(super) fn what_next(playground: &Playground, options: &Options) -> String {
     let manifest = shown(&playground.manifest());
     let kruise = std::env::current_exe().map_or_else(|_| "kruise".to_owned(), |path| shown(&path));
     let mut text = format!(
@@ -45,9 +50,14 @@ pub(super) fn what_next(playground: &Playground) -> String {
          export KUBECONFIG={}\n",
         shown(&playground.kubeconfig())
     );
+    let first = if options.demo {
+        "kubectl scale clone web --replicas=10".to_owned()
+    } else {
+        format!("kubectl apply -f {manifest}")
+    };
     for line in [
         "kubectl get nodes --label-columns topology.kubernetes.io/zone".to_owned(),
-        format!("kubectl apply -f {manifest}"),
+        first,
         "kubectl get clone,pods -o wide".to_owned(),
         "kubectl set image clone/web nginx=nginx:5".to_owned(),
         "kubectl get pods --watch".to_owned(),

@@ -63,7 +63,6 @@ pub(crate) struct Playground {
     child: Child,
     pub(crate) api: SocketAddr,
     pub(crate) kubeconfig: PathBuf,
-    pub(crate) printed: String,
 }
 
 impl Playground {
@@ -94,7 +93,6 @@ impl Playground {
             child,
             api,
             kubeconfig,
-            printed,
         }
     }
 
