@@ -21,7 +21,7 @@ impl Folder {
         let process = std::process::id();
         for attempt in 0..100 {
             let path = parent.join(format!("kruise-playground-{process}-{attempt}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
+            match DirBuilder::new().mode(0o700).create(path.as_path()) {
                 Ok(()) => return Ok(Self { path, keep: false }),
                 // of a playground that could not clean up
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
