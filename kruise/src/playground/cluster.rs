@@ -83,7 +83,10 @@ fn send(world: &mut World, request: &Request) -> Response {
             // Webhooks of a snapshot: nobody answers them before the manager runs.
             Outcome::Call(call) => {
                 let reply = WebhookReply::Failed("the playground is starting".to_owned());
-                outcome = world.api().resume(call.id, reply);
+                let Some(next) = world.resume(call.id, reply) else {
+                    return Response::text(500, "a webhook has no request\n");
+                };
+                outcome = next;
             }
             Outcome::Watch(id) => {
                 world.api().close_watch(id);

@@ -153,7 +153,10 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         versions: served,
         storage: text(storage, "name").to_owned(),
         conversion: match spec.pointer("/conversion/strategy").and_then(Value::as_str) {
-            Some("Webhook") => Conversion::Webhook,
+            Some("Webhook") => {
+                let webhook = spec.pointer("/conversion/webhook").cloned();
+                Conversion::Webhook(Arc::new(webhook.unwrap_or_default()))
+            }
             _ => Conversion::None,
         },
         subresources,

@@ -52,8 +52,8 @@ impl Live {
     }
 
     /// Goes on with a request that waited for a webhook.
-    pub(super) fn resume(&self, id: CallId, reply: WebhookReply) -> Outcome {
-        self.with_world(|world| world.api().resume(id, reply))
+    pub(super) fn resume(&self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
+        self.with_world(|world| world.resume(id, reply))
     }
 
     /// Tells of writes.

@@ -68,7 +68,9 @@ async fn respond(
             // nobody calls webhooks from here yet: they count as unreachable
             Outcome::Call(call) => {
                 let reply = WebhookReply::Failed("no endpoints available".to_owned());
-                outcome = live.resume(call.id, reply);
+                outcome = live
+                    .resume(call.id, reply)
+                    .unwrap_or_else(|| Outcome::Respond(Response::text(500, "")));
             }
         }
     }

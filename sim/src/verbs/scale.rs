@@ -4,11 +4,11 @@ use kube_schema::patch;
 use serde_json::{Value, json};
 
 use super::{find, update};
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};
 use crate::registry::Schema;
 use crate::status::Failure;
+use crate::webhook::Stop;
 use crate::wire::Method;
 
 /// JSON pointers of the replicas, the counted replicas and the selector.
@@ -42,7 +42,7 @@ impl Paths {
 
 pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Stop> {
     let paths = Paths::of(call).ok_or_else(Failure::no_resource)?;
-    let old = call.read(find(api, call)?);
+    let old = call.read(find(api, call)?)?;
     let current = view(&old, &paths);
     let wanted = match method {
         Method::Get => {
