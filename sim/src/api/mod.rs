@@ -2,6 +2,7 @@
 
 mod background;
 mod bootstrap;
+mod endpoint;
 mod own;
 
 use std::collections::BTreeMap;
