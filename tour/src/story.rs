@@ -98,7 +98,8 @@ pub const STEPS: [Step; 7] = [
     Step {
         title: "The same by recreation",
         tale: "The same kind of change the way a Deployment makes it: every pod is deleted and another is created,\n\
-               scheduled and started. Names and addresses may come again; the uid says whether it is the same pod.",
+               scheduled and started. The new one may start while the old one still stops, which a container cannot; what is\n\
+               lost is the place. (An address may be given again: the uid says whether it is the same pod.)",
         act: |_| patch(&[policy("ReCreate"), image(THIRD)]),
         settled: |_, now| is_rolled_out(now, 0),
         ask: None,
