@@ -10,6 +10,9 @@ use super::cluster::ZONES;
 use super::run::Playground;
 use super::times::InWords;
 
+/// Changes the image of the tour's CloneSet. kubectl sets images of built-in kinds only.
+const IMAGE: &str = r#"[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"nginx:5"}]"#;
+
 /// What this is, and where.
 pub(super) fn greeting(playground: &Playground, options: &Options) -> String {
     let nodes = match &options.load {
@@ -59,7 +62,7 @@ pub(super) fn what_next(playground: &Playground, options: &Options) -> String {
         "kubectl get nodes --label-columns topology.kubernetes.io/zone".to_owned(),
         first,
         "kubectl get clone,pods -o wide".to_owned(),
-        "kubectl set image clone/web nginx=nginx:5".to_owned(),
+        format!("kubectl patch clone web --type=json -p {}", quoted(IMAGE)),
         "kubectl get pods --watch".to_owned(),
         format!("{kruise} explain clone/web"),
     ] {
