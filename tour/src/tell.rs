@@ -241,7 +241,7 @@ pub fn costs(records: &[Record]) -> Table {
         "REQUESTS A POD",
     ];
     if told_apart {
-        heading.push("OTHERS' REQUESTS");
+        heading.push("OTHERS' A POD");
     }
     let mut table = Table::new(heading);
     for record in records {

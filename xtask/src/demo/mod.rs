@@ -99,9 +99,9 @@ fn sum_up(screen: &mut Screen<impl Write>, installation: &Installation, records:
     screen.heading("What it took")?;
     screen.text(&costs(records).to_string())?;
     screen.text(&format!(
-        "\nREQUESTS A POD are the manager's; others are the scheduler, the controller-manager and the simulated kubelets. Revision and status are written\n\
-         once for all pods, so five pods pay more each than a thousand do: see `cargo xtask bench`. The manager used\n\
-         {:.2} s of CPU since its start and at most {} MiB of memory.",
+        "\nRequests are the manager's; others are those of the scheduler, the controller-manager and the simulated\n\
+         kubelets. Revision and status are written once for all pods, so five pods pay more each than a thousand do:\n\
+         see `cargo xtask bench`. The manager used {:.2} s of CPU since its start and at most {} MiB of memory.",
         process::cpu_seconds(pid)?,
         process::peak_memory_kib(pid)? / 1024
     ))
