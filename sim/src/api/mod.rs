@@ -5,7 +5,7 @@ mod bootstrap;
 mod endpoint;
 mod own;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -82,6 +82,8 @@ pub struct Api {
     pub(crate) calls: Vec<WebhookCall>,
     /// By user: what waits for a request of that user.
     lines: BTreeMap<String, Line>,
+    /// Users of own requests that failed for no fault of theirs.
+    failed: BTreeSet<String>,
 }
 
 /// What waits for a webhook.
@@ -177,6 +179,7 @@ impl Api {
             next_call: 1,
             calls: Vec::new(),
             lines: BTreeMap::new(),
+            failed: BTreeSet::new(),
         };
         api.bootstrap(now);
         api
