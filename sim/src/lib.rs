@@ -25,6 +25,7 @@
 
 mod admission;
 mod api;
+mod cel;
 mod controllers;
 mod conversion;
 mod crd;

@@ -5,7 +5,7 @@ mod bootstrap;
 mod endpoint;
 mod own;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -82,13 +82,15 @@ pub struct Api {
     pub(crate) calls: Vec<WebhookCall>,
     /// By user: what waits for a request of that user.
     lines: BTreeMap<String, Line>,
+    /// Users of own requests that failed for no fault of theirs.
+    failed: BTreeSet<String>,
 }
 
 /// What waits for a webhook.
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A request: all it takes to run it again.
-    Request(Attempt, Asked, Origin),
+    Request(Box<Attempt>, Asked, Origin),
     /// A watch whose next events are converted.
     Watch(WatchId, Asked),
 }
@@ -184,6 +186,7 @@ impl Api {
             next_call: 1,
             calls: Vec::new(),
             lines: BTreeMap::new(),
+            failed: BTreeSet::new(),
         }
     }
 
@@ -217,7 +220,7 @@ impl Api {
             Some(Pending::Request(mut attempt, asked, origin)) => {
                 attempt.answers.add(asked, reply);
                 let user = attempt.request.user.clone();
-                let outcome = self.attempt(attempt, origin);
+                let outcome = self.attempt(*attempt, origin);
                 if origin == Origin::Client {
                     return Some(outcome);
                 }
@@ -234,7 +237,7 @@ impl Api {
             Err(Stop::Ask(question)) => {
                 let id = self.next_call();
                 let call = question.call(id);
-                let pending = Pending::Request(attempt, question.asked, origin);
+                let pending = Pending::Request(Box::new(attempt), question.asked, origin);
                 self.pending.insert(id, pending);
                 Outcome::Call(Box::new(call))
             }

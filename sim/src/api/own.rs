@@ -4,7 +4,7 @@
 //! for stands in line behind it and is carried out in order afterwards; a component that would repeat itself should
 //! not act meanwhile ([`Api::waits`]). The calls to make are in [`Api::calls`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
@@ -46,8 +46,23 @@ impl Api {
                 self.calls.push(*call);
                 None
             }
-            outcome => outcome.response(),
+            outcome => {
+                self.note(&user, &outcome);
+                outcome.response()
+            }
         }
+    }
+
+    /// Remembers who met a failure that is not of its own making.
+    fn note(&mut self, user: &str, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Respond(response) if response.code >= 500) {
+            self.failed.insert(user.to_owned());
+        }
+    }
+
+    /// Users whose requests the server could not carry out, since this was last asked.
+    pub(crate) fn failed(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.failed)
     }
 
     /// The first request of a line got on; those behind it follow until one waits again.
@@ -57,6 +72,7 @@ impl Api {
                 self.calls.push(*call);
                 return;
             }
+            self.note(user, &outcome);
             let Some((request, now)) = self.lines.get_mut(user).and_then(VecDeque::pop_front) else {
                 self.lines.remove(user);
                 return;

@@ -179,9 +179,10 @@ fn handshake(error: &std::io::Error) -> String {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "tls: failed to verify certificate: x509: certificate signed by unknown authority".to_owned()
-        }
+        // the second: by another key of the same name
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => "tls: failed to verify certificate: x509: certificate signed by unknown authority".to_owned(),
         Some(rustls::Error::InvalidCertificate(why)) => {
             format!("tls: failed to verify certificate: x509: {why}")
         }

@@ -168,3 +168,21 @@ fn a_clients_request_is_answered_to_the_client() {
     let outcome = world.resume(call.id, allow(&call)).unwrap();
     assert_eq!(outcome.response().unwrap().code, 201);
 }
+
+#[test]
+fn a_component_tries_again_when_its_webhook_was_not_there() {
+    let mut world = world();
+    register(&mut world, "mutating", "CREATE");
+    replica_set(&mut world, 2);
+    let absent = |_: &WebhookCall| WebhookReply::Failed("connection refused".into());
+    let asked = play(&mut world, Duration::from_millis(10_500), absent).len();
+    assert_eq!(
+        asked,
+        2 * 5,
+        "twice at once, the status being news, and after 1, 3 and 7 seconds"
+    );
+    assert_eq!(pods(&mut world), Vec::<Value>::new());
+    play(&mut world, Duration::from_secs(10), allow);
+    assert_eq!(pods(&mut world).len(), 2);
+    assert_eq!(world.next_due(), None);
+}
