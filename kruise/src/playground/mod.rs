@@ -77,7 +77,10 @@ pub fn main(options: &Options) -> ExitCode {
         .and_then(|runtime| runtime.block_on(run::run(options, started)));
     match ending {
         Ok(run::Ending::Finished) => ExitCode::SUCCESS,
-        Ok(run::Ending::Interrupted) => ExitCode::from(130),
+        Ok(run::Ending::Interrupted) => {
+            eprintln!("interrupted");
+            ExitCode::from(130)
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

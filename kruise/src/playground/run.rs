@@ -54,7 +54,7 @@ impl Ending {
 pub(super) struct Playground {
     manager: Manager,
     live: Arc<Live>,
-    server: JoinHandle<()>,
+    server: JoinHandle<std::io::Error>,
     save: Option<Target>,
     kubeconfig: Kubeconfig,
     folder: Folder,
@@ -179,6 +179,7 @@ impl Playground {
         tokio::select! {
             () = shutdown::stopped(halted) => Ok(Ending::Finished),
             error = self.manager.failed() => Err(explained(error, &mut self.folder)),
+            error = &mut self.server => Err(anyhow::Error::new(error?).context("the API ended")),
         }
     }
 
@@ -190,9 +191,11 @@ impl Playground {
             let size = target.write(&snapshot)?;
             Screen::of_the_reader(None).text(&format!("saved {size} bytes in {}", target.path().display()))
         });
-        self.server.abort();
-        // It was told to end in the middle of whatever it did.
-        let _ = self.server.await;
+        if !self.server.is_finished() {
+            self.server.abort();
+            // It was told to end in the middle of whatever it did.
+            let _ = self.server.await;
+        }
         stopped?;
         saved.unwrap_or(Ok(()))
     }
@@ -261,8 +264,8 @@ fn explained(error: anyhow::Error, folder: &mut Folder) -> anyhow::Error {
     error.context(format!("see {}", log.display()))
 }
 
-/// Serves the API until it is aborted.
-async fn serving(listener: TcpListener, live: Arc<Live>) {
+/// Serves the API until it is aborted, or cannot go on.
+async fn serving(listener: TcpListener, live: Arc<Live>) -> std::io::Error {
     let Err(error) = serve(listener, live).await;
-    tracing::error!(%error, "the API ended");
+    error
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -17,6 +18,16 @@ pub(super) fn load(path: &Path, config: &Config) -> anyhow::Result<Api> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("--load={} cannot be read", path.display()))?;
     Api::restore(config, &text).with_context(|| format!("--load={} cannot be used", path.display()))
+}
+
+/// A new file that only this user can read: whatever is in the playground's Secrets is in it.
+fn create(path: &Path) -> std::io::Result<File> {
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Where a snapshot is going to be written. That it can be is found out before anything is started.
@@ -47,7 +58,7 @@ impl Target {
         let mut draft = path.as_os_str().to_owned();
         draft.push(format!(".{}", std::process::id()));
         let draft = PathBuf::from(draft);
-        File::create(&draft).with_context(|| {
+        create(&draft).with_context(|| {
             format!(
                 "--save={} cannot be written; name a file in a folder you may write to",
                 path.display()
@@ -62,7 +73,7 @@ impl Target {
     /// Writes the snapshot; returns its size in bytes.
     pub(super) fn write(&self, snapshot: &str) -> anyhow::Result<usize> {
         let write = || {
-            let mut file = File::create(&self.draft)?;
+            let mut file = create(&self.draft)?;
             file.write_all(snapshot.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&self.draft, &self.path)
