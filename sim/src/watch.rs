@@ -211,9 +211,9 @@ impl Api {
             resource: call.resource.clone(),
             version: call.version.name.clone(),
             objects,
+            uid: Entropy::new((id.0 << 32).wrapping_add(watch.conversions)).uid(),
         };
-        let uid = Entropy::new((id.0 << 32).wrapping_add(watch.conversions)).uid();
-        let question = batch.question(&uid);
+        let question = batch.question();
         let call = self.next_call();
         self.calls.push(question.call(call));
         self.pending.insert(call, Pending::Watch(id, question.asked));

@@ -6,7 +6,7 @@
 
 mod conditions;
 mod matching;
-mod review;
+pub(crate) mod review;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,8 +17,9 @@ use self::matching::{Hook, hooks};
 use crate::api::{Api, Call};
 use crate::cel::Variables;
 use crate::conversion;
+use crate::entropy::Entropy;
 use crate::status::Failure;
-use crate::webhook::{Asked, Question, Stop, WebhookReply};
+use crate::webhook::{Asked, Question, Said, Stop};
 
 /// Asks the mutating webhooks; returns the object as they leave it.
 pub(crate) fn mutate(
@@ -130,29 +131,25 @@ fn ask(
     }
     let key = format!("{} {request}", hook.name);
     let Some(reply) = call.answers.review(&key) else {
+        let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
         return Err(Stop::Ask(Box::new(Question {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
-            review: review::review(call, request)?,
-            asked: Asked::Admission(key),
+            review: review::review(request, &uid),
+            asked: Asked::Admission { key, uid },
         })));
     };
-    match reply {
-        WebhookReply::Review(review) => {
-            let response = review.get("response").cloned().unwrap_or_default();
-            if response.get("allowed") == Some(&Value::Bool(true)) {
-                return Ok(Some(response));
-            }
-            Err(review::denied(&hook.name, &response).into())
+    let why = match reply {
+        Said::Review(response) if response.get("allowed") == Some(&Value::Bool(true)) => {
+            return Ok(Some(response.clone()));
         }
-        WebhookReply::Failed(_) if hook.ignored_on_failure => Ok(None),
-        WebhookReply::Failed(why) => {
-            let why = format!(
-                "failed calling webhook {:?}: failed to call webhook: {why}",
-                hook.name
-            );
-            Err(Failure::internal(&why).into())
-        }
+        Said::Review(response) => return Err(review::denied(&hook.name, response).into()),
+        Said::Nothing(why) => why,
+    };
+    if hook.ignored_on_failure {
+        return Ok(None);
     }
+    let why = format!("failed calling webhook {:?}: {why}", hook.name);
+    Err(Failure::internal(&why).into())
 }

@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::api::Call;
-use crate::entropy::Entropy;
 use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
+use crate::webhook::misfit;
+
+const KIND: &str = "AdmissionReview";
+const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// The request of a review, without its uid: the objects are in `version`.
 pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value, old: &Value) -> Value {
@@ -48,12 +51,19 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
 }
 
 /// The review to send.
-pub(super) fn review(call: &Call<'_>, mut request: Value) -> Result<Value, Failure> {
-    let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
+pub(super) fn review(mut request: Value, uid: &str) -> Value {
     if let Value::Object(members) = &mut request {
         members.insert("uid".into(), uid.into());
     }
-    Ok(json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}))
+    json!({"kind": KIND, "apiVersion": API_VERSION, "request": request})
+}
+
+/// The response of a review that answers the one with this uid.
+pub(crate) fn response(review: &Value, uid: &str) -> Result<Value, String> {
+    match misfit(review, KIND, API_VERSION, uid) {
+        Some(why) => Err(format!("received invalid webhook response: {why}")),
+        None => Ok(review.get("response").cloned().unwrap_or_default()),
+    }
 }
 
 /// A refusal in the webhook's words.

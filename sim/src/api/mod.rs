@@ -230,6 +230,11 @@ impl Api {
         }
     }
 
+    /// Forgets a request whose client is gone before its webhook answered.
+    pub fn abandon(&mut self, id: CallId) {
+        self.pending.remove(&id);
+    }
+
     fn attempt(&mut self, attempt: Attempt, origin: Origin) -> Outcome {
         match self.route(&attempt) {
             Ok(outcome) => outcome,

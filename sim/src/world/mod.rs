@@ -196,8 +196,8 @@ impl World {
     /// Actors whose requests failed begin anew later.
     fn note_failures(&mut self) {
         for user in self.api.failed() {
-            let actor = |actor: &Box<dyn Actor>| actor.user() == Some(user.as_str());
-            if let Some(index) = self.actors.iter().position(actor) {
+            let mut actors = self.actors.iter();
+            if let Some(index) = actors.position(|actor| actor.user() == Some(user.as_str())) {
                 self.retries.failed(index, self.now);
             }
         }

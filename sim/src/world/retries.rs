@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(retries.due(0), Some(now));
             assert!(retries.take(0, now) && !retries.take(0, now));
         }
-        now += Duration::from_secs(60);
+        now += Duration::from_mins(1);
         retries.failed(0, now);
         assert_eq!(retries.due(0), Some(now + Duration::from_secs(1)), "it was calm");
         assert_eq!(retries.due(1), None);

@@ -44,10 +44,20 @@ fn replica_set(world: &mut World, replicas: i64) {
     send(world, Method::Post, SETS, Some(&set));
 }
 
-fn allow(_: &WebhookCall) -> WebhookReply {
+fn answer(call: &WebhookCall, mut response: Value) -> WebhookReply {
+    response["uid"] = call.review["request"]["uid"].clone();
+    WebhookReply::Review(
+        json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}),
+    )
+}
+
+fn allow(call: &WebhookCall) -> WebhookReply {
     // [{"op":"add","path":"/metadata/labels/seen","value":"1"}]
     let patch = "W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscy9zZWVuIiwidmFsdWUiOiIxIn1d";
-    WebhookReply::Review(json!({"response": {"allowed": true, "patchType": "JSONPatch", "patch": patch}}))
+    answer(
+        call,
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": patch}),
+    )
 }
 
 /// Plays for a while; calls are answered at once. Returns the users that were asked about.
@@ -142,7 +152,7 @@ fn the_background_asks_and_obeys() {
     send(&mut world, Method::Delete, &format!("{maps}/owner"), None);
     let refuse_a = |call: &WebhookCall| {
         let allowed = call.review["request"]["name"] != "a";
-        WebhookReply::Review(json!({"response": {"allowed": allowed}}))
+        answer(call, json!({"allowed": allowed}))
     };
     let users = play(&mut world, Duration::from_secs(1), refuse_a);
     assert!(users.len() >= 2, "{users:?}");
