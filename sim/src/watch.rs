@@ -15,6 +15,7 @@ use jiff::{Timestamp, ToSpan};
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
+use crate::admission::Admission;
 use crate::api::{Api, Call, Pending, Purpose};
 use crate::conversion::{self, Batch};
 use crate::entropy::Entropy;
@@ -184,6 +185,7 @@ impl Api {
             now,
             dry_run: false,
             purpose: Purpose::Act,
+            admission: Admission::Due,
             warnings: Vec::new(),
             seed: 0,
             answers: &answers,
