@@ -419,3 +419,39 @@ fn a_webhook_for_another_version_of_the_resource_is_asked_in_that_version() {
         server.delete(&format!("{V2}/a"), None);
     }
 }
+
+#[test]
+fn what_was_stored_in_another_version_is_converted_too() {
+    let mut server = server();
+    server.post(V2, &thing("a", "count", 1));
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let mut changed = server.get(&path).1;
+    for (index, storage) in [(0, true), (1, false)] {
+        changed["spec"]["versions"][index]["storage"] = storage.into();
+    }
+    assert_eq!(server.put(&path, &changed).0, 200);
+    let (code, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (code, &object["apiVersion"], sizes.len()),
+        (200, &json!("example.com/v1"), 1)
+    );
+    assert_eq!(object["spec"]["size"], 1);
+    assert_eq!(
+        server.get(&format!("{V2}/a")).1["spec"]["count"],
+        1,
+        "it still is v2"
+    );
+    let patch = request(
+        Method::Patch,
+        &format!("{V1}/a"),
+        Some(&json!({"spec": {"size": 2}})),
+    );
+    let (code, _, _) = send(&mut server, &patch.content_type("application/merge-patch+json"));
+    assert_eq!(code, 200);
+    let (_, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (&object["spec"]["size"], sizes),
+        (&json!(2), vec![]),
+        "now it is v1"
+    );
+}
