@@ -227,7 +227,7 @@ impl Api {
         }
     }
 
-    /// Forgets a request whose client is gone before its webhook answered.
+    /// Forgets a client's request ([`Outcome::Call`]): the client is gone before the webhook answered.
     pub fn abandon(&mut self, id: CallId) {
         self.pending.remove(&id);
     }
