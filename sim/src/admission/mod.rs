@@ -21,6 +21,28 @@ use crate::entropy::Entropy;
 use crate::status::Failure;
 use crate::webhook::{Asked, Question, Said, Stop};
 
+/// Whether a call is yet to be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Due,
+    /// The object of a subresource was admitted; what follows from it is not admitted again.
+    Done,
+}
+
+/// Asks all webhooks about the object of a subresource, which has no other rules; returns it as they leave it.
+pub(crate) fn admit(
+    api: &Api,
+    call: &mut Call<'_>,
+    operation: &'static str,
+    object: Value,
+    old: &Value,
+) -> Result<Value, Stop> {
+    let object = mutate(api, call, operation, object, old)?;
+    validate(api, call, operation, &object, old)?;
+    call.admission = Admission::Done;
+    Ok(object)
+}
+
 /// Asks the mutating webhooks; returns the object as they leave it.
 pub(crate) fn mutate(
     api: &Api,
@@ -29,37 +51,35 @@ pub(crate) fn mutate(
     object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
-    let hooks = hooks(
-        api,
-        call,
-        "mutatingwebhookconfigurations",
-        operation,
-        &object,
-        old,
-    );
+    let hooks = hooks(api, call, "mutatingwebhookconfigurations", operation);
     let mut object = object;
     let mut again: Vec<(&Hook, Value)> = Vec::new();
     for hook in &hooks {
-        object = mutated(call, hook, operation, object, old)?;
+        object = mutated(api, call, hook, operation, object, old)?;
         if hook.reinvoked {
             again.push((hook, object.clone()));
         }
     }
     for (hook, seen) in again {
         if seen != object {
-            object = mutated(call, hook, operation, object, old)?;
+            object = mutated(api, call, hook, operation, object, old)?;
         }
     }
     Ok(object)
 }
 
 fn mutated(
+    api: &Api,
     call: &Call<'_>,
     hook: &Hook,
     operation: &'static str,
     object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
+    // selectors look at what earlier webhooks made of the object
+    if !hook.selects(api, call, &object, old) {
+        return Ok(object);
+    }
     let (mut shown, old) = in_version(call, hook, &object, old)?;
     let Some(response) = ask(call, hook, operation, &shown, &old)? else {
         return Ok(object);
@@ -73,6 +93,9 @@ fn mutated(
         .map_err(|error| failed(&error.to_string()))?;
     let operations: Value = serde_json::from_slice(&decoded).map_err(|error| failed(&error.to_string()))?;
     patch::json(&mut shown, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
+    if review::kind_of_subresource(call).is_some() {
+        return Ok(shown);
+    }
     if hook.version != call.version.name && !shown.is_null() {
         shown = conversion::one(call, shown, &call.version.name)?;
     }
@@ -81,8 +104,9 @@ fn mutated(
 
 /// The new and the old object in the version that a webhook is registered for.
 fn in_version(call: &Call<'_>, hook: &Hook, object: &Value, old: &Value) -> Result<(Value, Value), Stop> {
+    let same = hook.version == call.version.name || review::kind_of_subresource(call).is_some();
     let convert = |one: &Value| {
-        if hook.version == call.version.name || one.is_null() {
+        if same || one.is_null() {
             return Ok(one.clone());
         }
         conversion::one(call, one.clone(), &hook.version)
@@ -98,16 +122,11 @@ pub(crate) fn validate(
     object: &Value,
     old: &Value,
 ) -> Result<(), Stop> {
-    for hook in hooks(
-        api,
-        call,
-        "validatingwebhookconfigurations",
-        operation,
-        object,
-        old,
-    ) {
-        let (object, old) = in_version(call, &hook, object, old)?;
-        ask(call, &hook, operation, &object, &old)?;
+    for hook in hooks(api, call, "validatingwebhookconfigurations", operation) {
+        if hook.selects(api, call, object, old) {
+            let (object, old) = in_version(call, &hook, object, old)?;
+            ask(call, &hook, operation, &object, &old)?;
+        }
     }
     Ok(())
 }

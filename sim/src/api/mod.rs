@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::own::Line;
+use crate::admission::Admission;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
@@ -132,6 +133,7 @@ pub(crate) struct Call<'a> {
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
     pub(crate) purpose: Purpose,
+    pub(crate) admission: Admission,
     pub(crate) warnings: Vec<String>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
@@ -230,7 +232,7 @@ impl Api {
         }
     }
 
-    /// Forgets a request whose client is gone before its webhook answered.
+    /// Forgets a client's request ([`Outcome::Call`]): the client is gone before the webhook answered.
     pub fn abandon(&mut self, id: CallId) {
         self.pending.remove(&id);
     }
@@ -319,6 +321,7 @@ impl Api {
             seed: attempt.seed,
             answers: &attempt.answers,
             purpose: Purpose::Act,
+            admission: Admission::Due,
         };
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
             return Ok(Outcome::Watch(self.open_watch(&call)?));

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-use super::{Api, Origin, Outcome};
+use super::{Api, Origin, Outcome, Pending};
 use crate::webhook::WebhookCall;
 use crate::wire::{Request, Response};
 
@@ -31,6 +31,15 @@ impl Api {
     /// Whether a request of this user waits for a webhook.
     pub(crate) fn waits(&self, user: &str) -> bool {
         self.lines.contains_key(user)
+    }
+
+    /// Forgets what components asked for and what waits: they are gone.
+    pub(crate) fn forget_components(&mut self) {
+        self.lines.clear();
+        self.failed.clear();
+        self.pending
+            .retain(|_, pending| !matches!(pending, Pending::Request(_, _, Origin::Component)));
+        self.calls.retain(|call| self.pending.contains_key(&call.id));
     }
 
     /// Carries out a component's request, if need be later: then there is no answer.

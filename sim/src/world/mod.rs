@@ -89,13 +89,14 @@ impl World {
         Self::over(Api::new(config, now), options, config.seed, now)
     }
 
-    /// A cluster over an API that has a past: all components begin anew and take over what they find. `seed` is that of
-    /// stages.
+    /// A cluster over an API that has a past: all components begin anew and take over what they find; what the old ones
+    /// had asked for and waits for a webhook is forgotten. `seed` is that of stages.
     ///
     /// # Errors
     /// A stage that is not understood.
-    pub fn over(api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
+    pub fn over(mut api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
         let nodes = Nodes::new(options, seed)?;
+        api.forget_components();
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),

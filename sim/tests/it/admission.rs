@@ -315,3 +315,126 @@ fn an_answer_to_another_review_is_none() {
     );
     assert_eq!(server.get(&format!("{MAPS}/a")).0, 404);
 }
+
+/// A webhook whose rules are about `resources` of any group.
+fn for_resources(resources: &[&str]) -> Value {
+    json!({"rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources}]})
+}
+
+#[test]
+fn operations_may_be_all() {
+    let mut server = Server::new();
+    register(&mut server, "validating", "v", for_resources(&["*"]));
+    call(create(&mut server, "a"));
+}
+
+#[test]
+fn scaling_is_admitted_as_a_scale() {
+    let mut server = Server::new();
+    let labels = json!({"app": "web"});
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    assert_eq!(server.post(path, &deployment).0, 201);
+    register(&mut server, "mutating", "whole", for_resources(&["deployments"]));
+    register(
+        &mut server,
+        "mutating",
+        "scale",
+        for_resources(&["deployments/scale"]),
+    );
+    let target = format!("{path}/web/scale");
+    let patch = Request::new(Method::Patch, &target, Some(&json!({"spec": {"replicas": 5}})));
+    let patch = patch.content_type("application/merge-patch+json");
+    let asked = call(server.api.handle(&patch, server.now));
+    assert_eq!(asked.webhook, "scale.example.com");
+    let request = &asked.review["request"];
+    assert_eq!(
+        request["kind"],
+        json!({"group": "autoscaling", "version": "v1", "kind": "Scale"})
+    );
+    assert_eq!(
+        (&request["resource"]["resource"], &request["subResource"]),
+        (&json!("deployments"), &json!("scale"))
+    );
+    assert_eq!(
+        (
+            &request["object"]["spec"]["replicas"],
+            &request["oldObject"]["spec"]["replicas"]
+        ),
+        (&json!(5), &json!(1))
+    );
+    let less = json!([{"op": "replace", "path": "/spec/replicas", "value": 3}]);
+    let scaled = server
+        .resume(asked.id, allow(&asked, Some(less)))
+        .response()
+        .unwrap();
+    assert_eq!(
+        (scaled.code, &scaled.value()["spec"]["replicas"]),
+        (200, &json!(3))
+    );
+    assert_eq!(server.get(&format!("{path}/web")).1["spec"]["replicas"], 3);
+}
+
+#[test]
+fn an_eviction_is_admitted_instead_of_the_deletion() {
+    let mut server = Server::new();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(server.post(pods, &pod).0, 201);
+    register(&mut server, "validating", "pods", for_resources(&["pods"]));
+    register(
+        &mut server,
+        "validating",
+        "evictions",
+        for_resources(&["pods/eviction"]),
+    );
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
+    let evict = Request::new(Method::Post, &format!("{pods}/a/eviction"), Some(&eviction));
+    let asked = call(server.api.handle(&evict, server.now));
+    assert_eq!(asked.webhook, "evictions.example.com");
+    assert_eq!(asked.review["request"]["operation"], "CREATE");
+    assert_eq!(asked.review["request"]["kind"]["kind"], "Eviction");
+    assert_eq!(
+        server
+            .resume(asked.id, allow(&asked, None))
+            .response()
+            .unwrap()
+            .code,
+        201
+    );
+    assert_eq!(server.get(&format!("{pods}/a")).0, 404);
+}
+
+#[test]
+fn selectors_look_at_what_earlier_webhooks_did() {
+    let mut server = Server::new();
+    register(&mut server, "mutating", "a", json!({}));
+    let selector = json!({"objectSelector": {"matchLabels": {"x": "1"}}});
+    register(&mut server, "mutating", "b", selector);
+    let first = call(create(&mut server, "m"));
+    let second = call(server.resume(first.id, allow(&first, Some(add_label("x")))));
+    assert_eq!(second.webhook, "b.example.com");
+    let again = call(create(&mut server, "m"));
+    let created = server.resume(again.id, allow(&again, None)).response().unwrap();
+    assert_eq!(created.code, 201, "without the label nobody else is asked");
+}
+
+#[test]
+fn a_refusal_carries_what_the_webhook_says_and_is_never_a_success() {
+    for (status, code, reason, message) in [
+        (Value::Null, 400, Value::Null, " without explanation"),
+        (json!({"code": 200, "message": "no"}), 400, Value::Null, ": no"),
+        (json!({"code": 409, "reason": "Odd"}), 409, json!("Odd"), ": Odd"),
+    ] {
+        let mut server = Server::new();
+        register(&mut server, "validating", "v", json!({}));
+        let asked = call(create(&mut server, "a"));
+        let refusal = answer(&asked, json!({"allowed": false, "status": status}));
+        let response = server.resume(asked.id, refusal).response().unwrap();
+        let found = response.value();
+        assert_eq!((response.code, &found["reason"]), (code, &reason));
+        let expected = format!("admission webhook \"v.example.com\" denied the request{message}");
+        assert_eq!(found["message"], expected);
+    }
+}

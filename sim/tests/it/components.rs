@@ -196,3 +196,20 @@ fn a_component_tries_again_when_its_webhook_was_not_there() {
     assert_eq!(pods(&mut world).len(), 2);
     assert_eq!(world.next_due(), None);
 }
+
+#[test]
+fn components_that_begin_anew_do_not_wait_for_the_calls_of_the_old() {
+    let mut world = world();
+    register(&mut world, "mutating", "CREATE");
+    replica_set(&mut world, 2);
+    let now = world.now();
+    world.advance(now);
+    let [lost] = world.calls().try_into().unwrap();
+    let mut world = World::over(world.into_api(), &Options::default(), 7, now).unwrap();
+    play(&mut world, Duration::from_secs(1), allow);
+    assert_eq!(pods(&mut world).len(), 2);
+    let late = world.resume(lost.id, allow(&lost)).unwrap().response().unwrap();
+    assert_eq!(late.code, 500, "nobody waits for it");
+    play(&mut world, Duration::from_secs(1), allow);
+    assert_eq!(pods(&mut world).len(), 2);
+}

@@ -223,7 +223,7 @@ fn status_and_scale_are_those_of_the_version() {
 #[test]
 fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
     type Spoil = fn(&mut Value);
-    let spoilt: [(Spoil, &str); 6] = [
+    let spoilt: [(Spoil, &str); 7] = [
         (
             |response| response["result"] = json!({"status": "Failure", "message": "no way"}),
             " failed: no way",
@@ -234,15 +234,19 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
         ),
         (
             |response| response["convertedObjects"][0]["metadata"]["name"] = "other".into(),
-            " returned invalid object at index 0: must have the same name: other != a",
+            " returned invalid object: must have the same name: a != other",
         ),
         (
             |response| response["convertedObjects"][0]["apiVersion"] = "example.com/v3".into(),
-            " returned invalid object at index 0: invalid apiVersion \"example.com/v3\", expected \"example.com/v2\"",
+            " returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v3)",
+        ),
+        (
+            |response| response["convertedObjects"][0]["metadata"]["labels"] = json!({"a": 1}),
+            " returned invalid metadata: metadata.labels must be a map of strings in converted object",
         ),
         (
             |response| *response = Value::Null,
-            " failed: webhook response was absent",
+            " failed: no response provided",
         ),
         (
             |response| response["uid"] = "other".into(),
@@ -418,4 +422,40 @@ fn a_webhook_for_another_version_of_the_resource_is_asked_in_that_version() {
         server.delete(&format!("{path}/hook"), None);
         server.delete(&format!("{V2}/a"), None);
     }
+}
+
+#[test]
+fn what_was_stored_in_another_version_is_converted_too() {
+    let mut server = server();
+    server.post(V2, &thing("a", "count", 1));
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let mut changed = server.get(&path).1;
+    for (index, storage) in [(0, true), (1, false)] {
+        changed["spec"]["versions"][index]["storage"] = storage.into();
+    }
+    assert_eq!(server.put(&path, &changed).0, 200);
+    let (code, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (code, &object["apiVersion"], sizes.len()),
+        (200, &json!("example.com/v1"), 1)
+    );
+    assert_eq!(object["spec"]["size"], 1);
+    assert_eq!(
+        server.get(&format!("{V2}/a")).1["spec"]["count"],
+        1,
+        "it still is v2"
+    );
+    let patch = request(
+        Method::Patch,
+        &format!("{V1}/a"),
+        Some(&json!({"spec": {"size": 2}})),
+    );
+    let (code, _, _) = send(&mut server, &patch.content_type("application/merge-patch+json"));
+    assert_eq!(code, 200);
+    let (_, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (&object["spec"]["size"], sizes),
+        (&json!(2), vec![]),
+        "now it is v1"
+    );
 }

@@ -279,3 +279,20 @@ fn custom_resources_are_held_to_patterns_and_formats() {
     );
     assert_eq!(server.post(things, &thing("red", "2026-01-01T00:00:00Z")).0, 201);
 }
+
+#[test]
+fn a_refused_service_takes_no_address() {
+    let mut server = Server::new();
+    let services = "/api/v1/namespaces/default/services";
+    let service = |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+    let (code, first) = server.post(services, &service("a"));
+    assert_eq!(code, 201, "{first}");
+    assert_eq!(server.post(services, &service("a")).0, 409);
+    assert_eq!(server.post(services, &service("Not a name")).0, 422);
+    let second = server.post(services, &service("b")).1;
+    let last = |service: &Value| -> u8 {
+        let address = service["spec"]["clusterIP"].as_str().unwrap();
+        address.rsplit('.').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(last(&second), last(&first) + 1);
+}
