@@ -44,11 +44,17 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(explain(options, name))
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+    runtime.block_on(explain(&source, &options.namespace, name, options.pod.as_deref()))
 }
 
-async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
-    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+/// Explains a CloneSet, or one pod of it.
+pub(crate) async fn explain(
+    source: &Source,
+    namespace: &str,
+    name: &str,
+    pod: Option<&str>,
+) -> anyhow::Result<String> {
     let settings = client::Settings {
         user_agent: "kruise-explain".into(),
         timeout: Duration::from_secs(30),
@@ -56,9 +62,8 @@ async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
         host: String::new(),
         observer: None,
     };
-    let client = client::connect(&source, settings).await?;
+    let client = client::connect(source, settings).await?;
     let version = discovery::cloneset_version(&client).await?;
-    let namespace = &options.namespace;
     let path = format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/clonesets/{name}");
     let cached: CachedCloneSet = client
         .get(&path)
@@ -73,8 +78,8 @@ async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
             .as_ref()
             .is_some_and(|owner| *owner.uid == *set.metadata.uid)
     });
-    if let Some(pod) = &options.pod
-        && !pods.iter().any(|have| *have.name == **pod)
+    if let Some(pod) = pod
+        && !pods.iter().any(|have| *have.name == *pod)
     {
         bail!("CloneSet {namespace}/{name} has no pod {pod}");
     }
@@ -95,11 +100,7 @@ async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
         cloneset::Explain::Yes,
         Timestamp::now(),
     );
-    Ok(render(
-        &format!("CloneSet {namespace}/{name}"),
-        &plan,
-        options.pod.as_deref(),
-    ))
+    Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
 }
 
 #[derive(Deserialize)]

@@ -11,21 +11,28 @@
 //! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
 //! ```
 //!
-//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the store and act by
-//! the same requests as everybody else, in virtual or real time.
+//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
+//! store and act by the same requests as everybody else, in virtual or real time.
+//!
+//! Webhooks of admission and conversion are called by whoever drives it: a client's request returns [`Outcome::Call`];
+//! what components and watches need is in [`World::calls`]; [`World::resume`] takes the answers to both.
 //!
 //! Invariants:
 //! * every write takes one revision, and what a watch shows, applied to a list, is the next list;
 //! * a refused or dry-run request changes nothing;
 //! * a verb, subresource or encoding that is not implemented is refused as a server would refuse what it lacks.
 //!
-//! Where it is still more permissive than a server: `pattern`, `format` and CEL rules of custom resources, match conditions
-//! and `matchPolicy: Equivalent` of webhooks, quotas, limit ranges and authorization are not evaluated; nodes, endpoints,
-//! disruption budgets and roles are checked little beyond their metadata.
+//! Where it is still more permissive than a server: CEL rules and the less exact formats (`uri`, `email`, `hostname`, …) of
+//! custom resources, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
+//! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
+//! little beyond their metadata. Where it is stricter: match conditions know a part of CEL and are refused beyond it;
+//! patterns with Unicode classes are refused; a write whose answer cannot be converted is not stored.
 
 mod admission;
 mod api;
+mod cel;
 mod controllers;
+mod conversion;
 mod crd;
 mod discovery;
 mod entropy;
@@ -40,19 +47,22 @@ mod registry;
 mod route;
 mod scheduler;
 mod selector;
+mod snapshot;
 mod status;
 mod store;
 mod validation;
 mod verbs;
 mod watch;
+mod webhook;
 mod wire;
 mod world;
 
-pub use admission::{CallId, WebhookCall, WebhookReply};
 pub use api::{Api, Config, Outcome};
 pub use entropy::Entropy;
 pub use nodes::{DEFAULT_STAGES, Options, StageError, Timings};
+pub use snapshot::SnapshotError;
 pub use status::{Failure, Subject};
 pub use watch::{WatchEvent, WatchId};
+pub use webhook::{CallId, WebhookCall, WebhookReply};
 pub use wire::{Method, Request, Response};
 pub use world::World;

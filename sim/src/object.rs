@@ -144,6 +144,12 @@ pub(crate) fn get_metadata<'a>(object: &'a Value, name: &str) -> &'a Value {
         .unwrap_or(NULL)
 }
 
+/// The object's metadata, or null.
+pub(crate) fn metadata_of(object: &Value) -> &Value {
+    const NULL: &Value = &Value::Null;
+    object.get("metadata").unwrap_or(NULL)
+}
+
 pub(crate) fn metadata_text<'a>(object: &'a Value, name: &str) -> &'a str {
     get_metadata(object, name).as_str().unwrap_or_default()
 }

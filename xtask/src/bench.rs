@@ -10,6 +10,7 @@ use clap::Args;
 use kruise_e2e::audit::{AuditLog, Class, Counts, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::{process, wait};
+use kruise_tour::stage::is_done;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, build_kruise};
@@ -154,19 +155,6 @@ fn exceeded(phase: &str, what: &str, value: f64, bar: Option<f64>) -> Option<Str
         .map(|bar| format!("{phase}: {value:.2} {what}, bar {bar}"))
 }
 
-/// Is the status of this generation, with these fields?
-pub(crate) fn is_done(set: &Value, done: &Value) -> Result<bool> {
-    let Some(done) = done.as_object() else {
-        bail!("not an object: {done}")
-    };
-    let current = set.pointer("/status/observedGeneration") == set.pointer("/metadata/generation");
-    let status = set.get("status");
-    Ok(current
-        && done
-            .iter()
-            .all(|(key, value)| status.and_then(|status| status.get(key)) == Some(value)))
-}
-
 fn template(image: &str, variable: &str) -> Value {
     json!({
         "metadata": {"labels": {"app": "bench"}},
@@ -196,14 +184,6 @@ fn bench_set(replicas: u32) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_phase_is_done_only_when_the_status_is_of_this_generation() {
-        let set = |seen: u32| json!({"metadata": {"generation": 2}, "status": {"observedGeneration": seen, "replicas": 3}});
-        assert!(is_done(&set(2), &json!({"replicas": 3})).unwrap());
-        assert!(!is_done(&set(1), &json!({"replicas": 3})).unwrap());
-        assert!(!is_done(&set(2), &json!({"replicas": 4})).unwrap());
-    }
 
     #[test]
     fn only_a_value_above_its_bar_fails() {

@@ -23,12 +23,45 @@ use tokio::{
 
 use super::{admission, caches, caches::Caches, config::Config, registrar::Registrar};
 
+/// Where connections come in.
+#[derive(Debug)]
+pub struct Sockets {
+    /// Webhooks, at the port of [`WebhookConfig`](super::config::WebhookConfig).
+    pub webhooks: TcpListener,
+    /// Metrics, if they are served.
+    pub metrics: Option<TcpListener>,
+    /// Probes, if they are served.
+    pub health: Option<TcpListener>,
+}
+
+impl Sockets {
+    /// Listens where the configuration says.
+    pub async fn bind(config: &Config) -> anyhow::Result<Self> {
+        let health = match config.health {
+            Some(address) => Some(bind(address, "--health-probe-addr").await?),
+            None => None,
+        };
+        let metrics = match config.metrics {
+            Some(address) => Some(bind(address, "--metrics-addr").await?),
+            None => None,
+        };
+        let address = SocketAddr::from(([0, 0, 0, 0], config.webhook.port));
+        let webhooks = bind(address, "WEBHOOK_PORT").await?;
+        Ok(Self {
+            webhooks,
+            metrics,
+            health,
+        })
+    }
+}
+
 /// Starts everything and returns once the webhooks are registered and answered.
 pub(super) async fn start(
     config: &Config,
     client: &Client,
     caches: &Caches,
     mut registry: Registry,
+    sockets: Sockets,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
@@ -45,19 +78,16 @@ pub(super) async fn start(
     let mut tasks = JoinSet::new();
     let port = config.webhook.port;
     let probes = PlainServer::health(vec![Check::ping()], vec![Check::webhook_ready(tls.clone(), port)]);
-    plain(&mut tasks, config.health, "--health-probe-addr", probes, &stop).await?;
+    plain(&mut tasks, sockets.health, probes, &stop);
     let metrics = PlainServer::metrics(Arc::new(move || {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text
     }));
-    plain(&mut tasks, config.metrics, "--metrics-addr", metrics, &stop).await?;
-
-    let address = SocketAddr::from(([0, 0, 0, 0], port));
-    let listener = bind(address, "WEBHOOK_PORT").await?;
+    plain(&mut tasks, sockets.metrics, metrics, &stop);
     tasks.spawn(webhook::serve(
-        listener,
+        sockets.webhooks,
         tls.clone(),
         server.clone(),
         stop.clone(),
@@ -122,18 +152,15 @@ fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
     }
 }
 
-async fn plain(
+fn plain(
     tasks: &mut JoinSet<()>,
-    address: Option<SocketAddr>,
-    flag: &str,
+    listener: Option<TcpListener>,
     server: PlainServer,
     stop: &watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    if let Some(address) = address {
-        let listener = bind(address, flag).await?;
+) {
+    if let Some(listener) = listener {
         tasks.spawn(server.serve(listener, stop.clone()));
     }
-    Ok(())
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {

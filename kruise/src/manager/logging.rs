@@ -1,4 +1,6 @@
-//! The log goes to stderr, as text or as one JSON object a line.
+//! The log goes to stderr, as text or as one JSON object a line; of a manager that is part of something else, to a file.
+
+use std::{fs::File, sync::Arc};
 
 use anyhow::bail;
 use tracing::level_filters::LevelFilter;
@@ -21,4 +23,13 @@ pub fn start(format: &str, verbosity: i64) -> anyhow::Result<()> {
         other => bail!("--logging-format is {other:?}; it may be text or json"),
     }
     Ok(())
+}
+
+/// Starts logging to a file, as text.
+pub fn to_file(file: File) {
+    fmt()
+        .with_max_level(LevelFilter::INFO)
+        .with_writer(Arc::new(file))
+        .with_ansi(false)
+        .init();
 }

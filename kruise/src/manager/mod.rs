@@ -14,11 +14,17 @@ mod run;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use go_compat::flags::FlagSet;
+use kruise_runtime::shutdown;
 
 pub use cloneset::World;
 pub use config::Config;
+pub use endpoints::Sockets;
+pub(crate) use flags::FLAGS;
+pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
+pub use run::{Embedding, run};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
 /// that keeps it from working.
@@ -50,7 +56,10 @@ pub fn main(line: Vec<String>) -> ExitCode {
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(run::run(config)),
+        Ok(runtime) => runtime.block_on(async {
+            let stop = shutdown::on_signal().context("cannot listen for signals")?;
+            run(config, None, stop).await
+        }),
         Err(error) => Err(error.into()),
     };
     match result {

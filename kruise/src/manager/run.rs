@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kruise_runtime::{
     Client,
     client::{self, Source},
@@ -16,7 +16,7 @@ use kruise_runtime::{
 use kube_cache::{Cached, ObjectKey};
 use prometheus_client::registry::Registry;
 use tokio::{
-    sync::watch,
+    sync::{oneshot, watch},
     task::{JoinError, JoinSet},
 };
 
@@ -24,7 +24,7 @@ use super::{
     caches::{Caches, Handlers},
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig},
-    endpoints,
+    endpoints::{self, Sockets},
     pod_readiness::{self, PodReadiness},
 };
 
@@ -37,9 +37,21 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// Time to write the last events.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Runs until a signal, or until something fails that a restart must mend.
-pub async fn run(config: Config) -> anyhow::Result<()> {
-    let stop = shutdown::on_signal().context("cannot listen for signals")?;
+/// What a manager is given that is part of something else.
+#[derive(Debug)]
+pub struct Embedding {
+    /// Where it listens, instead of where the configuration says.
+    pub sockets: Sockets,
+    /// Told once webhooks are registered and caches are full.
+    pub ready: oneshot::Sender<()>,
+}
+
+/// Runs until told to stop, or until something fails that a restart must mend.
+pub async fn run(
+    config: Config,
+    embedding: Option<Embedding>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
     let client = connect(&config, &metrics).await?;
@@ -51,6 +63,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         cloneset::NAME,
         pod_readiness::NAME
     );
+    let (sockets, ready) = embedding.map(|given| (given.sockets, given.ready)).unzip();
     let caches = Caches::new();
     // Reading a CloneSet may need the conversion webhook, so the endpoints come before the watches.
     // They also end after everything else: pods that are still being created pass our own webhook.
@@ -61,7 +74,11 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         let served = if config.dry_run {
             JoinSet::new()
         } else {
-            endpoints::start(&config, &client, &caches, registry, closing.clone()).await?
+            let sockets = match sockets {
+                Some(open) => open,
+                None => Sockets::bind(&config).await?,
+            };
+            endpoints::start(&config, &client, &caches, registry, sockets, closing.clone()).await?
         };
         let namespace = config.namespace.as_deref();
         let watches = caches
@@ -80,6 +97,10 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         started = started => started?,
         () = shutdown::stopped(stop.clone()) => return Ok(()),
     };
+    if let Some(ready) = ready {
+        // Nobody waits for it any more, perhaps.
+        let _ = ready.send(());
+    }
     let leading = lead(&config, &client, controllers, &metrics, stop);
     let result = tokio::select! {
         result = leading => result,
@@ -136,7 +157,7 @@ async fn lead(
         }
     };
     let name = lease.name.clone();
-    let (acquired, leads) = tokio::sync::oneshot::channel();
+    let (acquired, leads) = oneshot::channel();
     // The lease is kept until the controllers have ended, and only then released.
     let (release, released) = watch::channel(false);
     let client = client.named(&agent("leader-election"));

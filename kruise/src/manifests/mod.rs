@@ -11,11 +11,14 @@ use serde_json::Value;
 
 use workload::Workload;
 
+/// Namespace of the manager unless told otherwise.
+const NAMESPACE: &str = "kruise-system";
+
 /// What to print.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Namespace of the manager.
-    #[arg(long, default_value = "kruise-system")]
+    #[arg(long, default_value = NAMESPACE)]
     namespace: String,
     /// Image of the manager.
     #[arg(long, default_value = concat!("kruise/kruise-manager:v", env!("CARGO_PKG_VERSION")))]
@@ -45,6 +48,19 @@ pub fn render(options: &Options) -> anyhow::Result<String> {
         text.push('\n');
     }
     Ok(text)
+}
+
+/// What a manager outside the cluster needs, with its webhooks at this URL.
+pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Value>> {
+    let options = Options {
+        namespace: NAMESPACE.to_owned(),
+        image: String::new(),
+        replicas: 0,
+        feature_gates: String::new(),
+        without_manager: true,
+        webhook_url: Some(webhook_url.to_owned()),
+    };
+    Ok(objects(&options, &crate::gates::Gates::parse("", "")?))
 }
 
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {

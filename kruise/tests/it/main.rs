@@ -1,13 +1,13 @@
-//! The binary as its user meets it: what it says and how it ends when it cannot work.
+//! The executable as its users start it.
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing,
-    reason = "everything here is a test; clippy only sees the functions marked as such"
+    clippy::indexing_slicing
 )]
 
-mod api_server;
-mod certificates;
-mod command;
-mod start;
+mod demo;
+mod files;
+mod life;
+mod process;

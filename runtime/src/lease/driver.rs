@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::elector::{Decision, Elector, Record, Settings};
 use crate::events::{EventSink, ObjectRef};
 use crate::metrics::Metrics;
+use crate::shutdown;
 use crate::{ApiError, Client};
 
 /// How leading ended.
@@ -34,7 +35,7 @@ pub async fn lead(
     client: &Client,
     settings: Settings,
     metrics: &Metrics,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
     on_acquired: impl FnOnce() + Send,
 ) -> Ending {
     metrics.competing(&settings.name);
@@ -64,8 +65,7 @@ pub async fn lead(
         }
         tokio::select! {
             () = tokio::time::sleep(candidate.pause(asked)) => {}
-            // An error means that nobody can ask for a stop any more, which only happens at the end.
-            _ = stop.wait_for(|stop| *stop) => {
+            () = shutdown::stopped(stop.clone()) => {
                 if candidate.renewed.is_some() {
                     release(client, &candidate.settings, &candidate.elector).await;
                 }

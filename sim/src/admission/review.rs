@@ -3,16 +3,24 @@
 use serde_json::{Value, json};
 
 use crate::api::Call;
-use crate::entropy::Entropy;
 use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
+use crate::webhook::misfit;
+use crate::wire::Method;
 
-/// The request of a review, without its uid.
-pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Value) -> Value {
-    let (group, version) = (call.resource.id.group.as_ref(), call.version.name.as_str());
-    let kind = json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()});
-    let resource = json!({"group": group, "version": version, "resource": call.resource.id.plural.as_ref()});
+const KIND: &str = "AdmissionReview";
+const API_VERSION: &str = "admission.k8s.io/v1";
+
+/// The request of a review, without its uid: the objects are in `version`.
+pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value, old: &Value) -> Value {
+    let group = call.resource.id.group.as_ref();
+    let kind = |version: &str| match kind_of_subresource(call) {
+        Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
+        None => json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()}),
+    };
+    let resource = |version: &str| json!({"group": group, "version": version, "resource": call.resource.id.plural.as_ref()});
+    let requested = &call.version.name;
     let named = if call.target.name.is_empty() {
         metadata_text(object, "name")
     } else {
@@ -20,13 +28,15 @@ pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Va
     };
     let options = match operation {
         "CREATE" => "CreateOptions",
+        "UPDATE" if call.request.method == Method::Patch => "PatchOptions",
         "UPDATE" => "UpdateOptions",
         _ => "DeleteOptions",
     };
     let mut request = json!({
-        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
+        "kind": kind(version), "resource": resource(version),
+        "requestKind": kind(requested), "requestResource": resource(requested),
         "name": named, "operation": operation, "object": object, "oldObject": old, "dryRun": call.dry_run,
-        "userInfo": {"username": call.request.user, "groups": ["system:masters", "system:authenticated"]},
+        "userInfo": {"username": call.request.user, "groups": groups(&call.request.user)},
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     });
     if let Value::Object(members) = &mut request {
@@ -44,17 +54,50 @@ pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Va
     request
 }
 
+/// Group, version and kind of what a subresource takes, if that is not the object itself.
+pub(super) fn kind_of_subresource(call: &Call<'_>) -> Option<(&'static str, &'static str, &'static str)> {
+    match call.target.subresource.as_str() {
+        "scale" => Some(("autoscaling", "v1", "Scale")),
+        "eviction" => Some(("policy", "v1", "Eviction")),
+        "binding" => Some(("", "v1", "Binding")),
+        _ => None,
+    }
+}
+
+/// The groups that authentication gives a user.
+fn groups(user: &str) -> Vec<String> {
+    let mut groups = match user.strip_prefix("system:serviceaccount:") {
+        Some(account) => {
+            let namespace = account.split(':').next().unwrap_or_default();
+            vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+            ]
+        }
+        None if user.starts_with("system:node:") => vec!["system:nodes".to_owned()],
+        None => vec!["system:masters".to_owned()],
+    };
+    groups.push("system:authenticated".to_owned());
+    groups
+}
+
 /// The review to send.
-pub(super) fn review(call: &Call<'_>, mut request: Value) -> Value {
-    let asked = call.answers.len() as u64;
-    let uid = Entropy::new(call.seed.wrapping_add(asked + 1)).uid();
+pub(super) fn review(mut request: Value, uid: &str) -> Value {
     if let Value::Object(members) = &mut request {
         members.insert("uid".into(), uid.into());
     }
-    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
+    json!({"kind": KIND, "apiVersion": API_VERSION, "request": request})
 }
 
-/// A refusal in the webhook's words.
+/// The response of a review that answers the one with this uid.
+pub(crate) fn response(review: &Value, uid: &str) -> Result<Value, String> {
+    match misfit(review, KIND, API_VERSION, uid) {
+        Some(why) => Err(format!("received invalid webhook response: {why}")),
+        None => Ok(review.get("response").cloned().unwrap_or_default()),
+    }
+}
+
+/// A refusal in the webhook's words, and with its code, reason and details.
 pub(super) fn denied(webhook: &str, response: &Value) -> Failure {
     let status = response.get("status").unwrap_or(&Value::Null);
     let by = format!("admission webhook {webhook:?} denied the request");
@@ -67,10 +110,8 @@ pub(super) fn denied(webhook: &str, response: &Value) -> Failure {
         .get("code")
         .and_then(Value::as_u64)
         .and_then(|code| u16::try_from(code).ok());
-    let code = code.filter(|code| *code >= 400).unwrap_or(403);
-    let mut reason = text(status, "reason");
-    if reason.is_empty() && code == 403 {
-        reason = "Forbidden";
-    }
-    Failure::denied(code, reason, message)
+    // a refusal is no success, whatever the webhook says
+    let code = code.filter(|code| (400..600).contains(code)).unwrap_or(400);
+    let details = status.get("details").filter(|details| details.is_object());
+    Failure::denied(code, text(status, "reason"), message, details.cloned())
 }

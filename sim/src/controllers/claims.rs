@@ -110,6 +110,10 @@ impl Claims {
 }
 
 impl Actor for Claims {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         for key in self.feed.poll(api) {
             self.sync(&mut Client { api, user: USER, now }, &key);
@@ -118,6 +122,10 @@ impl Actor for Claims {
             self.pod(api, &key);
         }
         self.release(&mut Client { api, user: USER, now });
+    }
+
+    fn restart(&mut self) {
+        self.feed.rewind();
     }
 
     fn due(&self) -> Option<Timestamp> {

@@ -102,7 +102,53 @@ pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     if text(names, "kind").is_empty() {
         errors.required("spec.names.kind", "");
     }
+    for (index, version) in versions(definition).enumerate() {
+        if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+            let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            errors
+                .0
+                .extend(kube_schema::structural::bad_patterns(schema, &path));
+        }
+    }
+    conversion(&mut errors, spec.get("conversion").unwrap_or(&Value::Null));
     errors.0
+}
+
+/// A webhook must say where it is and what it speaks.
+fn conversion(errors: &mut Errors, conversion: &Value) {
+    const STRATEGIES: &[&str] = &["None", "Webhook"];
+    let strategy = text(conversion, "strategy");
+    if strategy.is_empty() {
+        return;
+    }
+    errors.one_of("spec.conversion.strategy", strategy, STRATEGIES);
+    if strategy != "Webhook" {
+        return;
+    }
+    let path = "spec.conversion.webhook";
+    let client = conversion.pointer("/webhook/clientConfig");
+    match client.filter(|client| client.is_object()) {
+        None => errors.required(
+            format!("{path}.clientConfig"),
+            "required when strategy is set to Webhook",
+        ),
+        Some(client) if client.get("url").is_some() == client.get("service").is_some() => {
+            let why = "exactly one of url or service is required";
+            errors.required(format!("{path}.clientConfig"), why);
+        }
+        Some(_) => {}
+    }
+    let versions = conversion.pointer("/webhook/conversionReviewVersions");
+    let versions = versions.and_then(Value::as_array);
+    let spoken = |version: &Value| matches!(version.as_str(), Some("v1" | "v1beta1"));
+    if !versions.is_some_and(|versions| versions.iter().any(spoken)) {
+        let why = "must include at least one of v1, v1beta1";
+        errors.invalid(
+            format!("{path}.conversionReviewVersions"),
+            versions.cloned().unwrap_or_default(),
+            why,
+        );
+    }
 }
 
 /// The row that a definition adds.
@@ -153,7 +199,10 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         versions: served,
         storage: text(storage, "name").to_owned(),
         conversion: match spec.pointer("/conversion/strategy").and_then(Value::as_str) {
-            Some("Webhook") => Conversion::Webhook,
+            Some("Webhook") => {
+                let webhook = spec.pointer("/conversion/webhook").cloned();
+                Conversion::Webhook(Arc::new(webhook.unwrap_or_default()))
+            }
             _ => Conversion::None,
         },
         subresources,

@@ -13,6 +13,8 @@ mod resource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 pub(crate) use self::head::Head;
 pub(crate) use self::log::{Change, Log};
 pub(crate) use self::resource::{Collection, Key};
@@ -32,6 +34,13 @@ pub(crate) struct Stored {
     pub(crate) head: Head,
     /// The object in its storage version.
     pub(crate) json: Box<[u8]>,
+}
+
+impl Stored {
+    /// The object in the version it was stored in.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.json).unwrap_or_default()
+    }
 }
 
 /// A place in the store.
@@ -109,6 +118,27 @@ impl Store {
         collection.remove(key, last.clone(), self.window);
         self.relink((id.clone(), key.clone()), Some(&old), None);
         Some(last)
+    }
+
+    /// Takes an object that was stored before this store began.
+    pub(crate) fn take(&mut self, id: &ResourceId, key: Key, head: Head, json: Vec<u8>, revision: u64) {
+        let stored = Arc::new(Stored {
+            revision,
+            head,
+            json: json.into_boxed_slice(),
+        });
+        let collection = self.collections.entry(id.clone()).or_default();
+        collection.put(key.clone(), stored.clone(), self.window);
+        self.relink((id.clone(), key), None, Some(&stored));
+    }
+
+    /// Begins after what was taken: at a revision, without history of these resources.
+    pub(crate) fn begin_at(&mut self, revision: u64, resources: impl Iterator<Item = ResourceId>) {
+        for id in resources {
+            self.collections.entry(id).or_default();
+        }
+        self.revision = revision;
+        self.compact();
     }
 
     /// Forgets the history of all resources up to the newest revision.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{body, commit};
-use crate::admission::{self, Stop};
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
 use crate::object::{self, get_metadata, metadata_text, set_metadata};
@@ -11,6 +11,7 @@ use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
 use crate::store::{Key, ResourceId};
 use crate::validation;
+use crate::webhook::Stop;
 
 /// Names that a server tries before it gives up on a prefix.
 const NAME_ATTEMPTS: usize = 8;
@@ -56,7 +57,11 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     if let Some(there) = api.store.get(&call.resource.id, &key) {
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());
     }
-    Ok(commit::put(api, call, key, object))
+    let created = commit::put(api, call, key, object)?;
+    if !call.dry_run && created.pointer("/spec/clusterIP") == Some(&address(api).into()) {
+        api.addresses += 1;
+    }
+    Ok(created)
 }
 
 /// Admission: objects live in namespaces that live.
@@ -101,7 +106,7 @@ fn name(api: &Api, call: &Call<'_>, entropy: &mut Entropy, object: &mut Value) {
 }
 
 /// Resets what a creation may not set.
-fn prepare(api: &mut Api, call: &Call<'_>, object: &mut Value) -> Result<(), Failure> {
+fn prepare(api: &Api, call: &Call<'_>, object: &mut Value) -> Result<(), Failure> {
     let traits = &call.resource.traits;
     if call.resource.is_custom() && call.resource.has(Subresource::Status) {
         crate::kinds::workload::drop_status(object);
@@ -111,13 +116,18 @@ fn prepare(api: &mut Api, call: &Call<'_>, object: &mut Value) -> Result<(), Fai
         set_metadata(object, "generation", 1.into());
     }
     if call.resource.id.plural.as_ref() == "services" {
-        address(api, call, object);
+        give_address(api, object);
     }
     body::default(call, object)
 }
 
+/// The cluster address that the next service gets.
+fn address(api: &Api) -> String {
+    format!("10.0.{}.{}", api.addresses / 256, api.addresses % 256)
+}
+
 /// A cluster address for a service without one.
-fn address(api: &mut Api, call: &Call<'_>, service: &mut Value) {
+fn give_address(api: &Api, service: &mut Value) {
     let Some(Value::Object(spec)) = service.get_mut("spec") else {
         return;
     };
@@ -125,10 +135,7 @@ fn address(api: &mut Api, call: &Call<'_>, service: &mut Value) {
     if external || spec.contains_key("clusterIP") {
         return;
     }
-    let address = format!("10.0.{}.{}", api.addresses / 256, api.addresses % 256);
-    if !call.dry_run {
-        api.addresses += 1;
-    }
+    let address = address(api);
     spec.insert("clusterIP".into(), address.clone().into());
     spec.insert("clusterIPs".into(), json!([address]));
 }

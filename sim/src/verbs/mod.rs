@@ -19,11 +19,11 @@ pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::parse_version;
 pub(crate) use self::table::table;
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;
 use crate::store::Stored;
+use crate::webhook::Stop;
 use crate::wire::Method;
 
 /// Runs the verb that method and path name.
@@ -35,8 +35,8 @@ pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         return subresource(api, call);
     }
     match (call.request.method, call.target.name.is_empty()) {
-        (Method::Get, true) => Ok(list::list(api, call)?),
-        (Method::Get, false) => Ok(get(api, call)?),
+        (Method::Get, true) => list::list(api, call),
+        (Method::Get, false) => get(api, call),
         (Method::Post, true) if has_place(call) => create::create(api, call),
         (Method::Put, false) => update::put(api, call),
         (Method::Patch, false) => patch::patch(api, call),
@@ -82,9 +82,9 @@ fn invalid_dry_run(call: &Call<'_>, given: &str) -> Failure {
     Failure::invalid(&kind, "", &[error])
 }
 
-fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
+fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     let stored = find(api, call)?;
-    let value = call.read(stored);
+    let value = call.read(stored)?;
     Ok(Reply { code: 200, value })
 }
 
@@ -110,7 +110,7 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     };
     match (found, call.request.method) {
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
-            Ok(get(api, call)?)
+            get(api, call)
         }
         (Subresource::Status | Subresource::Finalize, Method::Put) => update::put(api, call),
         (Subresource::Status, Method::Patch) => patch::patch(api, call),

@@ -6,10 +6,10 @@ use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
 use super::{body, create, find, update};
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::registry::Schema;
 use crate::status::{Failure, Subject};
+use crate::webhook::Stop;
 
 const TYPED: &[&str] = &[
     "application/json-patch+json",
@@ -32,17 +32,17 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
 }
 
 /// The object as it is, and as the patch makes it.
-pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Failure> {
+pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Stop> {
     let request = call.request;
     let media = request.media_type();
     let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
     if !TYPED.contains(&media) && !call.resource.is_custom() {
-        return Err(Failure::media_type_unknown());
+        return Err(Failure::media_type_unknown().into());
     }
     if !supported.contains(&media) || media.starts_with("application/apply-patch") {
-        return Err(Failure::unsupported_media_type(supported));
+        return Err(Failure::unsupported_media_type(supported).into());
     }
-    let old = call.read(find(api, call)?);
+    let old = call.read(find(api, call)?)?;
     let mut new = old.clone();
     apply(call, media, &mut new)?;
     let text = new.to_string();

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
 use super::{DeleteOptions, commit, find, success};
-use crate::admission::Stop;
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata, metadata_text, seconds};
 use crate::selector::Selector;
 use crate::status::{Failure, Subject};
 use crate::store::{Key, ResourceId};
+use crate::webhook::Stop;
 
 fn body(call: &Call<'_>) -> Result<Value, Failure> {
     let value: Value = serde_json::from_slice(&call.request.body)
@@ -36,7 +37,9 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         options.of_body(given);
     }
     call.dry_run |= options.dry_run;
-    let pod = call.read(find(api, call)?);
+    let pod = call.read(find(api, call)?)?;
+    // the eviction is admitted, not the deletion that it is
+    admission::admit(api, call, "CREATE", eviction, &Value::Null)?;
     let phase = pod
         .pointer("/status/phase")
         .and_then(Value::as_str)
@@ -144,12 +147,13 @@ fn is_ready(pod: &Value) -> bool {
 /// Gives a pod its node.
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let binding = body(call)?;
+    let binding = admission::admit(api, call, "CREATE", binding, &Value::Null)?;
     let node = binding
         .pointer("/target/name")
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    let mut pod = call.read(find(api, call)?);
+    let mut pod = call.read(find(api, call)?)?;
     let name = &call.target.name;
     let subject = Subject::new("", "pods/binding");
     if !get_metadata(&pod, "deletionTimestamp").is_null() {
@@ -179,7 +183,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
             list.push(condition);
         }
     }
-    commit::put(api, call, call.key(), pod);
+    commit::put(api, call, call.key(), pod)?;
     let mut value = success(None);
     if let Value::Object(members) = &mut value {
         members.insert("code".into(), 201.into());

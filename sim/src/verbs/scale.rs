@@ -4,11 +4,12 @@ use kube_schema::patch;
 use serde_json::{Value, json};
 
 use super::{find, update};
-use crate::admission::Stop;
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};
 use crate::registry::Schema;
 use crate::status::Failure;
+use crate::webhook::Stop;
 use crate::wire::Method;
 
 /// JSON pointers of the replicas, the counted replicas and the selector.
@@ -42,7 +43,7 @@ impl Paths {
 
 pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Stop> {
     let paths = Paths::of(call).ok_or_else(Failure::no_resource)?;
-    let old = call.read(find(api, call)?);
+    let old = call.read(find(api, call)?)?;
     let current = view(&old, &paths);
     let wanted = match method {
         Method::Get => {
@@ -53,7 +54,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         }
         Method::Put => serde_json::from_slice(&call.request.body)
             .map_err(|error| Failure::bad_request(error.to_string()))?,
-        Method::Patch => patched(call, current)?,
+        Method::Patch => patched(call, current.clone())?,
         Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
     };
     let replicas = wanted
@@ -71,6 +72,11 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
     if !given.is_empty() && given != metadata_text(&old, "resourceVersion") {
         return Err(Failure::modified(&call.resource.subject(), &call.target.name).into());
     }
+    let wanted = admission::admit(api, call, "UPDATE", wanted, &current)?;
+    let replicas = wanted
+        .pointer("/spec/replicas")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
     let mut new = old.clone();
     set(&mut new, &paths.spec, replicas.into());
     call.target.subresource.clear();

@@ -10,10 +10,14 @@
 //!
 //! Equal configuration and equal requests at equal times yield equal bytes.
 //!
-//! A component's own write that needs a webhook is given up: components cannot wait for one yet.
+//! A component whose write needs a webhook waits: it does nothing else until all it asked for is answered, in order. A
+//! controller whose write ends with a server's error (a webhook that is not there) looks at everything again, after a
+//! second first, then after ever longer; what is refused for good reason is not tried again before something changes.
+//! After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
 
 mod client;
 mod feed;
+mod retries;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
@@ -24,11 +28,13 @@ use jiff::Timestamp;
 
 pub(crate) use self::client::{Client, pod_path};
 pub(crate) use self::feed::Feed;
+use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
 use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
+use crate::webhook::{CallId, WebhookCall, WebhookReply};
 use crate::wire::Request;
 
 /// Rounds that actors may answer each other at one time. Honest ones need a handful.
@@ -36,10 +42,22 @@ const ROUNDS: usize = 1000;
 
 /// A component of the cluster.
 pub(crate) trait Actor: std::fmt::Debug + Send {
+    /// Whom it acts as, if it does nothing else while a request of that user waits for a webhook. Those that act as
+    /// many users go on, and must not mind that their requests are carried out later.
+    fn user(&self) -> Option<&'static str> {
+        None
+    }
     /// Does what is due.
     fn act(&mut self, api: &mut Api, now: Timestamp);
+    /// Looks at everything again: a request of its was answered with a server's error.
+    fn restart(&mut self) {}
     /// When something is due though nothing changes.
     fn due(&self) -> Option<Timestamp>;
+}
+
+/// Whether an actor waits for no webhook.
+fn is_free(api: &Api, actor: &dyn Actor) -> bool {
+    actor.user().is_none_or(|user| !api.waits(user))
 }
 
 /// Whether the actors came to rest.
@@ -57,6 +75,9 @@ pub struct World {
     now: Timestamp,
     /// The revision that all actors have seen.
     settled: u64,
+    /// An actor may go on that waited for a webhook.
+    freed: bool,
+    retries: Retries,
 }
 
 impl World {
@@ -68,13 +89,14 @@ impl World {
         Self::over(Api::new(config, now), options, config.seed, now)
     }
 
-    /// A cluster over an API that has a past: all components begin anew and take over what they find. `seed` is that of
-    /// stages.
+    /// A cluster over an API that has a past: all components begin anew and take over what they find; what the old ones
+    /// had asked for and waits for a webhook is forgotten. `seed` is that of stages.
     ///
     /// # Errors
     /// A stage that is not understood.
-    pub fn over(api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
+    pub fn over(mut api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
         let nodes = Nodes::new(options, seed)?;
+        api.forget_components();
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
@@ -88,6 +110,8 @@ impl World {
             actors,
             now,
             settled: 0,
+            freed: false,
+            retries: Retries::default(),
         })
     }
 
@@ -111,14 +135,44 @@ impl World {
         self.api.handle(request, self.now)
     }
 
+    /// Webhook calls that the cluster itself needs, for its components and for watches in a version that is not stored,
+    /// since this was last asked. Clients' requests name theirs in [`Outcome::Call`].
+    pub fn calls(&mut self) -> Vec<WebhookCall> {
+        self.api.calls()
+    }
+
+    /// Goes on with what waits for a webhook. What comes of a client's request is returned; the cluster's own goes its
+    /// way at the next [`World::advance`], and watches may have events.
+    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
+        let outcome = self.api.resume(id, reply);
+        self.freed |= outcome.is_none();
+        outcome
+    }
+
+    /// Whether something but a write is news: a call to make, or an answer to one.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_stirred(&self) -> bool {
+        self.freed || self.api.has_calls()
+    }
+
     /// When something is due next: at once if there were writes that not all actors have seen; `None` if the world is
     /// at rest until somebody writes.
     pub fn next_due(&self) -> Option<Timestamp> {
-        if self.api.revision() != self.settled {
+        if self.api.revision() != self.settled || self.freed {
             return Some(self.now);
         }
-        let due = self.actors.iter().filter_map(|actor| actor.due()).min();
-        due.map(|due| due.max(self.now))
+        self.actors_due().map(|due| due.max(self.now))
+    }
+
+    /// When an actor that waits for nobody has something to do.
+    fn actors_due(&self) -> Option<Timestamp> {
+        let all = self.actors.iter().enumerate();
+        let free = all.filter(|(_, actor)| is_free(&self.api, actor.as_ref()));
+        free.filter_map(|(index, actor)| {
+            let times = [actor.due(), self.retries.due(index)];
+            times.into_iter().flatten().min()
+        })
+        .min()
     }
 
     /// Plays everything that is due up to a time. Time does not go back.
@@ -140,6 +194,16 @@ impl World {
         }
     }
 
+    /// Actors whose requests failed begin anew later.
+    fn note_failures(&mut self) {
+        for user in self.api.failed() {
+            let mut actors = self.actors.iter();
+            if let Some(index) = actors.position(|actor| actor.user() == Some(user.as_str())) {
+                self.retries.failed(index, self.now);
+            }
+        }
+    }
+
     /// Lets the actors answer each other, at one time, until none has anything to say.
     fn settle(&mut self) -> Peace {
         for _ in 0..ROUNDS {
@@ -147,12 +211,21 @@ impl World {
             if before != self.settled {
                 self.api.tick(self.now);
             }
-            for actor in &mut self.actors {
-                actor.act(&mut self.api, self.now);
+            self.freed = false;
+            self.note_failures();
+            for (index, actor) in self.actors.iter_mut().enumerate() {
+                if is_free(&self.api, actor.as_ref()) {
+                    if self.retries.take(index, self.now) {
+                        actor.restart();
+                    }
+                    actor.act(&mut self.api, self.now);
+                }
             }
-            self.settled = self.api.revision();
-            let due = self.actors.iter().filter_map(|actor| actor.due()).min();
-            if self.settled == before && due.is_none_or(|due| due > self.now) {
+            self.note_failures();
+            // writes of this round are news to everybody, the background included, in the next
+            self.settled = before;
+            let due = self.actors_due();
+            if self.api.revision() == before && due.is_none_or(|due| due > self.now) {
                 return Peace::Made;
             }
         }

@@ -8,7 +8,11 @@
 )]
 
 mod admission;
+mod components;
+mod conversion;
 mod crud;
 mod differential;
+mod kubectl;
 mod server;
 mod watch;
+mod webhooks;

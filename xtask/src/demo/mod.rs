@@ -1,27 +1,9 @@
 //! `cargo xtask demo`: a guided tour of what a CloneSet does, on a real control plane.
 //!
-//! Everything that is shown happened: commands are run as they are printed, tables are what the API server answers,
-//! seconds and requests are measured. Every step ends in claims about the pods; one that does not hold fails the
-//! command. Nothing stays behind unless the reader asks for it.
-//!
-//! | module | what |
-//! |---|---|
-//! | [`story`] | the steps: commands and claims |
-//! | [`tour`] | tells them |
-//! | [`stage`] | the cluster they happen in |
-//! | [`pods`] | pods, and what became of them |
-//! | [`line`] | a command line |
-//! | [`screen`], [`table`] | what the reader sees |
+//! The story is told by `kruise-tour`; here is the cluster: built, started, and stopped again. Nothing stays behind unless
+//! the reader asks for it.
 
-mod line;
-mod pods;
-mod screen;
 mod stage;
-mod story;
-mod table;
-#[cfg(test)]
-mod tests;
-mod tour;
 
 use std::io::Write;
 use std::path::Path;
@@ -29,14 +11,14 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 use kruise_e2e::process;
+use kruise_tour::act::Line;
+use kruise_tour::{Record, Screen, costs, screen, story, tell};
 
 use crate::installation::{Installation, build_kruise};
 use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::folder;
-use line::Line;
-use screen::Screen;
-use stage::{Live, Stage};
+use stage::Live;
 
 /// Simulated nodes.
 const NODES: u32 = 5;
@@ -59,7 +41,8 @@ etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real and ru
 one of this workspace. Nodes and kubelets are simulated by kwok: nothing is pulled, containers start and stop at once.
 So the seconds below are those of the control plane alone; on real nodes a new pod also waits for its image, its start
 and the grace period of the one before it. Seconds are wall time from the command to the status that says it is done,
-which is looked at about four times a second. Requests come from the API server's audit log.
+which is looked at about four times a second. Requests come from the API server's audit log. kwok gives addresses of
+deleted pods to new ones.
 ";
 
 const NEXT: &str = "  kubectl scale clone web --replicas=20
@@ -86,9 +69,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         audit: installation.audit()?,
     };
     let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
-    introduce(&mut screen, &mut live, &exports)?;
+    introduce(&mut screen, &live, &exports)?;
 
-    let told = tour::tell(&mut live, &mut screen, &story::STEPS)
+    let told = tell(&mut live, &mut screen, &story::STEPS)
         .and_then(|records| sum_up(&mut screen, &installation, &records));
     if options.keep && interrupt::check().is_ok() {
         leave(&mut screen, installation, &exports)?;
@@ -100,29 +83,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Where the reader can look on.
-fn introduce(screen: &mut Screen<impl Write>, live: &mut Live, exports: &str) -> Result<()> {
+fn introduce(screen: &mut Screen<impl Write>, live: &Live, exports: &str) -> Result<()> {
     let nodes = Line::kubectl(["get", "nodes"]);
     screen.command(&nodes)?;
-    screen.text(&live.run(&nodes)?)?;
+    screen.text(&live.run_line(&nodes)?)?;
     screen.text(&format!(
         "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers. To look on, or to repeat a\n\
          command, in a second terminal:\n{exports}"
     ))?;
-    screen.pause()
+    screen.pause(&interrupt::check)
 }
 
-fn sum_up(
-    screen: &mut Screen<impl Write>,
-    installation: &Installation,
-    records: &[tour::Record],
-) -> Result<()> {
+fn sum_up(screen: &mut Screen<impl Write>, installation: &Installation, records: &[Record]) -> Result<()> {
     let pid = installation.manager.pid();
     screen.heading("What it took")?;
-    screen.text(&tour::costs(records).to_string())?;
+    screen.text(&costs(records).to_string())?;
     screen.text(&format!(
-        "\nOthers are the scheduler, the controller-manager and the simulated kubelets. Revision and status are written\n\
-         once for all pods, so five pods pay more each than a thousand do: see `cargo xtask bench`. The manager used\n\
-         {:.2} s of CPU since its start and at most {} MiB of memory.",
+        "\nRequests are the manager's; others are those of the scheduler, the controller-manager and the simulated\n\
+         kubelets. Revision and status are written once for all pods, so five pods pay more each than a thousand do:\n\
+         see `cargo xtask bench`. The manager used {:.2} s of CPU since its start and at most {} MiB of memory.",
         process::cpu_seconds(pid)?,
         process::peak_memory_kib(pid)? / 1024
     ))

@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan-workloads", PLAN),
     ("admission", PLAN),
     ("sim", LIBS),
+    ("tour", &[]),
 ];
 const LIBS: &[&str] = &["go-compat", "kube-cache", "kube-queue", "kube-schema"];
 const PLAN: &[&str] = &[
@@ -48,6 +49,8 @@ const WRITERS: &[&str] = &[
     "runtime/src/events/sink.rs",
     // Certificates, and the configurations that name their CA.
     "kruise/src/manager/registrar.rs",
+    // The user of a playground, as its tour plays one.
+    "kruise/src/playground/stage.rs",
 ];
 const WRITE_VERBS: &[&str] = &["create", "replace", "patch", "delete"];
 

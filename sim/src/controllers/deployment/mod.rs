@@ -75,6 +75,10 @@ impl Deployments {
 }
 
 impl Actor for Deployments {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         let mut due: BTreeSet<Key> = self.feed.poll(api);
         for key in self.sets.poll(api) {
@@ -91,6 +95,10 @@ impl Actor for Deployments {
         for key in due {
             self.sync(&mut Client { api, user: USER, now }, &key);
         }
+    }
+
+    fn restart(&mut self) {
+        self.feed.rewind();
     }
 
     fn due(&self) -> Option<Timestamp> {

@@ -7,28 +7,51 @@ use serde_json::Value;
 
 /// What is shown of one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pod {
-    pub(crate) name: String,
-    pub(crate) uid: String,
-    pub(crate) address: String,
-    pub(crate) node: String,
+pub struct Pod {
+    /// Its name, which may come again.
+    pub name: String,
+    /// Its identity, which never does.
+    pub uid: String,
+    /// Empty until it has one.
+    pub address: String,
+    /// Where it runs; empty until it is scheduled.
+    pub node: String,
     /// Of its only container.
-    pub(crate) restarts: u64,
+    pub restarts: u64,
     /// That its container runs, not the one that is asked for.
-    pub(crate) image: String,
-    pub(crate) ready: Ready,
+    pub image: String,
+    /// Is it in service?
+    pub ready: Ready,
 }
 
 /// Is a pod in service?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ready {
+pub enum Ready {
+    /// It is.
     Yes,
+    /// Not yet, or not now.
     No,
+    /// It is being deleted.
+    Leaving,
+}
+
+impl Ready {
+    /// For a table.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Leaving => "leaving",
+        }
+    }
 }
 
 impl Pod {
     /// Reads a pod; what it has not yet is empty.
-    pub(crate) fn read(pod: &Value) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It has no uid.
+    pub fn read(pod: &Value) -> Result<Self> {
         let text = |pointer| {
             pod.pointer(pointer)
                 .and_then(Value::as_str)
@@ -48,7 +71,9 @@ impl Pod {
                 .and_then(Value::as_u64)
                 .unwrap_or_default(),
             image: text("/status/containerStatuses/0/image"),
-            ready: if conditions.is_some_and(|all| all.iter().any(is_ready)) {
+            ready: if pod.pointer("/metadata/deletionTimestamp").is_some() {
+                Ready::Leaving
+            } else if conditions.is_some_and(|all| all.iter().any(is_ready)) {
                 Ready::Yes
             } else {
                 Ready::No
@@ -59,22 +84,22 @@ impl Pod {
 
 /// What became of the pods of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// Still there, at the same place, no container restarted.
-    pub(crate) untouched: Vec<String>,
+    pub untouched: Vec<String>,
     /// Still there, at the same place, its container restarted once, as an update in place does.
-    pub(crate) restarted: Vec<String>,
+    pub restarted: Vec<String>,
     /// Still there, but moved, or restarted more than once: nothing the tour does explains it.
-    pub(crate) disturbed: Vec<String>,
+    pub disturbed: Vec<String>,
     /// Not there before.
-    pub(crate) new: Vec<String>,
+    pub new: Vec<String>,
     /// Not there any more.
-    pub(crate) gone: Vec<String>,
+    pub gone: Vec<String>,
 }
 
 impl Change {
     /// Compares the pods of two moments. The names in each list keep the order of the pods.
-    pub(crate) fn between(before: &[Pod], after: &[Pod]) -> Self {
+    pub fn between(before: &[Pod], after: &[Pod]) -> Self {
         let old: BTreeMap<&str, &Pod> = before.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
         let mut change = Self::default();
         for pod in after {
@@ -96,8 +121,13 @@ impl Change {
         change
     }
 
+    /// Pods of before that are still there at their address.
+    pub fn addresses_kept(&self) -> usize {
+        self.untouched.len() + self.restarted.len()
+    }
+
     /// How many pods the change was about; one that replaces another counts once.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.new.len().max(self.gone.len()) + self.restarted.len() + self.disturbed.len()
     }
 }
@@ -138,6 +168,9 @@ mod tests {
         let mut unready = object.clone();
         unready["status"]["conditions"][0]["status"] = json!("False");
         assert_eq!(Pod::read(&unready).unwrap().ready, Ready::No);
+        let mut leaving = object.clone();
+        leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(Pod::read(&leaving).unwrap().ready, Ready::Leaving);
         let young = json!({"metadata": {"name": "web-1", "uid": "u"}});
         assert_eq!(Pod::read(&young).unwrap().address, "");
         assert!(Pod::read(&json!({"metadata": {"name": "web-1"}})).is_err());

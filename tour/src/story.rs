@@ -1,18 +1,15 @@
-//! The story: which commands, in which order, and what must be true after each.
+//! The story: which acts, in which order, and what must be true after each.
 //!
-//! A step is data: a command made from the pods that are there, a condition that ends the wait, and claims about what
+//! A step is data: an act made from the pods that are there, a condition that ends the wait, and claims about what
 //! became of the pods. The claims are what the tour is for; one that does not hold ends it with an error.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::line::Line;
-use super::pods::{Change, Pod, Ready};
-use super::stage::View;
-use crate::bench::is_done;
+use crate::act::{Act, PatchKind};
+use crate::pods::{Change, Pod, Ready};
+use crate::stage::View;
 
-/// The manifest, from the workspace's root.
-const MANIFEST: &str = "xtask/assets/demo-web.yaml";
 /// Pods that the canary leaves on the old image.
 const PARTITION: u64 = 3;
 /// Images in the order in which they are rolled out. Nothing is pulled.
@@ -22,51 +19,61 @@ const THIRD: &str = "nginx:3";
 const CANARY: &str = "nginx:4";
 
 /// One step of the tour.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(crate) title: &'static str,
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its heading.
+    pub title: &'static str,
     /// What happens and why one wants it.
-    pub(crate) tale: &'static str,
+    pub tale: &'static str,
     /// The change.
-    pub(crate) act: fn(&[Pod]) -> Line,
+    pub act: fn(&[Pod]) -> Act,
     /// Has the cluster got there? Asked with the pods of before.
-    pub(crate) settled: fn(&[Pod], &View) -> Result<bool>,
+    pub settled: fn(&[Pod], &View) -> Result<bool>,
     /// A question to the cluster when it is there.
-    pub(crate) ask: Option<fn() -> Line>,
-    pub(crate) claims: fn(&Outcome) -> Vec<Claim>,
-    pub(crate) costs: Costs,
+    pub ask: Option<Act>,
+    /// What must be true then.
+    pub claims: fn(&Outcome) -> Vec<Claim>,
+    /// Whose costs are shown.
+    pub costs: Costs,
 }
 
 /// Whose costs are shown after a step?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Costs {
+pub enum Costs {
+    /// Its own.
     Own,
+    /// Its own, next to those of the step before it.
     NextToPrevious,
 }
 
 /// What a step led to.
 #[derive(Debug)]
-pub(crate) struct Outcome<'a> {
-    pub(crate) before: &'a [Pod],
-    pub(crate) after: &'a View,
-    pub(crate) change: &'a Change,
+pub struct Outcome<'a> {
+    /// The pods that were there.
+    pub before: &'a [Pod],
+    /// What is there now.
+    pub after: &'a View,
+    /// What became of the pods.
+    pub change: &'a Change,
     /// Answer to the question, empty without one.
-    pub(crate) answer: &'a str,
+    pub answer: &'a str,
 }
 
 /// Something that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) text: String,
-    pub(crate) holds: bool,
+pub struct Claim {
+    /// In words.
+    pub text: String,
+    /// Was it so?
+    pub holds: bool,
 }
 
 /// The whole story.
-pub(crate) const STEPS: [Step; 7] = [
+pub const STEPS: [Step; 7] = [
     Step {
         title: "Create a CloneSet",
         tale: "A CloneSet keeps a number of equal pods, as a Deployment does.",
-        act: |_| Line::kubectl(["apply", "-f", MANIFEST]),
+        act: |_| Act::Apply,
         settled: |_, now| is_rolled_out(now, 0),
         ask: None,
         claims: |outcome| vec![all_run(outcome, FIRST)],
@@ -91,7 +98,8 @@ pub(crate) const STEPS: [Step; 7] = [
     Step {
         title: "The same by recreation",
         tale: "The same kind of change the way a Deployment makes it: every pod is deleted and another is created,\n\
-               scheduled and started. (kwok gives addresses of deleted pods to new ones; look at the uids.)",
+               scheduled and started. The new one may start while the old one still stops, which a container cannot; what is\n\
+               lost is the place. (An address may be given again: the uid says whether it is the same pod.)",
         act: |_| patch(&[policy("ReCreate"), image(THIRD)]),
         settled: |_, now| is_rolled_out(now, 0),
         ask: None,
@@ -104,7 +112,7 @@ pub(crate) const STEPS: [Step; 7] = [
                explain says for every pod what holds it.",
         act: |_| patch(&[policy("InPlaceIfPossible"), partition(PARTITION), image(CANARY)]),
         settled: |_, now| is_rolled_out(now, PARTITION),
-        ask: Some(|| Line::kruise(["explain", "clone/web"])),
+        ask: Some(Act::Explain),
         claims: claims_of_the_canary,
         costs: Costs::Own,
     },
@@ -121,8 +129,11 @@ pub(crate) const STEPS: [Step; 7] = [
         title: "Scale down, and choose who goes",
         tale: "A pod is named together with the new number of replicas: that one goes, whatever the usual order is.",
         act: |pods| {
-            let scale = json!({"spec": {"replicas": pods.len().saturating_sub(1), "scaleStrategy": {"podsToDelete": [chosen(pods)]}}});
-            Line::kubectl(["patch", "clone", "web", "--type=merge", "-p", &scale.to_string()])
+            let (left, gone) = (pods.len().saturating_sub(1), [chosen(pods)]);
+            Act::Patch {
+                kind: PatchKind::Merge,
+                body: json!({"spec": {"replicas": left, "scaleStrategy": {"podsToDelete": gone}}}),
+            }
         },
         settled: |_, now| is_rolled_out(now, 0),
         ask: None,
@@ -133,13 +144,10 @@ pub(crate) const STEPS: [Step; 7] = [
         title: "Replace one pod",
         tale: "A label on a pod, the number of replicas unchanged: that pod goes and a new one comes. Good for a pod on\n\
                a node that is about to be drained.",
-        act: |pods| {
-            Line::kubectl([
-                "label",
-                "pod",
-                &chosen(pods),
-                "apps.kruise.io/specified-delete=true",
-            ])
+        act: |pods| Act::Label {
+            pod: chosen(pods),
+            key: "apps.kruise.io/specified-delete",
+            value: "true",
         },
         settled: |before, now| {
             let is_gone = now.pods.iter().all(|pod| pod.name != chosen(before));
@@ -151,9 +159,11 @@ pub(crate) const STEPS: [Step; 7] = [
     },
 ];
 
-fn patch(operations: &[Value]) -> Line {
-    let operations = Value::from(operations.to_vec()).to_string();
-    Line::kubectl(["patch", "clone", "web", "--type=json", "-p", &operations])
+fn patch(operations: &[Value]) -> Act {
+    Act::Patch {
+        kind: PatchKind::Json,
+        body: operations.to_vec().into(),
+    }
 }
 
 fn image(image: &str) -> Value {
@@ -186,7 +196,7 @@ fn is_rolled_out(now: &View, held: u64) -> Result<bool> {
     };
     let updated = wanted.saturating_sub(held);
     let status = json!({"replicas": wanted, "readyReplicas": wanted, "updatedReadyReplicas": updated});
-    Ok(now.pods.len() as u64 == wanted && is_done(&now.set, &status)?)
+    Ok(now.pods.len() as u64 == wanted && now.is_done(&status)?)
 }
 
 fn replicas(view: &View) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! What the reader sees: plain lines, in order, the same in a terminal and in a file; only a terminal gets bold print.
+//! What the reader sees: plain lines, in order, the same in a terminal and in a file. Only a terminal gets bold print,
+//! and while it waits a table that changes in place.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -6,38 +7,51 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::line::Line;
-use super::story::Claim;
-use crate::interrupt;
+use crate::act::Line;
+use crate::story::Claim;
 
-/// May lines be emphasised?
+/// What may be printed?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Print {
+pub enum Print {
+    /// Lines, nothing else: a file, or a terminal that wants no colour.
     Plain,
-    Bold,
+    /// Control sequences of a terminal.
+    Terminal,
 }
+
+/// A terminal cuts long lines.
+const UNWRAPPED: &str = "\x1b[?7l";
+/// A terminal continues long lines in the next row.
+const WRAPPED: &str = "\x1b[?7h";
 
 /// Where the tour is told.
 #[derive(Debug)]
-pub(crate) struct Screen<W> {
+pub struct Screen<W> {
     out: W,
     print: Print,
     /// Lines from the keyboard, if the reader is waited for.
     keyboard: Option<Receiver<()>>,
+    /// What changes in place at the moment.
+    live: String,
 }
 
 impl Screen<io::Stdout> {
     /// Standard output; bold in a terminal unless `NO_COLOR` is set.
-    pub(crate) fn of_the_reader(keyboard: Option<Receiver<()>>) -> Self {
+    pub fn of_the_reader(keyboard: Option<Receiver<()>>) -> Self {
         let out = io::stdout();
         let bold = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let print = if bold { Print::Bold } else { Print::Plain };
-        Self { out, print, keyboard }
+        let print = if bold { Print::Terminal } else { Print::Plain };
+        Self {
+            out,
+            print,
+            keyboard,
+            live: String::new(),
+        }
     }
 }
 
 /// A message for each line of standard input; the channel closes with it.
-pub(crate) fn keyboard() -> Receiver<()> {
+pub fn keyboard() -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     // A thread of its own: a signal does not end a read, but it does end the wait for this channel.
     std::thread::spawn(move || {
@@ -48,41 +62,42 @@ pub(crate) fn keyboard() -> Receiver<()> {
 }
 
 impl<W: Write> Screen<W> {
-    #[cfg(test)]
-    pub(crate) fn plain(out: W) -> Self {
+    /// Lines without control sequences.
+    pub fn plain(out: W) -> Self {
         Self {
             out,
             print: Print::Plain,
             keyboard: None,
+            live: String::new(),
         }
     }
 
     /// Title of a part.
-    pub(crate) fn heading(&mut self, text: &str) -> Result<()> {
+    pub fn heading(&mut self, text: &str) -> Result<()> {
         let text = self.emphasised(text);
         self.text(&format!("\n{text}\n"))
     }
 
     /// Text as it is; ends in one line end.
-    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+    pub fn text(&mut self, text: &str) -> Result<()> {
         writeln!(self.out, "{}", text.trim_end_matches('\n'))?;
         Ok(self.out.flush()?)
     }
 
     /// An empty line.
-    pub(crate) fn gap(&mut self) -> Result<()> {
+    pub fn gap(&mut self) -> Result<()> {
         self.text("")
     }
 
     /// A command that is about to be run.
-    pub(crate) fn command(&mut self, line: &Line) -> Result<()> {
+    pub fn command(&mut self, line: &Line) -> Result<()> {
         let line = self.emphasised(&format!("$ {line}"));
         self.gap()?;
         self.text(&line)
     }
 
     /// Whether a claim holds.
-    pub(crate) fn claim(&mut self, claim: &Claim) -> Result<()> {
+    pub fn claim(&mut self, claim: &Claim) -> Result<()> {
         let Claim { text, holds } = claim;
         if *holds {
             return self.text(&format!("  ok: {text}"));
@@ -92,7 +107,10 @@ impl<W: Write> Screen<W> {
     }
 
     /// Waits for Enter, if the reader asked for that. The end of the input means: go on to the end.
-    pub(crate) fn pause(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `check` fails: the tour is to stop.
+    pub fn pause(&mut self, check: &dyn Fn() -> Result<()>) -> Result<()> {
         if self.keyboard.is_none() {
             return Ok(());
         }
@@ -100,17 +118,51 @@ impl<W: Write> Screen<W> {
         while let Some(keyboard) = &self.keyboard {
             match keyboard.recv_timeout(Duration::from_millis(100)) {
                 Ok(()) => break,
-                Err(RecvTimeoutError::Timeout) => interrupt::check()?,
+                Err(RecvTimeoutError::Timeout) => check()?,
                 Err(RecvTimeoutError::Disconnected) => self.keyboard = None,
             }
         }
         Ok(())
     }
 
+    /// Shows what is now, in a terminal: the next call replaces it.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn live(&mut self, text: &str) -> Result<()> {
+        if self.print == Print::Plain || text == self.live {
+            return Ok(());
+        }
+        // Lines are cut where the terminal ends: one that went on in a second row would spoil the count of rows.
+        let show = format!("{}{UNWRAPPED}{text}{WRAPPED}", self.erasure());
+        text.clone_into(&mut self.live);
+        self.out.write_all(show.as_bytes())?;
+        Ok(self.out.flush()?)
+    }
+
+    /// Takes away what was shown by [`Screen::live`].
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn clear_live(&mut self) -> Result<()> {
+        let erasure = self.erasure();
+        self.live.clear();
+        self.out.write_all(erasure.as_bytes())?;
+        Ok(self.out.flush()?)
+    }
+
+    /// Back to the first row of what is live, and all below it away.
+    fn erasure(&self) -> String {
+        match self.live.lines().count() {
+            0 => String::new(),
+            rows => format!("\x1b[{rows}A\x1b[J"),
+        }
+    }
+
     fn emphasised(&self, text: &str) -> String {
         match self.print {
             Print::Plain => text.to_owned(),
-            Print::Bold => format!("\x1b[1m{text}\x1b[0m"),
+            Print::Terminal => format!("\x1b[1m{text}\x1b[0m"),
         }
     }
 }
@@ -124,6 +176,7 @@ mod tests {
             out: Vec::new(),
             print,
             keyboard: None,
+            live: String::new(),
         };
         screen.heading("Create").unwrap();
         screen.command(&Line::kubectl(["get", "pods"])).unwrap();
@@ -150,9 +203,34 @@ mod tests {
             "\nCreate\n\n$ kubectl get pods\n  ok: they stay\n  DOES NOT HOLD: they go\n"
         );
         assert_eq!(
-            told(Print::Bold).replace("\x1b[1m", "").replace("\x1b[0m", ""),
+            told(Print::Terminal)
+                .replace("\x1b[1m", "")
+                .replace("\x1b[0m", ""),
             plain
         );
+    }
+
+    #[test]
+    fn what_is_live_is_replaced_and_leaves_nothing() {
+        let screen = |print| Screen {
+            out: Vec::new(),
+            print,
+            keyboard: None,
+            live: String::new(),
+        };
+        let mut terminal = screen(Print::Terminal);
+        for text in ["one\ntwo\n", "one\ntwo\n", "three\n"] {
+            terminal.live(text).unwrap();
+        }
+        terminal.clear_live().unwrap();
+        terminal.clear_live().unwrap();
+        let shown = String::from_utf8(terminal.out).unwrap();
+        let shown = shown.replace(UNWRAPPED, "").replace(WRAPPED, "");
+        assert_eq!(shown, "one\ntwo\n\x1b[2A\x1b[Jthree\n\x1b[1A\x1b[J");
+        let mut file = screen(Print::Plain);
+        file.live("one\n").unwrap();
+        file.clear_live().unwrap();
+        assert!(file.out.is_empty());
     }
 
     #[test]
@@ -163,11 +241,12 @@ mod tests {
             out: Vec::new(),
             print: Print::Plain,
             keyboard: Some(receiver),
+            live: String::new(),
         };
-        screen.pause().unwrap();
+        screen.pause(&|| Ok(())).unwrap();
         drop(sender);
-        screen.pause().unwrap();
-        screen.pause().unwrap();
+        screen.pause(&|| Ok(())).unwrap();
+        screen.pause(&|| Ok(())).unwrap();
         let text = String::from_utf8(screen.out).unwrap();
         assert_eq!(text.matches("Enter").count(), 2, "{text}");
     }

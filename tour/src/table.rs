@@ -4,22 +4,22 @@ use std::fmt;
 
 /// Rows under a heading.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<const COLUMNS: usize> {
-    heading: [&'static str; COLUMNS],
-    rows: Vec<[String; COLUMNS]>,
+pub struct Table {
+    heading: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
+impl Table {
     /// A table without rows.
-    pub(crate) fn new(heading: [&'static str; COLUMNS]) -> Self {
+    pub fn new(heading: Vec<&'static str>) -> Self {
         Self {
             heading,
             rows: Vec::new(),
         }
     }
 
-    /// Adds a row.
-    pub(crate) fn push(&mut self, row: [String; COLUMNS]) {
+    /// Adds a row: a cell for each heading.
+    pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
@@ -45,7 +45,7 @@ enum Align {
     Right,
 }
 
-impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
+impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns();
         let line = |cells: &mut dyn Iterator<Item = &str>| {
@@ -55,7 +55,7 @@ impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
             });
             cells.collect::<Vec<_>>().join("   ").trim_end().to_owned()
         };
-        writeln!(f, "{}", line(&mut self.heading.into_iter()))?;
+        writeln!(f, "{}", line(&mut self.heading.iter().copied()))?;
         self.rows
             .iter()
             .try_for_each(|row| writeln!(f, "{}", line(&mut row.iter().map(String::as_str))))
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell_and_numbers_stand_to_the_right() {
-        let mut table = Table::new(["NAME", "RESTARTS", "READY"]);
-        table.push(["web-1".into(), "7".into(), "yes".into()]);
-        table.push(["w".into(), "12".into(), String::new()]);
+        let mut table = Table::new(vec!["NAME", "RESTARTS", "READY"]);
+        table.push(vec!["web-1".into(), "7".into(), "yes".into()]);
+        table.push(vec!["w".into(), "12".into(), String::new()]);
         assert_eq!(
             table.to_string(),
             "NAME    RESTARTS   READY\n\
@@ -81,6 +81,6 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_is_its_heading() {
-        assert_eq!(Table::new(["A", "LONG"]).to_string(), "A   LONG\n");
+        assert_eq!(Table::new(vec!["A", "LONG"]).to_string(), "A   LONG\n");
     }
 }

@@ -1,14 +1,15 @@
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::line::{Line, Program};
-use super::pods::{Pod, Ready};
-use super::screen::Screen;
-use super::stage::{Requests, Stage, View};
-use super::story::STEPS;
-use super::tour::{costs, tell};
+use crate::act::{Act, PatchKind};
+use crate::pods::{Pod, Ready};
+use crate::screen::Screen;
+use crate::stage::{Requests, Stage, View};
+use crate::story::STEPS;
+use crate::tell::{costs, tell};
 
 /// What the miniature does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +76,20 @@ impl Miniature {
         }
     }
 
-    fn patch(&mut self, kind: &str, patch: &Value) {
+    fn patch(&mut self, kind: PatchKind, patch: &Value) {
         match kind {
-            "--type=json" => {
+            PatchKind::Json => {
                 for operation in patch.as_array().unwrap() {
                     let path = operation["path"].as_str().unwrap();
                     let (parent, key) = path.rsplit_once('/').unwrap();
                     self.set.pointer_mut(parent).unwrap()[key] = operation["value"].clone();
                 }
             }
-            "--type=merge" => {
+            PatchKind::Merge => {
                 for (key, value) in patch["spec"].as_object().unwrap() {
                     self.set["spec"][key] = value.clone();
                 }
             }
-            other => panic!("{other}"),
         }
     }
 
@@ -160,10 +160,19 @@ impl Miniature {
 }
 
 impl Stage for Miniature {
-    fn run(&mut self, line: &Line) -> Result<String> {
-        let words: Vec<&str> = line.arguments.iter().map(String::as_str).collect();
-        match (line.program, words.as_slice()) {
-            (Program::Kubectl, ["apply", "-f", _]) => {
+    const PAUSE: Duration = Duration::ZERO;
+
+    fn manifest(&self) -> &'static str {
+        "web.yaml"
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, act: &Act) -> Result<String> {
+        match act {
+            Act::Apply => {
                 self.set = json!({"spec": {
                     "replicas": 5,
                     "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "InPlaceIfPossible"}},
@@ -171,16 +180,16 @@ impl Stage for Miniature {
                 }});
                 self.reconcile();
             }
-            (Program::Kubectl, ["patch", "clone", "web", kind, "-p", patch]) => {
-                self.patch(kind, &serde_json::from_str(patch)?);
+            Act::Patch { kind, body } => {
+                self.patch(*kind, body);
                 self.reconcile();
             }
-            (Program::Kubectl, ["label", "pod", name, "apps.kruise.io/specified-delete=true"]) => {
-                self.pods.retain(|pod| pod.name != *name);
+            Act::Label { pod, key, .. } => {
+                assert_eq!(*key, "apps.kruise.io/specified-delete");
+                self.pods.retain(|one| one.name != *pod);
                 self.reconcile();
             }
-            (Program::Kruise, ["explain", "clone/web"]) => return Ok(self.explain()),
-            _ => panic!("the miniature does not know: {line}"),
+            Act::Explain => return Ok(self.explain()),
         }
         Ok(String::new())
     }
@@ -223,6 +232,10 @@ fn a_cluster_that_does_everything_right_is_told_to_the_end() {
     let (steps, text) = told(Fault::None);
     assert_eq!(steps.unwrap(), STEPS.len());
     assert!(!text.contains("DOES NOT HOLD"), "{text}");
+    assert!(
+        text.contains(" s a pod, +5 addresses lost, +0 new images, +0.00 requests a pod."),
+        "{text}"
+    );
     for step in STEPS {
         assert!(text.contains(step.title), "{}", step.title);
     }
@@ -297,6 +310,23 @@ fn the_summary_has_one_row_per_step() {
         })
         .collect();
     assert_eq!(sizes, ["5", "5", "5", "2", "2", "1", "1"]);
+    let kept: Vec<&str> = table
+        .lines()
+        .skip(1)
+        .map(|row| {
+            row.split("   ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .nth(3)
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4"
+        ]
+    );
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! The production manager, as one that runs outside a cluster on this machine.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use anyhow::Context;
+use go_compat::flags::FlagSet;
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
+
+/// Where everything listens: other machines have no business here.
+pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// A manager's doors, open before it starts, so that everybody knows its ports.
+pub(super) struct Doors {
+    sockets: Sockets,
+    webhooks: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Doors {
+    /// Free ports.
+    pub(super) async fn open() -> anyhow::Result<Self> {
+        let open = async || {
+            let listener = TcpListener::bind((HOST, 0)).await;
+            let listener = listener.with_context(|| format!("there is no free port on {HOST}"))?;
+            let address = listener.local_addr()?;
+            anyhow::Ok((listener, address))
+        };
+        let ((webhooks, webhooks_at), (metrics, metrics_at)) = (open().await?, open().await?);
+        Ok(Self {
+            sockets: Sockets {
+                webhooks,
+                metrics: Some(metrics),
+                health: None,
+            },
+            webhooks: webhooks_at,
+            metrics: metrics_at,
+        })
+    }
+
+    /// What the API calls.
+    pub(super) fn webhook_url(&self) -> String {
+        format!("https://{}", self.webhooks)
+    }
+}
+
+/// A manager in this process.
+#[derive(Debug)]
+pub(super) struct Manager {
+    task: JoinHandle<anyhow::Result<()>>,
+    stop: watch::Sender<bool>,
+    ready: oneshot::Receiver<()>,
+    /// Where its metrics are.
+    pub(super) metrics: SocketAddr,
+    /// It has ended by itself, and said why.
+    is_over: bool,
+}
+
+impl Manager {
+    /// Starts a manager that keeps its certificates in `folder`. There is no other one, so it elects no leader.
+    pub(super) fn start(kubeconfig: &Path, folder: &Path, doors: Doors) -> anyhow::Result<Self> {
+        let flags = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--enable-leader-election=false".to_owned(),
+        ];
+        let environment = |name: &str| match name {
+            "WEBHOOK_HOST" => Some(HOST.to_string()),
+            "WEBHOOK_PORT" => Some(doors.webhooks.port().to_string()),
+            "WEBHOOK_CERT_DIR" => Some(folder.join("certificates").display().to_string()),
+            _ => None,
+        };
+        let values = FlagSet::new(FLAGS).parse(flags)?;
+        let config = Config::new(&values, &environment)?;
+        let (stop, stopping) = watch::channel(false);
+        let (told, ready) = oneshot::channel();
+        let embedding = Embedding {
+            sockets: doors.sockets,
+            ready: told,
+        };
+        let task = tokio::spawn(run(config, Some(embedding), stopping));
+        Ok(Self {
+            task,
+            stop,
+            ready,
+            metrics: doors.metrics,
+            is_over: false,
+        })
+    }
+
+    /// Returns once its webhooks are registered and it has seen what there is.
+    pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
+        match (&mut self.ready).await {
+            Ok(()) => Ok(()),
+            // it cannot tell any more
+            Err(_) => Err(self.failed().await),
+        }
+    }
+
+    /// Returns, with the reason, if it ends by itself.
+    pub(super) async fn failed(&mut self) -> anyhow::Error {
+        let error = ended(&mut self.task).await;
+        self.is_over = true;
+        error
+    }
+
+    /// Stops it and waits until it has ended.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        if self.is_over {
+            return Ok(());
+        }
+        // If it has just ended, nobody listens.
+        let _ = self.stop.send(true);
+        self.task.await?
+    }
+}
+
+/// Why a task that nobody stopped ended.
+async fn ended(task: &mut JoinHandle<anyhow::Result<()>>) -> anyhow::Error {
+    match task.await {
+        Ok(Ok(())) => anyhow::anyhow!("the manager ended"),
+        Ok(Err(error)) => error.context("the manager"),
+        Err(error) => anyhow::Error::new(error).context("the manager"),
+    }
+}

@@ -1,0 +1,89 @@
+//! `kruise playground`: a cluster to try things on, in one process.
+//!
+//! The API is `kruise-sim`'s, in real time and over HTTP on this machine only; nodes and kubelets are simulated. The
+//! manager is the production manager, webhooks included: it talks to the API like any client, and the API calls its
+//! webhooks over TLS. Nothing needs root, a network or another program, and what was started or written is gone when
+//! the process ends.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`times`] | how long simulated things take |
+//! | [`folder`], [`kubeconfig`] | files of this playground, and of nobody else |
+//! | [`cluster`] | the world, from nothing or from a snapshot, with what `kruise manifests` prints |
+//! | [`snapshot`] | the file of `--save` and `--load` |
+//! | [`manager`] | the manager in it |
+//! | [`run`] | the order in which all this starts and stops |
+//! | [`demo`], [`stage`] | the guided tour, told in it |
+//! | [`text`] | what the reader is told |
+
+mod cluster;
+mod demo;
+mod folder;
+mod kubeconfig;
+mod manager;
+mod probe;
+mod run;
+mod snapshot;
+mod stage;
+mod text;
+mod times;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+
+/// A cluster to try things on: an embedded Kubernetes API, simulated nodes and the manager, in one process.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Simulated nodes, in three zones.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=5000), conflicts_with = "load")]
+    nodes: u16,
+    /// Port of the API on 127.0.0.1; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Write the kubeconfig here, and remove it in the end; a file that no playground wrote is left alone.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Begin with what a playground saved.
+    #[arg(long, value_name = "FILE", conflicts_with = "demo")]
+    load: Option<PathBuf>,
+    /// Save everything that is stored when the playground ends.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Tell the guided tour: a CloneSet is created, updated, held, rolled back and scaled.
+    #[arg(long)]
+    demo: bool,
+    /// End when the tour is over.
+    #[arg(long, requires = "demo")]
+    exit: bool,
+    /// The manager's log on standard error instead of in a file.
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    times: times::Options,
+}
+
+/// Runs a playground until Ctrl-C, or until the tour is over. Exit codes: 0 after Ctrl-C and after a tour whose claims all
+/// held; 130 if the tour was interrupted; 1 for everything else.
+pub fn main(options: &Options) -> ExitCode {
+    let started = Instant::now();
+    let ending = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(Into::into)
+        .and_then(|runtime| runtime.block_on(run::run(options, started)));
+    match ending {
+        Ok(run::Ending::Finished) => ExitCode::SUCCESS,
+        Ok(run::Ending::Interrupted) => {
+            eprintln!("interrupted");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

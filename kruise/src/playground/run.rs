@@ -1,0 +1,271 @@
+//! The order in which a playground starts and stops.
+//!
+//! What can be refused is refused before anything is started: options, files, the port. The API is there before the
+//! manager and outlives it, so that the manager's last writes arrive and are saved.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use kruise_runtime::shutdown;
+use kruise_sim::Timings;
+use kruise_sim::http::{Live, serve};
+use kruise_tour::Screen;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::cluster::{self, Origin};
+use super::folder::Folder;
+use super::kubeconfig::{self, Kubeconfig};
+use super::manager::{Doors, HOST, Manager};
+use super::snapshot::{self, Target};
+use super::stage::Place;
+use super::{Options, demo, text};
+use crate::manager::to_file;
+
+/// A signal so much later than the first means: now.
+const IMPATIENT: Duration = Duration::from_secs(1);
+
+/// How a playground ended that nothing was wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It did what it was asked for; staying up until Ctrl-C is that, too.
+    Finished,
+    /// The tour was not told to its end.
+    Interrupted,
+}
+
+impl Ending {
+    /// Of one that a signal ended: only a tour is something to be finished.
+    fn interrupted(options: &Options) -> Self {
+        if options.demo {
+            Self::Interrupted
+        } else {
+            Self::Finished
+        }
+    }
+}
+
+/// A playground that is up. Its files go with it.
+pub(super) struct Playground {
+    manager: Manager,
+    live: Arc<Live>,
+    server: JoinHandle<std::io::Error>,
+    save: Option<Target>,
+    kubeconfig: Kubeconfig,
+    folder: Folder,
+    /// Where the API is.
+    pub(super) api: SocketAddr,
+    /// How long simulated things take.
+    pub(super) timings: Timings,
+    /// Since when the process runs.
+    pub(super) started: Instant,
+}
+
+/// Runs a playground to its end.
+pub(super) async fn run(options: &Options, started: Instant) -> anyhow::Result<Ending> {
+    let (halt, halted) = signals().context("cannot listen for signals")?;
+    let mut playground = tokio::select! {
+        playground = Playground::start(options, started) => playground?,
+        () = shutdown::stopped(halted.clone()) => return Ok(Ending::interrupted(options)),
+    };
+    let stayed = playground.stay(options, &halt, halted).await;
+    let ended = playground.end().await;
+    let ending = stayed?;
+    ended?;
+    Ok(ending)
+}
+
+/// A channel that turns true on Ctrl-C, a termination or a lost terminal. A later one ends the process at once; one
+/// that comes with the first does not: some send a signal to a process and to its group.
+fn signals() -> std::io::Result<(Arc<watch::Sender<bool>>, watch::Receiver<bool>)> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (sender, receiver) = watch::channel(false);
+    let sender = Arc::new(sender);
+    let halt = sender.clone();
+    tokio::spawn(async move {
+        let mut first = None;
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            sender.send_replace(true);
+            if first.get_or_insert_with(Instant::now).elapsed() > IMPATIENT {
+                std::process::exit(1);
+            }
+        }
+    });
+    Ok((halt, receiver))
+}
+
+impl Playground {
+    async fn start(options: &Options, started: Instant) -> anyhow::Result<Self> {
+        let save = options.save.as_deref().map(Target::new).transpose()?;
+        if let Some(path) = &options.kubeconfig {
+            kubeconfig::check(path)?;
+        }
+        let nodes = options.times.nodes()?;
+        let origin = match &options.load {
+            Some(path) => Origin::Saved(Box::new(snapshot::load(path, &kruise_sim::Config::default())?)),
+            None => Origin::New { nodes: options.nodes },
+        };
+        let listener = listen(options.port).await?;
+        let api = listener.local_addr()?;
+        let doors = Doors::open().await?;
+        let world = cluster::world(origin, &nodes, &doors.webhook_url())?;
+
+        let mut folder = Folder::new()?;
+        write_files(options, &folder)?;
+        let path = match &options.kubeconfig {
+            Some(path) => std::path::absolute(path)?,
+            None => folder.path().join("kubeconfig"),
+        };
+        let kubeconfig = Kubeconfig::write(path, api)?;
+        let live = Live::new(world);
+        let server = tokio::spawn(serving(listener, live.clone()));
+        let mut manager = Manager::start(kubeconfig.path(), folder.path(), doors)?;
+        if let Err(error) = manager.ready().await {
+            return Err(explained(error, &mut folder));
+        }
+        Ok(Self {
+            manager,
+            live,
+            server,
+            save,
+            kubeconfig,
+            folder,
+            api,
+            timings: nodes.timings,
+            started,
+        })
+    }
+
+    /// Greets, tells the tour if it is wanted, and stays up until told to stop.
+    async fn stay(
+        &mut self,
+        options: &Options,
+        halt: &watch::Sender<bool>,
+        halted: watch::Receiver<bool>,
+    ) -> anyhow::Result<Ending> {
+        Screen::of_the_reader(None).text(&text::greeting(self, options))?;
+        if options.demo {
+            let mut tour = demo::start(self.place(), halted.clone());
+            let told = tokio::select! {
+                told = &mut tour => told?,
+                error = self.manager.failed() => {
+                    // so that the tour ends, too
+                    halt.send_replace(true);
+                    let _ = tour.await;
+                    return Err(explained(error, &mut self.folder));
+                }
+            };
+            if told.is_err() && *halted.borrow() {
+                return Ok(Ending::interrupted(options));
+            }
+            told?;
+            if options.exit {
+                return Ok(Ending::Finished);
+            }
+        }
+        Screen::of_the_reader(None).text(&text::what_next(self, options))?;
+        tokio::select! {
+            () = shutdown::stopped(halted) => Ok(Ending::Finished),
+            error = self.manager.failed() => Err(explained(error, &mut self.folder)),
+            error = &mut self.server => Err(anyhow::Error::new(error?).context("the API ended")),
+        }
+    }
+
+    /// Stops everything, and saves what there is if that was wanted.
+    async fn end(self) -> anyhow::Result<()> {
+        let stopped = self.manager.stop().await;
+        let saved = self.save.as_ref().map(|target| {
+            let snapshot = self.live.with_world(|world| world.api().snapshot());
+            let size = target.write(&snapshot)?;
+            Screen::of_the_reader(None).text(&format!("saved {size} bytes in {}", target.path().display()))
+        });
+        if !self.server.is_finished() {
+            self.server.abort();
+            // It was told to end in the middle of whatever it did.
+            let _ = self.server.await;
+        }
+        stopped?;
+        saved.unwrap_or(Ok(()))
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            kubeconfig: self.kubeconfig(),
+            manifest: self.manifest(),
+            metrics: self.metrics(),
+            started: self.started,
+        }
+    }
+
+    /// The kubeconfig for it.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.kubeconfig.path().to_owned()
+    }
+
+    /// The manifest of the tour's CloneSet.
+    pub(super) fn manifest(&self) -> PathBuf {
+        self.folder.path().join(MANIFEST)
+    }
+
+    /// The manager's log.
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder.path().join(LOG)
+    }
+
+    /// Where the manager's metrics are.
+    pub(super) fn metrics(&self) -> SocketAddr {
+        self.manager.metrics
+    }
+}
+
+/// The manager's log, in the folder.
+const LOG: &str = "manager.log";
+/// The tour's CloneSet, in the folder.
+const MANIFEST: &str = "web.yaml";
+
+async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    TcpListener::bind((HOST, port)).await.with_context(|| {
+        format!("cannot listen on {HOST}:{port}; choose another --port, or leave it out to take a free one")
+    })
+}
+
+fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
+    let manifest = folder.path().join(MANIFEST);
+    std::fs::write(&manifest, kruise_tour::MANIFEST)
+        .with_context(|| format!("{} cannot be written", manifest.display()))?;
+    if options.verbose {
+        return crate::manager::to_stderr("text", 0);
+    }
+    let log = folder.path().join(LOG);
+    let file = std::fs::File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
+    to_file(file);
+    Ok(())
+}
+
+/// An error with the log that says more, which then outlives the playground.
+fn explained(error: anyhow::Error, folder: &mut Folder) -> anyhow::Error {
+    let log = folder.path().join(LOG);
+    if !log.exists() {
+        return error;
+    }
+    folder.keep();
+    error.context(format!("see {}", log.display()))
+}
+
+/// Serves the API until it is aborted, or cannot go on.
+async fn serving(listener: TcpListener, live: Arc<Live>) -> std::io::Error {
+    let Err(error) = serve(listener, live).await;
+    error
+}

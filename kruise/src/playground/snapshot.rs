@@ -1,0 +1,139 @@
+//! The file of `--save` and `--load`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use kruise_sim::{Api, Config};
+
+/// How every snapshot begins.
+const START: &str = "{\"format\":\"kruise-sim snapshot\"";
+/// Longest first line of a snapshot, in bytes.
+const FIRST_LINE: u64 = 1024;
+
+/// Reads a server from a file.
+pub(super) fn load(path: &Path, config: &Config) -> anyhow::Result<Api> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("--load={} cannot be read", path.display()))?;
+    Api::restore(config, &text).with_context(|| format!("--load={} cannot be used", path.display()))
+}
+
+/// A new file that only this user can read: whatever is in the playground's Secrets is in it.
+fn create(path: &Path) -> std::io::Result<File> {
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Where a snapshot is going to be written. That it can be is found out before anything is started.
+#[derive(Debug)]
+pub(super) struct Target {
+    path: PathBuf,
+    /// Written first, then given the name of the file, so that no crash leaves half a snapshot.
+    draft: PathBuf,
+}
+
+impl Target {
+    /// Checks the file: it must be new, or a snapshot.
+    pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
+        match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("--save={}", path.display())),
+            Ok(file) => {
+                let mut first = Vec::new();
+                BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut first)?;
+                if !first.is_empty() && !first.starts_with(START.as_bytes()) {
+                    bail!(
+                        "--save={}: the file is not a snapshot and stays as it is; name another one",
+                        path.display()
+                    );
+                }
+            }
+        }
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(format!(".{}", std::process::id()));
+        let draft = PathBuf::from(draft);
+        create(&draft).with_context(|| {
+            format!(
+                "--save={} cannot be written; name a file in a folder you may write to",
+                path.display()
+            )
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            draft,
+        })
+    }
+
+    /// Writes the snapshot; returns its size in bytes.
+    pub(super) fn write(&self, snapshot: &str) -> anyhow::Result<usize> {
+        let write = || {
+            let mut file = create(&self.draft)?;
+            file.write_all(snapshot.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&self.draft, &self.path)
+        };
+        write().with_context(|| format!("--save={} cannot be written", self.path.display()))?;
+        Ok(snapshot.len())
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // It has the other name by now, or nothing was to be saved.
+        let _ = std::fs::remove_file(&self.draft);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn file(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("kruise-snapshot-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn a_snapshot_is_written_over_a_snapshot_and_over_nothing_else() {
+        let (path, config) = (file("own"), Config::default());
+        let text = Api::new(&config, Timestamp::UNIX_EPOCH).snapshot();
+        for _ in 0..2 {
+            Target::new(&path).unwrap().write(&text).unwrap();
+        }
+        assert_eq!(load(&path, &config).unwrap().snapshot(), text);
+        std::fs::write(&path, "my notes\n").unwrap();
+        let error = Target::new(&path).unwrap_err().to_string();
+        assert!(error.contains("stays as it is"), "{error}");
+        let error = format!("{:#}", load(&path, &config).unwrap_err());
+        assert!(error.contains("not a snapshot"), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_known_before_it_is_needed() {
+        let error = Target::new(&file("missing").join("file")).unwrap_err();
+        assert!(error.to_string().contains("cannot be written"), "{error:#}");
+    }
+
+    #[test]
+    fn a_target_that_nothing_was_written_to_leaves_nothing() {
+        let path = file("unused");
+        let target = Target::new(&path).unwrap();
+        let draft = target.draft.clone();
+        assert!(draft.exists());
+        drop(target);
+        assert!(!path.exists() && !draft.exists());
+    }
+}

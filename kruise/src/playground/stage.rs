@@ -1,0 +1,247 @@
+//! The playground as the tour's cluster: it does what the printed command lines would, over the API like any client.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kruise_runtime::client::{self, Source};
+use kruise_runtime::{ApiError, Client};
+use kruise_tour::act::{LABELS, SET};
+use kruise_tour::pods::{Pod, Ready};
+use kruise_tour::{Act, Requests, Stage, View};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::probe::page;
+use crate::explain::explain;
+
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+/// The manager is at rest when it wrote nothing for so long.
+const REST: Duration = Duration::from_millis(150);
+/// Longest time to wait for that.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Requests by method and answer.
+type Counts = BTreeMap<(String, String), u64>;
+
+/// What the tour knows of a playground.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// Leads to the API.
+    pub(super) kubeconfig: PathBuf,
+    /// The manifest of the tour's CloneSet.
+    pub(super) manifest: PathBuf,
+    /// Where the manager's metrics are.
+    pub(super) metrics: SocketAddr,
+    /// Since when the process runs.
+    pub(super) started: Instant,
+}
+
+/// A playground that the tour takes place in. Its methods block: it is no place for tasks.
+pub(super) struct Embedded {
+    runtime: Handle,
+    client: Client,
+    place: Place,
+    manifest: String,
+    halted: watch::Receiver<bool>,
+    counted: Counts,
+    created: Option<Instant>,
+    first_ready: Option<Instant>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Value>,
+}
+
+impl Embedded {
+    /// Connects to a playground.
+    pub(super) async fn new(place: Place, halted: watch::Receiver<bool>) -> Result<Self> {
+        let settings = client::Settings {
+            user_agent: "kruise-playground".into(),
+            timeout: Duration::from_secs(30),
+            rate: None,
+            host: String::new(),
+            observer: None,
+        };
+        let client = client::connect(&Source::File(place.kubeconfig.clone()), settings).await?;
+        Ok(Self {
+            runtime: Handle::current(),
+            client,
+            manifest: place.manifest.display().to_string(),
+            place,
+            halted,
+            counted: Counts::new(),
+            created: None,
+            first_ready: None,
+        })
+    }
+
+    /// When the first pod was ready, since the process started.
+    pub(super) fn first_ready(&self) -> Option<Duration> {
+        Some(self.first_ready?.duration_since(self.place.started))
+    }
+
+    /// When the first pod was ready, since the CloneSet was created.
+    pub(super) fn first_ready_after_creation(&self) -> Option<Duration> {
+        Some(self.first_ready?.duration_since(self.created?))
+    }
+
+    /// Does an act, as kubectl would.
+    async fn perform(&self, act: &Act) -> Result<String> {
+        match act {
+            Act::Apply => {
+                let set: Value = serde_saphyr::from_str(kruise_tour::MANIFEST)?;
+                self.client.create::<IgnoredAny>(SETS, &set).await?;
+                Ok(format!("cloneset.apps.kruise.io/{SET} created"))
+            }
+            Act::Patch { kind, body } => {
+                let path = format!("{SETS}/{SET}");
+                let patch = self.client.patch::<IgnoredAny>(&path, kind.media_type(), body);
+                patch.await?;
+                Ok(format!("cloneset.apps.kruise.io/{SET} patched"))
+            }
+            Act::Label { pod, key, value } => {
+                let body = json!({"metadata": {"labels": {*key: value}}});
+                let path = format!("{PODS}/{pod}");
+                let merge = "application/merge-patch+json";
+                self.client.patch::<IgnoredAny>(&path, merge, &body).await?;
+                Ok(format!("pod/{pod} labeled"))
+            }
+            Act::Explain => explain(&Source::File(self.place.kubeconfig.clone()), "default", SET, None).await,
+        }
+    }
+
+    async fn look(&self) -> Result<View> {
+        let set = match self.client.get(&format!("{SETS}/{SET}")).await {
+            Err(error) if ApiError::is_not_found(&error) => Value::Null,
+            answer => answer?,
+        };
+        let selector = LABELS.replace('=', "%3D");
+        let list: List = self
+            .client
+            .get(&format!("{PODS}?labelSelector={selector}"))
+            .await?;
+        let pods = list.items.iter().map(Pod::read).collect::<Result<_>>()?;
+        Ok(View { set, pods })
+    }
+
+    /// All writes of the manager so far.
+    async fn writes(&self) -> Result<Counts> {
+        let metrics = page(self.place.metrics, "/metrics").await?;
+        writes(&metrics.context("the manager has no metrics")?)
+    }
+
+    /// Waits until the manager writes nothing any more; returns all its writes.
+    async fn at_rest(&self) -> Result<Counts> {
+        let start = Instant::now();
+        let mut before = self.writes().await?;
+        loop {
+            tokio::time::sleep(REST).await;
+            let now = self.writes().await?;
+            if now == before || start.elapsed() > LIMIT {
+                return Ok(now);
+            }
+            before = now;
+        }
+    }
+}
+
+impl Stage for Embedded {
+    const PAUSE: Duration = Duration::from_millis(20);
+
+    fn manifest(&self) -> &str {
+        &self.manifest
+    }
+
+    fn check(&self) -> Result<()> {
+        if *self.halted.borrow() {
+            bail!("interrupted");
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, act: &Act) -> Result<String> {
+        if *act == Act::Apply {
+            self.created = Some(Instant::now());
+        }
+        self.runtime.block_on(self.perform(act))
+    }
+
+    fn view(&mut self) -> Result<View> {
+        let view = self.runtime.block_on(self.look())?;
+        if self.first_ready.is_none() && view.pods.iter().any(|pod| pod.ready == Ready::Yes) {
+            self.first_ready = Some(Instant::now());
+        }
+        Ok(view)
+    }
+
+    fn requests(&mut self) -> Result<Requests> {
+        let now = self.runtime.block_on(self.at_rest())?;
+        let before = std::mem::replace(&mut self.counted, now);
+        let new = self.counted.iter().map(|(shape, count)| {
+            let before = before.get(shape).copied().unwrap_or_default();
+            (shape, count.saturating_sub(before))
+        });
+        let new: Vec<_> = new.filter(|(_, count)| *count > 0).collect();
+        let shapes = new
+            .iter()
+            .map(|((method, code), count)| format!("{method} {code} x{count}"));
+        Ok(Requests {
+            manager: new.iter().map(|(_, count)| count).sum(),
+            shapes: shapes.collect::<Vec<_>>().join(", "),
+            others: None,
+        })
+    }
+}
+
+/// Writes in a text of metrics.
+fn writes(metrics: &str) -> Result<Counts> {
+    let mut counts = Counts::new();
+    for line in metrics.lines() {
+        let Some((labels, count)) = line
+            .strip_prefix("rest_client_requests_total{")
+            .and_then(|rest| rest.split_once("} "))
+        else {
+            continue;
+        };
+        let label = |name: &str| {
+            let of = labels.split(',').find_map(|label| label.strip_prefix(name));
+            of.map(|value| value.trim_matches(['=', '"']).to_owned())
+                .with_context(|| format!("a metric without {name}: {line}"))
+        };
+        let method = label("method")?;
+        if method != "GET" {
+            let count: u64 = count.parse().with_context(|| format!("not a count: {line}"))?;
+            *counts.entry((method, label("code")?)).or_default() += count;
+        }
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writes;
+
+    #[test]
+    fn reads_are_not_counted_and_what_cannot_be_read_is_no_zero() {
+        let text = "# TYPE rest_client_requests counter\n\
+            rest_client_requests_total{code=\"200\",method=\"GET\",host=\"h:1\"} 7\n\
+            rest_client_requests_total{code=\"200\",method=\"PATCH\",host=\"h:1\"} 3\n\
+            rest_client_requests_total{code=\"409\",method=\"PATCH\",host=\"h:1\"} 1\n\
+            other_total{code=\"200\",method=\"PATCH\"} 9\n";
+        let counts = writes(text).unwrap();
+        let all: Vec<_> = counts
+            .iter()
+            .map(|((method, code), count)| (method.as_str(), code.as_str(), *count))
+            .collect();
+        assert_eq!(all, [("PATCH", "200", 3), ("PATCH", "409", 1)]);
+        assert!(writes("rest_client_requests_total{method=\"PATCH\",code=\"200\"} many\n").is_err());
+    }
+}

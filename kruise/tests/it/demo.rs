@@ -1,0 +1,60 @@
+//! The guided tour in a playground, hands-free.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::process::{Scratch, send, wait_for_exit};
+
+#[test]
+fn the_tour_is_told_to_its_end_and_everything_it_claims_holds() {
+    let scratch = Scratch::new("demo");
+    let output = scratch.output(&["playground", "--demo", "--exit", "--fast"]);
+    let story = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{story}{errors}");
+    assert_eq!(errors, "", "nothing but the story is told");
+    assert!(!story.contains('\x1b'), "a file gets no control characters");
+    for part in [
+        "1/7  Create a CloneSet",
+        "they are the same pods: uid, name, address and node did not change",
+        "The difference: ",
+        "stays on its revision: the partition holds it",
+        "the canaries went back in place",
+        "is gone, the others were not touched",
+        "What it took",
+        "The first pod was ready ",
+    ] {
+        assert!(story.contains(part), "{part}: {story}");
+    }
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+#[test]
+fn a_tour_that_is_interrupted_is_no_success_and_leaves_nothing() {
+    let scratch = Scratch::new("interrupted");
+    let mut child = scratch
+        .kruise(&["playground", "--demo", "--exit"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("2/7")));
+    std::thread::spawn(move || lines.for_each(drop));
+    send(child.id(), "INT");
+    assert_eq!(wait_for_exit(&mut child), Some(130));
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+#[test]
+fn a_reader_who_leaves_ends_the_tour_with_an_error() {
+    let scratch = Scratch::new("reader");
+    let mut child = scratch
+        .kruise(&["playground", "--demo", "--exit", "--fast"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(wait_for_exit(&mut child), Some(1));
+    assert_eq!(scratch.left(), [""; 0]);
+}

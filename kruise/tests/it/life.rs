@@ -1,0 +1,158 @@
+//! What lives in a playground.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::process::{Playground, Scratch, is_closed, text};
+
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
+const OLD_SETS: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+
+fn set(name: &str, replicas: u32) -> Value {
+    json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": {"name": name}, "spec": {
+        "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+        "updateStrategy": {"rollingUpdate": {"podUpdatePolicy": "InPlaceIfPossible", "maxUnavailable": 1}},
+        "template": {"metadata": {"labels": {"app": name}},
+                     "spec": {"containers": [{"name": "main", "image": "web:1"}]}}}})
+}
+
+/// Uid, address, image and restarts of each pod, if so many are ready.
+fn ready(playground: &Playground, count: usize) -> Option<Vec<[String; 4]>> {
+    let list = playground.get(PODS);
+    let pods = list["items"].as_array().unwrap();
+    let is_ready = |pod: &&Value| {
+        let conditions = pod["status"]["conditions"].as_array();
+        conditions.is_some_and(|all| {
+            all.iter()
+                .any(|one| one["type"] == "Ready" && one["status"] == "True")
+        })
+    };
+    let rows: Vec<_> = pods
+        .iter()
+        .filter(is_ready)
+        .map(|pod| {
+            let text = |pointer: &str| pod.pointer(pointer).unwrap().to_string().replace('"', "");
+            [
+                text("/metadata/uid"),
+                text("/status/podIP"),
+                text("/status/containerStatuses/0/image"),
+                text("/status/containerStatuses/0/restartCount"),
+            ]
+        })
+        .collect();
+    (pods.len() == count && rows.len() == count).then_some(rows)
+}
+
+fn create(playground: &Playground, name: &str, replicas: u32) {
+    let (code, answer) = playground.request("POST", SETS, JSON, &set(name, replicas).to_string());
+    assert_eq!(code, 201, "{answer}");
+}
+
+fn update(playground: &Playground, name: &str, image: &str) {
+    let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}});
+    let path = format!("{SETS}/{name}");
+    let (code, answer) = playground.request("PATCH", &path, MERGE, &patch.to_string());
+    assert_eq!(code, 200, "{answer}");
+}
+
+#[test]
+fn a_cloneset_is_created_and_updated_in_place_and_ctrl_c_leaves_nothing() {
+    let scratch = Scratch::new("life");
+    let playground = Playground::start(&scratch, &["--fast", "--nodes=4"]);
+    assert_eq!(
+        playground.get("/api/v1/nodes")["items"].as_array().unwrap().len(),
+        4
+    );
+    create(&playground, "web", 3);
+    let before = playground.until("three pods are ready", |all| ready(all, 3));
+    update(&playground, "web", "web:2");
+    let after = playground.until("three pods run the new image", |all| {
+        ready(all, 3).filter(|pods| pods.iter().all(|pod| pod[2] == "web:2"))
+    });
+    for (was, is) in before.iter().zip(&after) {
+        assert_eq!(was[..2], is[..2], "uid and address");
+        assert_eq!((was[3].as_str(), is[3].as_str()), ("0", "1"), "restarts");
+    }
+    let api = playground.api;
+    assert_eq!(playground.end("INT"), Some(0));
+    assert!(is_closed(api));
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+#[test]
+fn the_managers_webhooks_are_asked() {
+    let scratch = Scratch::new("webhooks");
+    let playground = Playground::start(&scratch, &["--fast"]);
+    let mut wrong = set("web", 1);
+    wrong["spec"]["selector"]["matchLabels"]["app"] = json!("other");
+    let (code, answer) = playground.request("POST", SETS, JSON, &wrong.to_string());
+    assert_eq!(code, 422, "validated: {answer}");
+    create(&playground, "web", 1);
+    let stored = playground.get(&format!("{SETS}/web"));
+    assert_eq!(stored["spec"]["revisionHistoryLimit"], 10, "defaulted: {stored}");
+    let older = playground.get(&format!("{OLD_SETS}/web"));
+    assert_eq!(older["apiVersion"], "apps.kruise.io/v1alpha1");
+    assert_eq!(
+        older["spec"]["updateStrategy"]["type"], "InPlaceIfPossible",
+        "converted: {older}"
+    );
+    assert_eq!(playground.end("TERM"), Some(0));
+}
+
+#[test]
+fn two_playgrounds_know_nothing_of_each_other() {
+    let scratch = Scratch::new("two");
+    let one = Playground::start(&scratch, &["--fast"]);
+    let two = Playground::start(&scratch, &["--fast"]);
+    assert_ne!((one.api, &one.kubeconfig), (two.api, &two.kubeconfig));
+    create(&one, "web", 1);
+    one.until("a pod is ready", |one| ready(one, 1));
+    assert_eq!(two.get(SETS)["items"], json!([]));
+    assert_eq!(one.end("INT"), Some(0));
+    two.get(SETS);
+    assert_eq!(two.end("HUP"), Some(0));
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+#[test]
+fn what_was_saved_goes_on_where_it_was() {
+    let scratch = Scratch::new("saved");
+    let file = scratch.file("snapshot");
+    let first = Playground::start(&scratch, &["--fast", "--nodes=2", "--save", text(&file)]);
+    create(&first, "web", 2);
+    let before = first.until("two pods are ready", |first| ready(first, 2));
+    assert_eq!(first.end("INT"), Some(0));
+    assert_eq!(scratch.left(), ["snapshot"]);
+
+    let second = Playground::start(&scratch, &["--fast", "--load", text(&file)]);
+    assert_eq!(
+        ready(&second, 2),
+        Some(before.clone()),
+        "the same pods, none restarted"
+    );
+    assert_eq!(second.get("/api/v1/nodes")["items"].as_array().unwrap().len(), 2);
+    update(&second, "web", "web:2");
+    let after = second.until("they are updated", |second| {
+        ready(second, 2).filter(|pods| pods.iter().all(|pod| pod[2] == "web:2"))
+    });
+    let place = |pods: &[[String; 4]]| pods.iter().map(|pod| pod[..2].to_vec()).collect::<Vec<_>>();
+    assert_eq!(place(&before), place(&after));
+    assert_eq!(second.end("INT"), Some(0));
+}
+
+#[test]
+fn an_idle_playground_hardly_uses_the_machine() {
+    let scratch = Scratch::new("idle");
+    let playground = Playground::start(&scratch, &["--fast"]);
+    create(&playground, "web", 3);
+    playground.until("three pods are ready", |all| ready(all, 3));
+    std::thread::sleep(Duration::from_secs(1));
+    let before = playground.cpu();
+    std::thread::sleep(Duration::from_secs(3));
+    let used = playground.cpu().checked_sub(before).unwrap();
+    assert!(used <= Duration::from_millis(90), "{used:?} in three seconds");
+}

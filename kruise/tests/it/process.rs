@@ -1,0 +1,190 @@
+//! A playground from outside: a process, what it prints, its API over plain HTTP.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Longest wait of these tests, on a busy machine.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// A folder for temporary files of one test, which ends empty if everything cleans up.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("kruise-it-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Names of what is in it, in order.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A command line of the executable, with its temporary files in here.
+    pub(crate) fn kruise(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kruise"));
+        command
+            .args(arguments)
+            .env("TMPDIR", &self.0)
+            .env_remove("KUBECONFIG")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.kruise(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A playground that is up. One that a test leaves behind is killed.
+pub(crate) struct Playground {
+    child: Child,
+    pub(crate) api: SocketAddr,
+    pub(crate) kubeconfig: PathBuf,
+}
+
+impl Playground {
+    /// Starts one with these options and waits until it says that it stays up.
+    pub(crate) fn start(scratch: &Scratch, options: &[&str]) -> Self {
+        let arguments = [&["playground"], options].concat();
+        let mut child = scratch.kruise(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut printed = String::new();
+        while !printed.contains("stays up until Ctrl-C") {
+            let line = lines.next().expect("it says that it is up").unwrap();
+            printed.push_str(&line);
+            printed.push('\n');
+        }
+        // what follows is read, so that it never waits for its reader
+        std::thread::spawn(move || lines.for_each(drop));
+        let word_after = |name: &str| {
+            let line = printed.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().split([',', ' ']).next().unwrap().to_owned()
+        };
+        let api = word_after("API ")
+            .strip_prefix("http://")
+            .unwrap()
+            .parse()
+            .unwrap();
+        let kubeconfig = word_after("kubeconfig ").into();
+        Self {
+            child,
+            api,
+            kubeconfig,
+        }
+    }
+
+    /// Sends a signal and waits for the end; returns the exit code.
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
+        send(self.child.id(), signal);
+        wait_for_exit(&mut self.child)
+    }
+
+    /// A request; returns code and body.
+    pub(crate) fn request(&self, method: &str, path: &str, media: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(self.api).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {media}\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            self.api,
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (code, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let (code, value) = self.request("GET", path, "application/json", "");
+        assert_eq!(code, 200, "{path}: {value}");
+        value
+    }
+
+    /// Looks at the API until a look yields something.
+    pub(crate) fn until<T>(&self, what: &str, look: impl Fn(&Self) -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = look(self) {
+                return found;
+            }
+            assert!(start.elapsed() < LIMIT, "not in time: {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// CPU time it used so far.
+    pub(crate) fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let after_name = stat.rsplit_once(") ").unwrap().1;
+        let ticks: u64 = after_name
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<u64>().unwrap())
+            .sum();
+        // a hundred ticks a second on every Linux
+        Duration::from_millis(ticks * 10)
+    }
+}
+
+impl Drop for Playground {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+pub(crate) fn send(process: u32, signal: &str) {
+    let line = format!("kill -{signal} {process}");
+    assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+}
+
+pub(crate) fn wait_for_exit(child: &mut Child) -> Option<i32> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(start.elapsed() < LIMIT, "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Is nobody listening there?
+pub(crate) fn is_closed(address: SocketAddr) -> bool {
+    TcpStream::connect(address).is_err()
+}
+
+/// The text of a path.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

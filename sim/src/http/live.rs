@@ -1,0 +1,89 @@
+//! A world that many tasks share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::caller;
+use crate::{CallId, Outcome, Request, World};
+
+/// The only clock of this crate.
+pub(super) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A request that waits for a webhook, forgotten if its client leaves.
+struct Waiting<'a>(&'a Live, Option<CallId>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.1 {
+            self.0.with_world(|world| world.api().abandon(id));
+        }
+    }
+}
+
+/// A world in real time, shared by connections. See [`serve`](super::serve).
+#[derive(Debug)]
+pub struct Live {
+    state: Mutex<State>,
+    /// Counts news: watches, the player and the caller of webhooks wait for it to move.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    world: World,
+    /// The newest revision that was news.
+    revision: u64,
+}
+
+impl Live {
+    /// Shares a world.
+    pub fn new(mut world: World) -> Arc<Self> {
+        let revision = world.api().revision();
+        let (news, _) = watch::channel(0);
+        Arc::new(Self {
+            state: Mutex::new(State { world, revision }),
+            news,
+        })
+    }
+
+    /// Does something to the world between two requests: what is read is one consistent state, and what is written
+    /// shows in watches as soon as this returns. Nobody is answered meanwhile, so it should not take long, and it must
+    /// not call this again.
+    pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        // a panic while the world was locked leaves it as consistent as the last finished write
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut state.world);
+        let newest = state.world.api().revision();
+        let is_news = state.revision != newest || state.world.is_stirred();
+        state.revision = newest;
+        drop(state);
+        if is_news {
+            self.news.send_modify(|count| *count += 1);
+        }
+        result
+    }
+
+    /// Answers a request at the time of the clock, webhooks included.
+    pub(super) async fn answer(&self, request: &Request) -> Option<Outcome> {
+        let mut outcome = self.with_world(|world| {
+            world.advance(now());
+            world.handle(request)
+        });
+        while let Outcome::Call(call) = outcome {
+            let mut waiting = Waiting(self, Some(call.id));
+            let reply = caller::call(self, &call).await;
+            waiting.1 = None;
+            outcome = self.with_world(|world| world.resume(call.id, reply))?;
+        }
+        Some(outcome)
+    }
+
+    /// Tells of writes, of calls to make and of calls that were answered.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+}

@@ -1,0 +1,198 @@
+//! One act of the tour: a request to the cluster, printed as the command line that makes it.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Name of the CloneSet.
+pub const SET: &str = "web";
+/// Labels of the CloneSet and its pods.
+pub const LABELS: &str = "app=web";
+
+/// What is done, or asked. All of it in the namespace `default`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Act {
+    /// Create the CloneSet of the manifest.
+    Apply,
+    /// Change the CloneSet.
+    Patch {
+        /// How the body is meant.
+        kind: PatchKind,
+        /// The patch.
+        body: Value,
+    },
+    /// Put a label on a pod.
+    Label {
+        /// Name of the pod.
+        pod: String,
+        /// The label's key.
+        key: &'static str,
+        /// The label's value.
+        value: &'static str,
+    },
+    /// Ask why the CloneSet's pods are as they are.
+    Explain,
+}
+
+/// How a patch is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    /// A list of operations (RFC 6902).
+    Json,
+    /// Members that replace those of their names (RFC 7396).
+    Merge,
+}
+
+impl PatchKind {
+    /// As kubectl names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Merge => "merge",
+        }
+    }
+
+    /// Its content type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json-patch+json",
+            Self::Merge => "application/merge-patch+json",
+        }
+    }
+}
+
+impl Act {
+    /// The command line that does it; `manifest` is the file to apply.
+    pub fn line(&self, manifest: &str) -> Line {
+        match self {
+            Self::Apply => Line::kubectl(["apply", "-f", manifest]),
+            Self::Patch { kind, body } => {
+                let kind = format!("--type={}", kind.name());
+                Line::kubectl(["patch", "clone", SET, &kind, "-p", &body.to_string()])
+            }
+            Self::Label { pod, key, value } => {
+                Line::kubectl(["label", "pod", pod, &format!("{key}={value}")])
+            }
+            Self::Explain => Line::kruise(["explain", &format!("clone/{SET}")]),
+        }
+    }
+}
+
+/// What a command line runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// The stock client.
+    Kubectl,
+    /// The executable of this project.
+    Kruise,
+}
+
+/// One command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What is run.
+    pub program: Program,
+    /// With which arguments.
+    pub arguments: Vec<String>,
+}
+
+impl Line {
+    /// A command line of kubectl.
+    pub fn kubectl<const N: usize>(arguments: [&str; N]) -> Self {
+        Self {
+            program: Program::Kubectl,
+            arguments: arguments.map(String::from).to_vec(),
+        }
+    }
+
+    /// A command line of kruise.
+    pub fn kruise<const N: usize>(arguments: [&str; N]) -> Self {
+        Self {
+            program: Program::Kruise,
+            arguments: arguments.map(String::from).to_vec(),
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.program {
+            Program::Kubectl => "kubectl",
+            Program::Kruise => "kruise",
+        })?;
+        self.arguments
+            .iter()
+            .try_for_each(|argument| write!(f, " {}", quoted(argument)))
+    }
+}
+
+/// As a shell reads it back: in single quotes unless every character is plain.
+pub fn quoted(argument: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !argument.is_empty() && argument.bytes().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_is_printed() {
+        let arguments = [
+            "patch",
+            "clone",
+            r#"{"a":[1,"b c"]}"#,
+            "",
+            "it's",
+            "$HOME",
+            "--type=json",
+            "a\\b",
+        ];
+        let line = Line::kubectl(arguments);
+        let printed = line.to_string();
+        assert!(
+            printed.starts_with(r#"kubectl patch clone '{"a":[1,"b c"]}' "#),
+            "{printed}"
+        );
+        let script = printed.replacen("kubectl", r"printf '%s\n'", 1);
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .lines()
+                .collect::<Vec<_>>(),
+            arguments
+        );
+    }
+
+    #[test]
+    fn every_act_is_a_command_line() {
+        let patch = Act::Patch {
+            kind: PatchKind::Merge,
+            body: json!({"spec": {"replicas": 4}}),
+        };
+        let label = Act::Label {
+            pod: "web-1".into(),
+            key: "a/b",
+            value: "true",
+        };
+        let lines = [Act::Apply, patch, label, Act::Explain].map(|act| act.line("web.yaml").to_string());
+        assert_eq!(
+            lines,
+            [
+                "kubectl apply -f web.yaml",
+                r#"kubectl patch clone web --type=merge -p '{"spec":{"replicas":4}}'"#,
+                "kubectl label pod web-1 a/b=true",
+                "kruise explain clone/web",
+            ]
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! What the tour needs of a cluster.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::act::Act;
+use crate::pods::Pod;
+
+/// The CloneSet and its pods at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Null before it exists.
+    pub set: Value,
+    /// By name.
+    pub pods: Vec<Pod>,
+}
+
+impl View {
+    /// Reads a list of both kinds.
+    ///
+    /// # Errors
+    /// Something else is in it, or it is no list.
+    pub fn of(list: &Value) -> Result<Self> {
+        let items = list
+            .get("items")
+            .and_then(Value::as_array)
+            .context("not a list")?;
+        let mut view = Self::default();
+        for item in items {
+            match item.get("kind").and_then(Value::as_str) {
+                Some("CloneSet") => view.set = item.clone(),
+                Some("Pod") => view.pods.push(Pod::read(item)?),
+                _ => bail!("neither a CloneSet nor a pod: {item}"),
+            }
+        }
+        Ok(view)
+    }
+
+    /// Has the set's controller seen the newest specification, and is its status as `done` says?
+    ///
+    /// # Errors
+    /// `done` is no object.
+    pub fn is_done(&self, done: &Value) -> Result<bool> {
+        is_done(&self.set, done)
+    }
+}
+
+/// Has a set's controller seen the newest specification, and is its status as `done` says?
+///
+/// # Errors
+/// `done` is no object.
+pub fn is_done(set: &Value, done: &Value) -> Result<bool> {
+    let Some(done) = done.as_object() else {
+        bail!("not an object: {done}")
+    };
+    let current = set.pointer("/status/observedGeneration") == set.pointer("/metadata/generation");
+    let status = set.get("status");
+    Ok(current
+        && done
+            .iter()
+            .all(|(key, value)| status.and_then(|status| status.get(key)) == Some(value)))
+}
+
+/// Requests that a step caused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Writes of the manager.
+    pub manager: u64,
+    /// What they were, in words.
+    pub shapes: String,
+    /// Of the control plane and the kubelets, in the CloneSet's namespace, where they can be told apart.
+    pub others: Option<u64>,
+}
+
+/// A cluster in which the tour takes place.
+pub trait Stage {
+    /// Time between two looks.
+    const PAUSE: Duration;
+
+    /// The file with [`crate::MANIFEST`], as the reader is to name it.
+    fn manifest(&self) -> &str;
+
+    /// Does something and returns what the command line prints.
+    ///
+    /// # Errors
+    /// The cluster refuses it.
+    fn run(&mut self, act: &Act) -> Result<String>;
+
+    /// What is there now.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    fn view(&mut self) -> Result<View>;
+
+    /// Requests since the last call.
+    ///
+    /// # Errors
+    /// They cannot be counted.
+    fn requests(&mut self) -> Result<Requests>;
+
+    /// Goes on unless the tour is to stop.
+    ///
+    /// # Errors
+    /// The tour is to stop.
+    fn check(&self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_holds_the_set_once_it_exists_and_its_pods() {
+        let nothing = View::of(&json!({"kind": "List", "items": []})).unwrap();
+        assert!(nothing.set.is_null() && nothing.pods.is_empty());
+        let set = json!({"kind": "CloneSet", "metadata": {"name": "web"}});
+        let pod = json!({"kind": "Pod", "metadata": {"name": "web-1", "uid": "u"}});
+        let view = View::of(&json!({"items": [set, pod]})).unwrap();
+        assert_eq!((view.set, view.pods.len()), (set, 1));
+        assert!(View::of(&json!({"items": [{"kind": "Node"}]})).is_err() && View::of(&json!({})).is_err());
+    }
+
+    #[test]
+    fn a_status_of_an_older_specification_is_not_done() {
+        let mut set =
+            json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1, "replicas": 3}});
+        assert!(!is_done(&set, &json!({"replicas": 3})).unwrap());
+        set["status"]["observedGeneration"] = json!(2);
+        assert!(is_done(&set, &json!({"replicas": 3})).unwrap());
+        assert!(!is_done(&set, &json!({"replicas": 4})).unwrap() && is_done(&set, &json!(3)).is_err());
+    }
+}
