@@ -19,6 +19,8 @@
 //! * a refused or dry-run request changes nothing;
 //! * a verb, subresource or encoding that is not implemented is refused as a server would refuse what it lacks.
 //!
+//! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
+//!
 //! Where it is still more permissive than a server: `pattern`, `format` and CEL rules of custom resources, match conditions
 //! and `matchPolicy: Equivalent` of webhooks, quotas, limit ranges and authorization are not evaluated; nodes, endpoints,
 //! disruption budgets and roles are checked little beyond their metadata.

@@ -29,34 +29,57 @@ pub(crate) enum FieldValidation {
 pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
     let mut value: Value = serde_json::from_slice(body).map_err(|_| {
         let why = crate::verbs::go_error(body);
-        let shown: String = String::from_utf8_lossy(body).chars().take(30).collect();
-        let dots = if body.len() > 30 { " ..." } else { "" };
-        Failure::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown}{dots})"
-        ))
+        unrecognized(
+            body,
+            kind,
+            &format!("couldn't get version/kind; json parse error: {why}"),
+        )
     })?;
+    let given = [text(&value, "apiVersion"), text(&value, "kind")];
+    check_type(given, kind, api_version, version)?;
     if let Value::Object(members) = &mut value {
-        for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
-            let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
-            if given.is_empty() {
-                members.insert(name.into(), expected.into());
-            }
-        }
-    }
-    let (given_version, given_kind) = (text(&value, "apiVersion"), text(&value, "kind"));
-    if given_version != api_version || given_kind != kind {
-        if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
-            return Err(Failure::bad_request(format!(
-                "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
-            )));
-        }
-        let short = given_version.rsplit('/').next().unwrap_or_default();
-        return Err(Failure::bad_request(format!(
-            "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
-            unregistered(given_kind, given_version)
-        )));
+        members.insert("apiVersion".into(), api_version.into());
+        members.insert("kind".into(), kind.into());
     }
     Ok(value)
+}
+
+/// A body that is no object, shown by its beginning.
+pub(crate) fn unrecognized(body: &[u8], kind: &str, why: &str) -> Failure {
+    let start = body.get(..30).unwrap_or(body);
+    let dots = if body.len() > start.len() { " ..." } else { "" };
+    let shown = match start.first() {
+        None => "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown}{dots})"
+    ))
+}
+
+/// Whether the version and kind of a body, which may be empty, are those of the request's path.
+pub(crate) fn check_type(
+    given: [&str; 2],
+    kind: &str,
+    api_version: &str,
+    version: &Version,
+) -> Result<(), Failure> {
+    let or = |given, expected| if given == "" { expected } else { given };
+    let (given_version, given_kind) = (or(given[0], api_version), or(given[1], kind));
+    if given_version == api_version && given_kind == kind {
+        return Ok(());
+    }
+    if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    let short = given_version.rsplit('/').next().unwrap_or_default();
+    Err(Failure::bad_request(format!(
+        "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
+        unregistered(given_kind, given_version)
+    )))
 }
 
 /// The words of a server that does not know a kind.

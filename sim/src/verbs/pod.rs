@@ -11,16 +11,12 @@ use crate::selector::Selector;
 use crate::status::{Failure, Subject};
 use crate::store::{Key, ResourceId};
 
-fn body(call: &Call<'_>) -> Result<Value, Failure> {
-    let value: Value = serde_json::from_slice(&call.request.body)
-        .map_err(|error| Failure::bad_request(error.to_string()))?;
+/// What the subresource takes, a type of the table; it must name the pod of the path.
+fn body(call: &Call<'_>, of: &str) -> Result<Value, Failure> {
+    let value = super::body::other(call, of)?;
     let name = metadata_text(&value, "name");
     if name != call.target.name && (!name.is_empty() || call.target.subresource == "eviction") {
-        let kind = if call.target.subresource == "eviction" {
-            "Eviction"
-        } else {
-            "Binding"
-        };
+        let kind = of.rsplit('.').next().unwrap_or_default();
         return Err(Failure::bad_request(format!(
             "name in URL does not match name in {kind} object"
         )));
@@ -30,7 +26,7 @@ fn body(call: &Call<'_>) -> Result<Value, Failure> {
 
 /// Deletes a pod unless a budget forbids it now.
 pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
-    let eviction = body(call)?;
+    let eviction = body(call, "policy/v1.Eviction")?;
     let mut options = DeleteOptions::default();
     if let Some(given) = eviction.get("deleteOptions") {
         options.of_body(given);
@@ -143,7 +139,7 @@ fn is_ready(pod: &Value) -> bool {
 
 /// Gives a pod its node.
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
-    let binding = body(call)?;
+    let binding = body(call, "core/v1.Binding")?;
     let node = binding
         .pointer("/target/name")
         .and_then(Value::as_str)

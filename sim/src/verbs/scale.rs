@@ -51,8 +51,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
                 value: current,
             });
         }
-        Method::Put => serde_json::from_slice(&call.request.body)
-            .map_err(|error| Failure::bad_request(error.to_string()))?,
+        Method::Put => super::body::other(call, "autoscaling/v1.Scale")?,
         Method::Patch => patched(call, current)?,
         Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
     };

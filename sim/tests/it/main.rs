@@ -10,5 +10,6 @@
 mod admission;
 mod crud;
 mod differential;
+mod protobuf;
 mod server;
 mod watch;

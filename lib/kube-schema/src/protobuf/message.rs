@@ -24,9 +24,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn wrong_type(self) -> WireError {
-        let Self { within, field } = self;
-        WireError::WrongType { within, field }
+    pub(super) fn wrong_type(self, found: Wire<'_>) -> WireError {
+        found.unfit(self.field)
     }
 
     pub(super) fn value(self, why: &'static str) -> WireError {
@@ -194,7 +193,7 @@ impl<'t> Reader<'t> {
 fn message(wire: Wire<'_>, place: Place) -> Result<&[u8], WireError> {
     match wire {
         Wire::Bytes(bytes) => Ok(bytes),
-        _ => Err(place.wrong_type()),
+        wire => Err(place.wrong_type(wire)),
     }
 }
 

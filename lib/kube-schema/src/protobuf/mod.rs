@@ -23,16 +23,20 @@ const MAGIC: &[u8] = b"k8s\0";
 /// Bytes that are no object of the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
+    /// There is nothing.
+    Empty,
     /// The body does not start as it must.
     NoEnvelope,
+    /// The bytes end within a field.
+    Cut,
     /// Not well-formed protobuf; in the words of Go's decoder.
     Malformed(&'static str),
     /// A field's value has the wrong wire type.
     WrongType {
-        /// The innermost struct's type.
-        within: &'static str,
         /// The field's JSON name.
         field: &'static str,
+        /// The wire type it has.
+        found: u8,
     },
     /// A value that the field's type does not have.
     Value {
@@ -50,17 +54,29 @@ pub enum WireError {
 impl std::fmt::Display for WireError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Empty => f.write_str("empty data"),
             Self::NoEnvelope => f.write_str(
                 "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
             ),
+            Self::Cut => f.write_str("unexpected EOF"),
             Self::Malformed(why) => write!(f, "proto: {why}"),
-            Self::WrongType { within, field } => {
-                write!(f, "proto: wrong wireType for field {within}.{field}")
+            Self::WrongType { field, found } => {
+                write!(f, "proto: wrong wireType = {found} for field {}", go_field(field))
             }
             Self::Value { within, field, why } => write!(f, "proto: field {within}.{field}: {why}"),
             Self::TooDeep => f.write_str("proto: messages are nested too deeply"),
         }
     }
+}
+
+/// A field's name in Go, which is that in JSON but for the first letter.
+fn go_field(name: &str) -> String {
+    if name == "metadata" {
+        return "ObjectMeta".into();
+    }
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 impl std::error::Error for WireError {}
@@ -79,6 +95,9 @@ pub struct Envelope<'a> {
 impl<'a> Envelope<'a> {
     /// Opens a body.
     pub fn open(body: &'a [u8]) -> Result<Self, WireError> {
+        if body.is_empty() {
+            return Err(WireError::Empty);
+        }
         let message = body.strip_prefix(MAGIC).ok_or(WireError::NoEnvelope)?;
         let mut out = Self::default();
         let mut fields = Fields::new(message);
@@ -86,7 +105,8 @@ impl<'a> Envelope<'a> {
             match (number, wire) {
                 (1, Wire::Bytes(bytes)) => out.read_type(bytes)?,
                 (2, Wire::Bytes(bytes)) => out.object = bytes,
-                (1 | 2, _) => return Err(WireError::Malformed("wrong wireType for an envelope's field")),
+                (1, wire) => return Err(wire.unfit("typeMeta")),
+                (2, wire) => return Err(wire.unfit("raw")),
                 _ => {}
             }
         }
@@ -99,7 +119,8 @@ impl<'a> Envelope<'a> {
             match (number, wire) {
                 (1, Wire::Bytes(bytes)) => self.api_version = String::from_utf8_lossy(bytes).into_owned(),
                 (2, Wire::Bytes(bytes)) => self.kind = String::from_utf8_lossy(bytes).into_owned(),
-                (1 | 2, _) => return Err(WireError::Malformed("wrong wireType for a type's field")),
+                (1, wire) => return Err(wire.unfit("apiVersion")),
+                (2, wire) => return Err(wire.unfit("kind")),
                 _ => {}
             }
         }

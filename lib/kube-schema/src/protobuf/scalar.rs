@@ -30,7 +30,7 @@ pub(super) fn read(kind: &Kind, wire: Wire<'_>, place: Place) -> Result<Value, W
             let [nanoseconds] = numbers(bytes, place)?;
             duration::format(SignedDuration::from_nanos(nanoseconds)).into()
         }
-        _ => return Err(place.wrong_type()),
+        (_, wire) => return Err(place.wrong_type(wire)),
     })
 }
 
@@ -44,7 +44,7 @@ fn quantity(bytes: &[u8], place: Place) -> Result<Value, WireError> {
     while let Some((number, wire)) = fields.next()? {
         match (number, wire) {
             (1, Wire::Bytes(bytes)) => out = text(bytes),
-            (1, _) => return Err(place.wrong_type()),
+            (1, wire) => return Err(place.wrong_type(wire)),
             _ => {}
         }
     }
@@ -63,7 +63,7 @@ fn int_or_string(bytes: &[u8], place: Place) -> Result<Value, WireError> {
             (1, Wire::Varint(value)) => kind = value as i64,
             (2, Wire::Varint(value)) => int = value as i32,
             (3, Wire::Bytes(bytes)) => string = text(bytes),
-            (1..=3, _) => return Err(place.wrong_type()),
+            (1..=3, wire) => return Err(place.wrong_type(wire)),
             _ => {}
         }
     }
@@ -99,7 +99,7 @@ fn numbers<const N: usize>(bytes: &[u8], place: Place) -> Result<[i64; N], WireE
             .and_then(|number| out.get_mut(number - 1));
         match (slot, wire) {
             (Some(slot), Wire::Varint(value)) => *slot = value as i64,
-            (Some(_), _) => return Err(place.wrong_type()),
+            (Some(_), wire) => return Err(place.wrong_type(wire)),
             (None, _) => {}
         }
     }

@@ -8,18 +8,27 @@ pub(super) enum Wire<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
-    /// A 32-bit number or a group, which no Kubernetes type has.
-    Other,
+    /// A 32-bit number or a group, which no Kubernetes type has: only its wire type.
+    Other(u8),
+}
+
+impl Wire<'_> {
+    /// The error of a field that holds something else.
+    pub(super) fn unfit(self, field: &'static str) -> WireError {
+        let found = match self {
+            Self::Varint(_) => 0,
+            Self::Fixed64(_) => 1,
+            Self::Bytes(_) => 2,
+            Self::Other(kind) => kind,
+        };
+        WireError::WrongType { field, found }
+    }
 }
 
 /// A cursor over the fields of one message.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
-}
-
-const fn cut() -> WireError {
-    WireError::Malformed("unexpected EOF")
 }
 
 impl<'a> Fields<'a> {
@@ -46,15 +55,17 @@ impl<'a> Fields<'a> {
             }
             2 => {
                 let length = usize::try_from(self.varint()?);
-                Wire::Bytes(self.take(length.map_err(|_| WireError::Malformed("negative length"))?)?)
+                Wire::Bytes(self.take(
+                    length.map_err(|_| WireError::Malformed("negative length found during unmarshaling"))?,
+                )?)
             }
             3 => {
                 self.skip_group()?;
-                Wire::Other
+                Wire::Other(3)
             }
             5 => {
                 self.take(4)?;
-                Wire::Other
+                Wire::Other(5)
             }
             4 => return Err(WireError::Malformed("wiretype end group for non-group")),
             _ => return Err(WireError::Malformed("illegal wireType")),
@@ -73,7 +84,7 @@ impl<'a> Fields<'a> {
     pub(super) fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first().ok_or(cut())?;
+            let (byte, rest) = self.rest.split_first().ok_or(WireError::Cut)?;
             self.rest = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if *byte < 0x80 {
@@ -84,7 +95,7 @@ impl<'a> Fields<'a> {
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(cut())?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(WireError::Cut)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -98,7 +109,10 @@ impl<'a> Fields<'a> {
                 1 => drop(self.take(8)?),
                 2 => {
                     let length = usize::try_from(self.varint()?);
-                    self.take(length.map_err(|_| WireError::Malformed("negative length"))?)?;
+                    self.take(
+                        length
+                            .map_err(|_| WireError::Malformed("negative length found during unmarshaling"))?,
+                    )?;
                 }
                 3 => depth += 1,
                 4 => depth -= 1,
