@@ -6,17 +6,30 @@ use super::bodies::{SAMPLES, Sample};
 use super::step::Step;
 
 /// A small generator (xorshift), so that seeds mean the same for ever.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        for _ in 0..5 {
+            dice.roll(2);
+        }
+        dice
+    }
+
+    /// One of a few texts.
+    pub fn word(&mut self, list: &[&'static str]) -> &'static str {
+        list[self.roll(list.len())]
+    }
+
+    pub fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 >> 11).unwrap() % sides
     }
 
-    fn pick(&mut self, mut list: Vec<Value>) -> Value {
+    pub fn pick(&mut self, mut list: Vec<Value>) -> Value {
         let at = self.roll(list.len());
         list.swap_remove(at)
     }
@@ -25,10 +38,7 @@ impl Dice {
 /// The name of the sequence, which is its namespace, and its steps.
 pub fn sequence(seed: u64) -> (String, Vec<Step>) {
     let name = format!("x{seed:04}");
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for _ in 0..5 {
-        dice.roll(2);
-    }
+    let mut dice = Dice::new(seed);
     let sample = &SAMPLES[usize::try_from(seed).unwrap() % SAMPLES.len()];
     let namespace = json!({"metadata": {"name": "$ns"}});
     let mut steps = vec![
@@ -42,7 +52,7 @@ pub fn sequence(seed: u64) -> (String, Vec<Step>) {
     (name, steps)
 }
 
-fn object(sample: &Sample, name: &str, change: &Value) -> Value {
+pub fn object(sample: &Sample, name: &str, change: &Value) -> Value {
     let mut object = (sample.good)();
     object["apiVersion"] = sample.api_version.into();
     object["kind"] = sample.kind.into();
@@ -51,7 +61,7 @@ fn object(sample: &Sample, name: &str, change: &Value) -> Value {
     object
 }
 
-fn merge(target: &mut Value, change: &Value) {
+pub fn merge(target: &mut Value, change: &Value) {
     match change {
         Value::Object(members) => {
             for (name, member) in members {
@@ -225,7 +235,7 @@ fn status(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
     Step::patch("merge", &target, body)
 }
 
-fn odd(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
+pub fn odd(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
     match dice.roll(9) {
         0 => Step::new("POST", one, json!({})),
         1 => Step::new("PUT", sample.path, json!({})),

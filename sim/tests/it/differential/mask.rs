@@ -19,6 +19,11 @@ fn mask(value: &mut Value, memory: &Memory) {
             let generated = members.contains_key("generateName");
             for (name, member) in members.iter_mut() {
                 let hidden = HIDDEN.contains(&name.as_str()) || (generated && name == "name");
+                if name == "cells"
+                    && let Value::Array(cells) = member
+                {
+                    cells.iter_mut().for_each(hide_age);
+                }
                 if name == "clusterIPs" {
                     *member = "<addresses>".into();
                 } else if let (true, Value::String(text)) = (hidden, &*member) {
@@ -34,6 +39,17 @@ fn mask(value: &mut Value, memory: &Memory) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, memory)),
         Value::String(text) => *text = hide(&without_patch(text), &memory.namespace),
         _ => {}
+    }
+}
+
+/// Ages in tables are times.
+fn hide_age(cell: &mut Value) {
+    let is_age = |text: &str| {
+        let digits = text.strip_suffix('s').unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if cell.as_str().is_some_and(is_age) {
+        *cell = "<age>".into();
     }
 }
 
