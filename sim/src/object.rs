@@ -35,6 +35,12 @@ pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Versio
             &format!("couldn't get version/kind; json parse error: {why}"),
         )
     })?;
+    if let Some(found) = not_an_object(&value) {
+        let why = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(unrecognized(body, kind, &why));
+    }
     let given = [text(&value, "apiVersion"), text(&value, "kind")];
     check_type(given, kind, api_version, version)?;
     if let Value::Object(members) = &mut value {
@@ -42,6 +48,17 @@ pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Versio
         members.insert("kind".into(), kind.into());
     }
     Ok(value)
+}
+
+/// The type of a value that is none with members, as Go names it.
+fn not_an_object(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Object(_) | Value::Null => None,
+        Value::Array(_) => Some("array"),
+        Value::String(_) => Some("string"),
+        Value::Number(_) => Some("number"),
+        Value::Bool(_) => Some("bool"),
+    }
 }
 
 /// A body that is no object, shown by its beginning.

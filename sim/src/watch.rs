@@ -14,6 +14,7 @@ use crate::api::{Api, Call};
 use crate::negotiate::Form;
 use crate::object::set_metadata;
 use crate::query::Query;
+use crate::registry::Schema;
 use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
@@ -84,8 +85,13 @@ impl Api {
         if !call.target.name.is_empty() {
             selector.only(&call.target.name);
         }
-        check(&call.query)?;
-        let wanted = verbs::parse_version(call.query.text("resourceVersion"))?;
+        if call.target.watch && !call.query.flag("watch") {
+            // the old form of watches is checked like a list
+            verbs::check_list(call)?;
+        } else {
+            check(&call.query)?;
+        }
+        let wanted = version(call.query.text("resourceVersion"))?;
         let current = self.store.revision();
         let streams = call.query.flag("sendInitialEvents");
         let bookmarks = call.query.flag("allowWatchBookmarks");
@@ -155,7 +161,7 @@ impl Api {
             seed: 0,
             answers: Vec::new(),
         };
-        let empty = Collection::default();
+        let empty = self.store.empty();
         let collection = self.store.collection(&resource.id).unwrap_or(&empty);
         let mut events = watch.initial_events(&call, collection);
         let Some(changes) = collection.log.after(watch.cursor) else {
@@ -177,7 +183,9 @@ impl Api {
         watch.cursor = watch.cursor.max(self.store.revision());
         if watch.bookmarks && now >= watch.next_bookmark {
             watch.next_bookmark = now.checked_add(BOOKMARK_SECONDS.seconds()).unwrap_or(now);
-            events.push(bookmark(&call, watch.cursor, false));
+            if let WatchEvent::Line(kind, object) = bookmark(&call, watch.cursor, false) {
+                events.push(watch.line(&call, kind, object));
+            }
         }
         if watch.until.is_some_and(|until| now >= until) {
             events.push(WatchEvent::End);
@@ -206,7 +214,9 @@ impl Watch {
             .map(|object| self.line(call, "ADDED", object))
             .collect();
         if initial == Initial::StateAndBookmark {
-            events.push(bookmark(call, self.cursor, true));
+            if let WatchEvent::Line(kind, object) = bookmark(call, self.cursor, true) {
+                events.push(self.line(call, kind, object));
+            }
         }
         events
     }
@@ -260,12 +270,24 @@ fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> WatchEvent {
     }
     let object =
         json!({"kind": call.resource.kind.as_ref(), "apiVersion": call.api_version(), "metadata": metadata});
-    let object = if call.form == Form::Metadata {
-        call.form.object(call, object)
-    } else {
-        object
+    // of a built-in kind, an object without content, which has some members even so
+    let bare = match call.version.schema {
+        Schema::Typed(_) => crate::object::shape(object.clone(), &call.version).map_or(object, |read| read.value),
+        Schema::Structural(_) => object,
     };
-    WatchEvent::Line("BOOKMARK", object)
+    WatchEvent::Line("BOOKMARK", bare)
+}
+
+/// Where to start; absent is zero. A server does not say whose fault a bad one is.
+fn version(text: &str) -> Result<u64, Failure> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        Failure::unknown(&format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))
+    })
 }
 
 fn check(query: &Query) -> Result<(), Failure> {

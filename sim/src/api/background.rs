@@ -194,7 +194,7 @@ impl Api {
                 self.delete_place(dependent, &foreground, now);
             }
         }
-        if !orphan && self.store.dependents(&uid).next().is_some() {
+        if !orphan && self.store.dependents(&uid).any(|dependent| self.blocks(dependent, &uid)) {
             return;
         }
         let kept: Vec<&str> = finalizers(owner)
@@ -203,6 +203,17 @@ impl Api {
             .collect();
         let patch = json!({"metadata": {"finalizers": kept}});
         self.patch_place(place, &patch, now);
+    }
+
+    /// Whether an owner has to wait for a dependent: the dependent says so.
+    fn blocks(&self, place: &Place, uid: &str) -> bool {
+        let stored = self.store.get(&place.0, &place.1);
+        let object: Value =
+            stored.and_then(|stored| serde_json::from_slice(&stored.json).ok()).unwrap_or_default();
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().any(|owner| {
+            owner.get("uid") == Some(&uid.into()) && owner.get("blockOwnerDeletion") == Some(&true.into())
+        })
     }
 
     /// Takes one owner from an object.

@@ -3,7 +3,7 @@
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
-use super::{each, fill, items, keep, object, pod_template, remove, set};
+use super::{each, fill, items, keep, pod_template, remove, set};
 
 pub(crate) fn default(pod: &mut Value) {
     pod_template::default(pod);
@@ -18,9 +18,6 @@ pub(crate) fn default(pod: &mut Value) {
                 }
             }
         }
-    }
-    if let Some(status) = object(pod, "status") {
-        fill(status, "phase", "Pending");
     }
 }
 

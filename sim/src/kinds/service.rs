@@ -77,6 +77,8 @@ pub(crate) fn validate(service: &Value) -> Vec<FieldError> {
             errors.invalid(format!("{path}.targetPort"), target, why);
         }
     }
+    let affinity = spec.get("sessionAffinity").and_then(Value::as_str);
+    errors.one_of("spec.sessionAffinity", affinity.unwrap_or_default(), &["ClientIP", "None"]);
     errors.0
 }
 

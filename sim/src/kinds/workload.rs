@@ -133,6 +133,8 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
         &[],
         "spec.template",
     ));
+    let policy = template.pointer("/spec/restartPolicy").and_then(Value::as_str);
+    errors.one_of("spec.template.spec.restartPolicy", policy.unwrap_or_default(), &["Always"]);
     errors.0
 }
 
@@ -141,7 +143,7 @@ fn mismatch(errors: &mut Errors, template: &Value) {
     let why = "`selector` does not match template `labels`";
     errors.invalid(
         "spec.template.metadata.labels",
-        labels.unwrap_or_else(|| json!({})),
+        labels.unwrap_or_default(),
         why,
     );
 }

@@ -44,6 +44,8 @@ pub(crate) struct Store {
     /// Changes kept per resource.
     window: usize,
     collections: BTreeMap<ResourceId, Collection>,
+    /// History up to here is gone, also of resources that have none yet.
+    compacted: u64,
     /// Who names an owner, by the owner's uid.
     dependents: BTreeMap<Box<str>, BTreeSet<Place>>,
     /// Uids of all objects.
@@ -58,6 +60,7 @@ impl Store {
             revision: 1,
             window,
             collections: BTreeMap::new(),
+            compacted: 0,
             dependents: BTreeMap::new(),
             uids: BTreeSet::new(),
             deleting: BTreeSet::new(),
@@ -78,6 +81,11 @@ impl Store {
         self.collections.get(id)
     }
 
+    /// The collection of a resource that never had objects.
+    pub(crate) fn empty(&self) -> Collection {
+        Collection::since(self.compacted)
+    }
+
     pub(crate) fn get(&self, id: &ResourceId, key: &Key) -> Option<&Arc<Stored>> {
         self.collections.get(id)?.get(key)
     }
@@ -90,7 +98,9 @@ impl Store {
             head,
             json: json.into_boxed_slice(),
         });
-        let collection = self.collections.entry(id.clone()).or_default();
+        let compacted = self.compacted;
+        let new = || Collection::since(compacted);
+        let collection = self.collections.entry(id.clone()).or_insert_with(new);
         let old = collection.put(key.clone(), stored.clone(), self.window);
         self.relink((id.clone(), key), old.as_deref(), Some(&stored));
         stored
@@ -113,6 +123,7 @@ impl Store {
 
     /// Forgets the history of all resources up to the newest revision.
     pub(crate) fn compact(&mut self) {
+        self.compacted = self.revision;
         for collection in self.collections.values_mut() {
             collection.log.clear(self.revision);
         }

@@ -13,10 +13,7 @@ const BODIES: &[&str] = &[
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
-    "application/cbor",
 ];
-/// Custom resources have no other encoding.
-const CUSTOM_BODIES: &[&str] = &["application/json", "application/yaml"];
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Reads the object of a body and gives it its kind's shape and defaults.
@@ -39,7 +36,6 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
             }
             value
         }
-        (_, Schema::Structural(_)) => return Err(Failure::unsupported_media_type(CUSTOM_BODIES)),
         _ => return Err(Failure::unsupported_media_type(BODIES)),
     };
     shape(call, value, |kind, version, why, _| {
@@ -167,6 +163,11 @@ pub(crate) fn reshape(call: &Call<'_>, value: Value) -> Result<Value, Failure> {
     Ok(value)
 }
 
+/// Whether text is JSON that ends too early.
+fn is_cut(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
+}
+
 /// What Go says of text that is not JSON, for the commonest faults.
 pub(crate) fn go_error(text: &[u8]) -> String {
     let after = |at: usize| {
@@ -180,7 +181,8 @@ pub(crate) fn go_error(text: &[u8]) -> String {
         .position(|b| !b.is_ascii_whitespace())
         .unwrap_or_default();
     let (found, place) = match (text.get(start), after(start + 1)) {
-        (None, _) | (Some(b'{' | b'['), None) => return "unexpected end of JSON input".into(),
+        _ if is_cut(text) => return "unexpected end of JSON input".into(),
+        (None, _) => return "unexpected end of JSON input".into(),
         (Some(b'{'), Some(next)) if *next != b'"' => (*next, "looking for beginning of object key string"),
         (Some(first), _) => (*first, "looking for beginning of value"),
     };

@@ -116,6 +116,8 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     let mut budget = budget.clone();
     if let Some(Value::Object(status)) = budget.get_mut("status") {
         status.insert("disruptionsAllowed".into(), (allowed - 1).into());
+        let condition = disruption_allowed(allowed - 1, status.get("observedGeneration"), call);
+        status.insert("conditions".into(), json!([condition]));
         let disrupted = status.entry("disruptedPods").or_insert_with(|| json!({}));
         if let Value::Object(disrupted) = disrupted {
             disrupted.insert(call.target.name.clone(), seconds(call.now).into());
@@ -127,6 +129,17 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
         commit::write(api, &resource, key.clone(), &budget);
     }
     Ok(())
+}
+
+/// The condition that tells how many disruptions are left.
+fn disruption_allowed(left: i64, generation: Option<&Value>, call: &Call<'_>) -> Value {
+    let (status, reason) = if left > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+    let mut condition = json!({"type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
+        "lastTransitionTime": seconds(call.now)});
+    if let (Some(generation), Value::Object(members)) = (generation, &mut condition) {
+        members.insert("observedGeneration".into(), generation.clone());
+    }
+    condition
 }
 
 fn is_ready(pod: &Value) -> bool {
@@ -145,6 +158,9 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
+    if node.is_empty() {
+        return Err(Failure::unknown("target.name: Required value").into());
+    }
     let mut pod = call.read(find(api, call)?);
     let name = &call.target.name;
     let subject = Subject::new("", "pods/binding");

@@ -54,6 +54,7 @@ fn cell(cell: &Cell, object: &Value, now: Timestamp) -> Value {
             .pointer(pointer)
             .cloned()
             .unwrap_or_else(|| json!("<none>")),
+        Cell::Optional(pointer) => object.pointer(pointer).cloned().unwrap_or_else(|| "".into()),
         Cell::Count(pointer) => object
             .pointer(pointer)
             .and_then(Value::as_i64)

@@ -87,11 +87,7 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     if call.target.subresource == "status" {
         new = status_only(call, old, new);
     } else if call.target.subresource == "finalize" {
-        let spec = new.get("spec").cloned().unwrap_or_default();
-        new = old.clone();
-        if let Value::Object(members) = &mut new {
-            members.insert("spec".into(), spec);
-        }
+        crate::kinds::keep(&mut new, old, "status");
     } else {
         if call.resource.is_custom() && call.resource.has(Subresource::Status) {
             crate::kinds::keep(&mut new, old, "status");
@@ -204,7 +200,10 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
 
 /// Whether the last finalizer of a deleted object just went.
 fn is_finished(new: &Value, old: &Value) -> bool {
+    let of_spec = new.pointer("/spec/finalizers").and_then(Value::as_array);
     finalizers(new).is_empty()
+        // a namespace has some that are its own
+        && of_spec.is_none_or(Vec::is_empty)
         && !get_metadata(old, "deletionTimestamp").is_null()
         && get_metadata(old, "deletionGracePeriodSeconds")
             .as_i64()

@@ -96,6 +96,9 @@ fn enumeration(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
 fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let count = |name: &str| schema.get(name).and_then(Value::as_u64);
+    if let Some(factor) = limit("multipleOf") {
+        multiple(errors, value, factor, path);
+    }
     let mut invalid =
         |detail: String| errors.invalid(path, value.clone(), &format!("{path} in body {detail}"));
     if let Some(number) = value.as_f64() {
@@ -126,7 +129,8 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
             invalid(format!("should be at least {least} chars long"));
         }
         if let Some(most) = count("maxLength").filter(|most| length > *most) {
-            invalid(format!("should be at most {most} chars long"));
+            errors.add(path, Kind::TooLong(most), Value::Null, "");
+            return;
         }
     }
     let (length, least, most) = match value {
@@ -136,10 +140,26 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     };
     let what = if value.is_array() { "items" } else { "properties" };
     if let Some(least) = count(least).filter(|least| length < *least) {
-        invalid(format!("should have at least {least} {what}"));
+        errors.invalid(path, length, &format!("{path} in body should have at least {least} {what}"));
     }
     if let Some(most) = count(most).filter(|most| length > *most) {
         errors.add(path, Kind::TooMany(most), length, "");
+    }
+}
+
+/// A server divides whole numbers by the whole part of the factor.
+fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
+    let fits = match value.as_i64() {
+        Some(_) if factor < 1.0 => {
+            let why = format!("factor MultipleOf declared for {path} must be positive: {}", factor as i64);
+            errors.invalid(path, factor as i64, &why);
+            return;
+        }
+        Some(number) => number % (factor as i64) == 0,
+        None => value.as_f64().is_none_or(|number| (number / factor).fract() == 0.0),
+    };
+    if !fits {
+        errors.invalid(path, value.clone(), &format!("{path} in body should be a multiple of {factor}"));
     }
 }
 
@@ -233,7 +253,7 @@ mod tests {
         );
         assert_eq!(
             one(json!({"type": "array", "minItems": 1}), json!([])),
-            ["spec.n: Invalid value: []: spec.n in body should have at least 1 items"]
+            ["spec.n: Invalid value: 0: spec.n in body should have at least 1 items"]
         );
         assert_eq!(one(json!({"enum": ["a", "b"]}), json!("c")).len(), 1);
         assert_eq!(one(json!({"maxLength": 2}), json!("abc")).len(), 1);

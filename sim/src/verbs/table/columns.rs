@@ -23,6 +23,8 @@ pub(super) enum Cell {
     Age,
     /// A member, or `<none>`.
     Pointer(&'static str),
+    /// A member, or nothing.
+    Optional(&'static str),
     /// A count, or zero.
     Count(&'static str),
     /// How many items or members.
@@ -62,7 +64,8 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
     }
     let mut out = vec![column("Name", "string", Cell::Name)];
     let age = || column("Age", "string", Cell::Age);
-    match call.resource.kind.as_ref() {
+    let kind = call.resource.kind.as_ref();
+    match kind {
         "Pod" => out.extend([
             column("Ready", "string", Cell::Function(ready)),
             column("Status", "string", Cell::Function(pod_status)),
@@ -75,8 +78,8 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
         ]),
         "Deployment" => out.extend([
             column("Ready", "string", Cell::Function(ready_of_replicas)),
-            column("Up-to-date", "integer", Cell::Count("/status/updatedReplicas")),
-            column("Available", "integer", Cell::Count("/status/availableReplicas")),
+            column("Up-to-date", "string", Cell::Count("/status/updatedReplicas")),
+            column("Available", "string", Cell::Count("/status/availableReplicas")),
             age(),
             wide("Containers", Cell::Function(|object| containers(object, "name"))),
             wide("Images", Cell::Function(|object| containers(object, "image"))),
@@ -146,9 +149,72 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
                 Cell::Pointer("/metadata/creationTimestamp"),
             ));
         }
+        "PersistentVolumeClaim" => out.extend([
+            column("Status", "string", Cell::Function(claim_status)),
+            column("Volume", "string", Cell::Optional("/spec/volumeName")),
+            column("Capacity", "string", Cell::Optional("/status/capacity/storage")),
+            column("Access Modes", "string", Cell::Function(access_modes)),
+            column("StorageClass", "string", Cell::Optional("/spec/storageClassName")),
+            column("VolumeAttributesClass", "string", Cell::Function(|_| "<unset>".into())),
+            age(),
+            wide("VolumeMode", Cell::Pointer("/spec/volumeMode")),
+        ]),
+        "PodDisruptionBudget" => out.extend([
+            column("Min Available", "string", Cell::Function(|one| bound(one, "/spec/minAvailable"))),
+            column("Max Unavailable", "string", Cell::Function(|one| bound(one, "/spec/maxUnavailable"))),
+            column("Allowed Disruptions", "integer", Cell::Count("/status/disruptionsAllowed")),
+            age(),
+        ]),
+        "ServiceAccount" => out.extend([column("Secrets", "string", Cell::Length("/secrets")), age()]),
         _ => out.push(age()),
     }
+    for column in &mut out {
+        column.description = description(kind, &column.name);
+    }
     out
+}
+
+/// What a server says of a column: a kind (or `*`), the column and a JSON text a line, as kube-apiserver 1.34 has them.
+fn description(kind: &str, column: &str) -> String {
+    let lines = include_str!("descriptions.txt").lines();
+    let found = lines.filter_map(|line| {
+        let mut words = line.splitn(3, '\t');
+        let (of, name, text) = (words.next()?, words.next()?, words.next()?);
+        (name == column && (of == kind || of == "*")).then_some((of == kind, text))
+    });
+    // a kind's own word counts more
+    let best = found.max_by_key(|(own, _)| *own);
+    best.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+fn claim_status(claim: &Value) -> Value {
+    if claim.pointer("/metadata/deletionTimestamp").is_some() {
+        return "Terminating".into();
+    }
+    claim.pointer("/status/phase").cloned().unwrap_or_else(|| "".into())
+}
+
+/// Modes of a bound claim, in short.
+fn access_modes(claim: &Value) -> Value {
+    let modes = list(claim, "/status/accessModes").filter_map(|mode| {
+        Some(match mode.as_str()? {
+            "ReadWriteOnce" => "RWO",
+            "ReadOnlyMany" => "ROX",
+            "ReadWriteMany" => "RWX",
+            "ReadWriteOncePod" => "RWOP",
+            _ => return None,
+        })
+    });
+    modes.collect::<Vec<_>>().join(",").into()
+}
+
+/// A count or percentage as text.
+fn bound(budget: &Value, pointer: &str) -> Value {
+    match budget.pointer(pointer) {
+        None => "N/A".into(),
+        Some(Value::String(text)) => text.as_str().into(),
+        Some(number) => number.to_string().into(),
+    }
 }
 
 /// The columns of a definition; its paths without filters are pointers.

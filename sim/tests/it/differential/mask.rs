@@ -8,8 +8,18 @@ const HIDDEN: &[&str] = &["uid", "resourceVersion", "continue", "clusterIP"];
 
 pub fn answer(raw: &Answer, memory: &Memory) -> Answer {
     let mut body = raw.body.clone();
+    if let Value::Array(events) = &mut body {
+        events.retain(|event| !is_progress(event));
+    }
     mask(&mut body, memory);
     Answer { code: raw.code, body }
+}
+
+/// Bookmarks but the one that ends the initial events come when a timer says so.
+fn is_progress(event: &Value) -> bool {
+    let annotated = event.pointer("/object/metadata/annotations").is_some();
+    let in_row = event.pointer("/object/rows/0/object/metadata/annotations").is_some();
+    event["type"] == "BOOKMARK" && !annotated && !in_row
 }
 
 fn mask(value: &mut Value, memory: &Memory) {

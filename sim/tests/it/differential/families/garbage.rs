@@ -74,9 +74,9 @@ fn namespace(dice: &mut Dice) -> Vec<Step> {
         get(&format!("{MAPS}/absent")),
         delete(NAMESPACE, Value::Null),
         Step::wait(&format!("{SECRETS}/b"), 404),
-        post(SECRETS, json!({"metadata": {"name": "late"}})),
     ];
     if held {
+        steps.push(post(SECRETS, json!({"metadata": {"name": "late"}})));
         steps.push(get(&format!("{MAPS}/a")));
         steps.push(patch(
             "json",
