@@ -20,6 +20,9 @@ use crate::wire::{Method, Request};
 /// Rounds of one tick: chains of owners longer than this take several ticks.
 const ROUNDS: usize = 16;
 
+/// Holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
 fn id(group: &str, plural: &str) -> ResourceId {
     ResourceId {
         group: group.into(),
@@ -66,15 +69,28 @@ impl Api {
             return;
         };
         self.registry.insert(resource);
+        let name = metadata_text(definition, "name").to_owned();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        if !metadata_text(definition, "deletionTimestamp").is_empty() {
+            // its objects go with it
+            let kept: Vec<&str> = finalizers(definition).into_iter().filter(|one| *one != CLEANUP).collect();
+            if kept.len() < finalizers(definition).len() {
+                let patch = json!({"metadata": {"finalizers": kept}});
+                let request = Request::new(Method::Patch, &path, Some(&patch));
+                self.act(&request.content_type("application/merge-patch+json"), now);
+            }
+            return;
+        }
         let established = definition.pointer("/status/conditions").and_then(Value::as_array);
         if established.is_some_and(|list| !list.is_empty()) {
             return;
         }
         let mut definition = definition.clone();
         crd::established(&mut definition, now);
-        let name = metadata_text(&definition, "name").to_owned();
-        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}/status");
-        self.act(&Request::new(Method::Put, &path, Some(&definition)), now);
+        let mut kept: Vec<Value> = finalizers(&definition).into_iter().map(Value::from).collect();
+        kept.push(CLEANUP.into());
+        crate::object::set_metadata(&mut definition, "finalizers", kept.into());
+        self.act(&Request::new(Method::Put, &format!("{path}/status"), Some(&definition)), now);
     }
 
     /// A definition is gone, and with it all objects of its kind.

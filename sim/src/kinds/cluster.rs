@@ -29,6 +29,21 @@ pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
     keep(new, old, "status");
 }
 
+/// A namespace's phase says whether it is being deleted.
+pub(crate) fn validate_namespace_status(new: &Value, _old: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let phase = new.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    let deleting = new.pointer("/metadata/deletionTimestamp").is_some();
+    if deleting && phase != "Terminating" {
+        let why = "may only be 'Terminating' if `deletionTimestamp` is not empty";
+        errors.invalid("status.Phase", phase, why);
+    } else if !deleting && phase != "Active" {
+        let why = "may only be 'Active' if `deletionTimestamp` is empty";
+        errors.invalid("status.Phase", phase, why);
+    }
+    errors.0
+}
+
 pub(crate) fn default_node(node: &mut Value) {
     if let Some(status) = node.get_mut("status")
         && let Some(capacity) = status.get("capacity").cloned()

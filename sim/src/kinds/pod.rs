@@ -3,7 +3,7 @@
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
-use super::{each, fill, items, keep, pod_template, remove, set};
+use super::{each, fill, items, keep, object, pod_template, remove, set};
 
 pub(crate) fn default(pod: &mut Value) {
     pod_template::default(pod);
@@ -67,6 +67,13 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
         fill(spec, "priority", priority.clone());
     }
     admit(new);
+}
+
+/// The class of service is settled when the pod is made.
+pub(crate) fn prepare_status(new: &mut Value, old: &Value) {
+    if let (Some(status), Some(class)) = (object(new, "status"), old.pointer("/status/qosClass")) {
+        fill(status, "qosClass", class.clone());
+    }
 }
 
 pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {

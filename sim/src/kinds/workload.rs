@@ -133,6 +133,11 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
         &[],
         "spec.template",
     ));
+    let strategy = spec.get("strategy").unwrap_or(&Value::Null);
+    if strategy.get("type") == Some(&"Recreate".into()) && strategy.get("rollingUpdate").is_some() {
+        let why = "may not be specified when strategy `type` is 'Recreate'";
+        errors.forbidden("spec.strategy.rollingUpdate", why);
+    }
     let policy = template.pointer("/spec/restartPolicy").and_then(Value::as_str);
     errors.one_of("spec.template.spec.restartPolicy", policy.unwrap_or_default(), &["Always"]);
     errors.0

@@ -192,6 +192,7 @@ fn core() -> Vec<Row> {
                 default: pod::default,
                 prepare_create: pod::prepare_create,
                 prepare_update: pod::prepare_update,
+                prepare_status: pod::prepare_status,
                 validate: pod::validate,
                 validate_update: pod::validate_update,
                 ..Traits::PLAIN
@@ -206,6 +207,7 @@ fn core() -> Vec<Row> {
                 default: cluster::default_namespace,
                 prepare_create: cluster::prepare_namespace,
                 prepare_update: cluster::keep_namespace,
+                validate_status: cluster::validate_namespace_status,
                 ..Traits::PLAIN
             }),
         row("Node", "nodes")

@@ -184,6 +184,10 @@ pub(crate) struct Traits {
     pub(crate) prepare_create: fn(&mut Value),
     /// Resets what an update may not change: the new object and the old.
     pub(crate) prepare_update: fn(&mut Value, &Value),
+    /// Completes a new status from the old.
+    pub(crate) prepare_status: fn(&mut Value, &Value),
+    /// What is wrong with a change of the status: the new object and the old.
+    pub(crate) validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with an object.
     pub(crate) validate: fn(&Value) -> Vec<FieldError>,
     /// What is wrong with a change: the new object and the old.
@@ -235,6 +239,8 @@ impl Traits {
         default: |_| {},
         prepare_create: |_| {},
         prepare_update: |_, _| {},
+        prepare_status: |_, _| {},
+        validate_status: |_, _| Vec::new(),
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
     };

@@ -19,8 +19,10 @@ pub(crate) fn table(call: &Call<'_>, objects: &[Value], with_header: bool) -> Va
     } else {
         Value::Null
     };
+    // a list's own version is put there by whoever knows it
+    let version = objects.first().map_or("", |object| metadata_text(object, "resourceVersion"));
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {},
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
         "columnDefinitions": definitions, "rows": rows,
     })
 }

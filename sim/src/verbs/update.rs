@@ -82,10 +82,12 @@ fn storage_key(call: &Call<'_>) -> String {
 
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
 pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
+    create::namespace_exists(api, call)?;
     new = admission::mutate(api, call, "UPDATE", new, old)?;
     check_version(call, old, &mut new)?;
     if call.target.subresource == "status" {
         new = status_only(call, old, new);
+        (call.resource.traits.prepare_status)(&mut new, old);
     } else if call.target.subresource == "finalize" {
         crate::kinds::keep(&mut new, old, "status");
     } else {
@@ -187,6 +189,8 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     errors.extend(object::schema_errors(new, &call.version));
     if call.target.subresource.is_empty() {
         errors.extend((call.resource.traits.validate_update)(new, old));
+    } else if call.target.subresource == "status" {
+        errors.extend((call.resource.traits.validate_status)(new, old));
     }
     if errors.is_empty() {
         return Ok(());

@@ -41,6 +41,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
     match value {
         Value::Object(members) => object(errors, schema, members, path, place),
         Value::Array(items) => {
+            duplicates(errors, schema, items, path);
             if let Some(schema) = schema.get("items") {
                 for (index, item) in items.iter().enumerate() {
                     let place = if is(schema, EMBEDDED) {
@@ -147,6 +148,34 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     }
 }
 
+/// Items of sets, and keys of maps, occur once.
+fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) {
+    let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+        Some("set") => Vec::new(),
+        Some("map") => {
+            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+            keys.into_iter().flatten().filter_map(Value::as_str).collect()
+        }
+        _ => return,
+    };
+    let identity = |item: &Value| -> Value {
+        if keys.is_empty() {
+            return item.clone();
+        }
+        let members = keys.iter().filter_map(|key| Some(((*key).to_owned(), item.get(key)?.clone())));
+        Value::Object(members.collect())
+    };
+    let mut seen: Vec<Value> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let own = identity(item);
+        if seen.contains(&own) {
+            errors.add(format!("{path}[{index}]"), Kind::Duplicate, own, "");
+        } else {
+            seen.push(own);
+        }
+    }
+}
+
 /// A server divides whole numbers by the whole part of the factor.
 fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
     let fits = match value.as_i64() {
@@ -171,6 +200,13 @@ fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, pat
             format!("{path}.{name}")
         }
     };
+    if place == Place::Root && !path.is_empty() {
+        for name in ["apiVersion", "kind"] {
+            if !members.contains_key(name) {
+                errors.required(join(name), "");
+            }
+        }
+    }
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
         if !members.contains_key(name) {

@@ -238,7 +238,13 @@ fn custom(version: &Value) -> Vec<Column> {
         out.push(Column {
             name: text(one, "name"),
             format: text(one, "format"),
-            description: text(one, "description"),
+            description: match text(one, "description") {
+                given if given.is_empty() => {
+                    let path = text(one, "jsonPath");
+                    format!("Custom resource definition column (in JSONPath format): {path}")
+                }
+                given => given,
+            },
             priority: one.get("priority").and_then(Value::as_i64).unwrap_or_default(),
             kind,
             cell,
@@ -246,6 +252,9 @@ fn custom(version: &Value) -> Vec<Column> {
     }
     if given.is_none() {
         out.push(column("Age", "date", Cell::Age));
+    }
+    for column in out.iter_mut().filter(|column| column.description.is_empty()) {
+        column.description = description("", &column.name);
     }
     out
 }

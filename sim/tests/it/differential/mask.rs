@@ -32,7 +32,7 @@ fn mask(value: &mut Value, memory: &Memory) {
                 if name == "cells"
                     && let Value::Array(cells) = member
                 {
-                    cells.iter_mut().for_each(hide_age);
+                    cells.iter_mut().for_each(hide_cell);
                 }
                 if name == "clusterIPs" {
                     *member = "<addresses>".into();
@@ -52,8 +52,11 @@ fn mask(value: &mut Value, memory: &Memory) {
     }
 }
 
-/// Ages in tables are times.
-fn hide_age(cell: &mut Value) {
+/// Ages in tables are times; services have addresses.
+fn hide_cell(cell: &mut Value) {
+    if cell.as_str().is_some_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok()) {
+        *cell = "<address>".into();
+    }
     let is_age = |text: &str| {
         let digits = text.strip_suffix('s').unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
