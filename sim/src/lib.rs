@@ -28,6 +28,7 @@
 mod admission;
 mod api;
 mod controllers;
+mod conversion;
 mod crd;
 mod discovery;
 mod entropy;
@@ -47,14 +48,15 @@ mod store;
 mod validation;
 mod verbs;
 mod watch;
+mod webhook;
 mod wire;
 mod world;
 
-pub use admission::{CallId, WebhookCall, WebhookReply};
 pub use api::{Api, Config, Outcome};
 pub use entropy::Entropy;
 pub use nodes::{DEFAULT_STAGES, Options, StageError, Timings};
 pub use status::{Failure, Subject};
 pub use watch::{WatchEvent, WatchId};
+pub use webhook::{CallId, WebhookCall, WebhookReply};
 pub use wire::{Method, Request, Response};
 pub use world::World;

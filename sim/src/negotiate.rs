@@ -49,7 +49,12 @@ impl Form {
                 continue;
             }
             let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
-            let of = |name: &str| parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
+            let of = |name: &str| {
+                parameters
+                    .iter()
+                    .find(|(one, _)| *one == name)
+                    .map(|(_, value)| *value)
+            };
             let is_meta = of("g") == Some("meta.k8s.io") && matches!(of("v"), Some("v1" | "v1beta1"));
             match of("as") {
                 None => return Ok(Self::Whole),

@@ -42,7 +42,7 @@ pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Versio
         return Err(unrecognized(body, kind, &why));
     }
     let given = [text(&value, "apiVersion"), text(&value, "kind")];
-    check_type(given, kind, api_version, version)?;
+    check_type(given, metadata_text(&value, "name"), kind, api_version, version)?;
     if let Value::Object(members) = &mut value {
         members.insert("apiVersion".into(), api_version.into());
         members.insert("kind".into(), kind.into());
@@ -78,6 +78,7 @@ pub(crate) fn unrecognized(body: &[u8], kind: &str, why: &str) -> Failure {
 /// Whether the version and kind of a body, which may be empty, are those of the request's path.
 pub(crate) fn check_type(
     given: [&str; 2],
+    name: &str,
     kind: &str,
     api_version: &str,
     version: &Version,
@@ -91,6 +92,13 @@ pub(crate) fn check_type(
         return Err(Failure::bad_request(format!(
             "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
         )));
+    }
+    if matches!(version.schema, Schema::Structural(_)) {
+        let mut errors = Errors::default();
+        errors.invalid("kind", given_kind, &format!("must be {kind}"));
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let subject = crate::status::Subject::new(group, given_kind);
+        return Err(Failure::invalid(&subject, name, &errors.0));
     }
     let short = given_version.rsplit('/').next().unwrap_or_default();
     Err(Failure::bad_request(format!(
@@ -182,6 +190,12 @@ pub(crate) fn get_metadata<'a>(object: &'a Value, name: &str) -> &'a Value {
         .get("metadata")
         .and_then(|metadata| metadata.get(name))
         .unwrap_or(NULL)
+}
+
+/// The object's metadata, or null.
+pub(crate) fn metadata_of(object: &Value) -> &Value {
+    const NULL: &Value = &Value::Null;
+    object.get("metadata").unwrap_or(NULL)
 }
 
 pub(crate) fn metadata_text<'a>(object: &'a Value, name: &str) -> &'a str {

@@ -229,7 +229,11 @@ fn requirement(term: &str) -> Result<Requirement, String> {
         (" in(", false),
     ] {
         if let Some((key, values)) = term.split_once(operator) {
-            let given = if operator.ends_with('(') { values } else { values.trim() };
+            let given = if operator.ends_with('(') {
+                values
+            } else {
+                values.trim()
+            };
             let values = match given.strip_prefix('(') {
                 Some(values) => values,
                 None if operator.ends_with('(') => given,

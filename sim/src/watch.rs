@@ -2,7 +2,12 @@
 //!
 //! A watch shows the objects that its selectors show: one that comes to match is ADDED, one that ceases to is DELETED.
 //! It ends with an ERROR of code 410 when history was compacted beyond its cursor.
+//!
+//! In a version that is not stored, events wait until a webhook has converted their objects, all that wait in one
+//! call, and the order stays: what comes behind an event that waits, waits too. If the conversion fails, the watch ends
+//! with an ERROR of code 500.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,16 +15,20 @@ use jiff::{Timestamp, ToSpan};
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Call};
+use crate::api::{Api, Call, Pending, Purpose};
+use crate::conversion::{self, Batch};
+use crate::entropy::Entropy;
 use crate::negotiate::Form;
 use crate::object::set_metadata;
 use crate::query::Query;
-use crate::registry::Schema;
+use crate::registry::{Conversion, Schema};
 use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::{Change, Collection, Stored};
+use crate::validation::text;
 use crate::verbs;
+use crate::webhook::{Answers, Asked, WebhookReply};
 use crate::wire::Request;
 
 /// How often an idle watch that allows bookmarks gets one.
@@ -68,6 +77,23 @@ pub(crate) struct Watch {
     next_bookmark: Timestamp,
     until: Option<Timestamp>,
     has_header: bool,
+    /// What is still to be shown, in order.
+    backlog: VecDeque<Event>,
+    /// A webhook converts what waits in the backlog, but for what came after it was asked.
+    converting: bool,
+    /// How often one was asked.
+    conversions: u64,
+}
+
+/// An event on its way.
+#[derive(Debug)]
+enum Event {
+    /// Its object must be converted.
+    Waiting(&'static str, Value),
+    /// Its object is in the watch's version.
+    Ready(&'static str, Value),
+    /// It has no object.
+    Other(WatchEvent),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +143,9 @@ impl Api {
             next_bookmark: after(BOOKMARK_SECONDS).unwrap_or(call.now),
             until: seconds.and_then(after),
             has_header: false,
+            backlog: VecDeque::new(),
+            converting: false,
+            conversions: 0,
         };
         let id = WatchId(self.next_watch);
         self.next_watch += 1;
@@ -124,12 +153,13 @@ impl Api {
         Ok(id)
     }
 
-    /// What a watch has to show since it was last drained. After [`WatchEvent::End`] it is closed.
+    /// What a watch has to show since it was last drained. After [`WatchEvent::End`] it is closed. What must be
+    /// converted first is in [`Api::calls`] now, and is shown once that is answered.
     pub fn watch_events(&mut self, id: WatchId, now: Timestamp) -> Vec<WatchEvent> {
         let Some(mut watch) = self.watches.remove(&id) else {
             return vec![WatchEvent::End];
         };
-        let events = self.drain(&mut watch, now);
+        let events = self.drain(id, &mut watch, now);
         if events.last() != Some(&WatchEvent::End) {
             self.watches.insert(id, watch);
         }
@@ -141,13 +171,14 @@ impl Api {
         self.watches.remove(&id);
     }
 
-    fn drain(&self, watch: &mut Watch, now: Timestamp) -> Vec<WatchEvent> {
+    fn drain(&mut self, id: WatchId, watch: &mut Watch, now: Timestamp) -> Vec<WatchEvent> {
         let resource = self.registry.get(&watch.target.group, &watch.target.plural);
         let version = resource.and_then(|one| one.version(&watch.target.version));
         let (Some(resource), Some(version)) = (resource, version) else {
             return vec![WatchEvent::End];
         };
         let request = watch.request.clone();
+        let answers = Answers::default();
         let call = Call {
             request: &request,
             target: watch.target.clone(),
@@ -157,65 +188,154 @@ impl Api {
             form: Form::of(&watch.request.accept, &watch.target).unwrap_or(Form::Whole),
             now,
             dry_run: false,
+            purpose: Purpose::Act,
             warnings: Vec::new(),
             seed: 0,
-            answers: Vec::new(),
+            answers: &answers,
         };
         let empty = self.store.empty();
-        let collection = self.store.collection(&resource.id).unwrap_or(&empty);
-        let mut events = watch.initial_events(&call, collection);
-        let Some(changes) = collection.log.after(watch.cursor) else {
-            let oldest = collection.log.compacted() + 1;
-            let why = format!("too old resource version: {} ({oldest})", watch.cursor);
-            events.push(WatchEvent::Line("ERROR", Failure::expired(why).status()));
-            events.push(WatchEvent::End);
-            return events;
+        let collection = self.store.collection(&call.resource.id).unwrap_or(&empty);
+        watch.collect(&call, collection, self.store.revision());
+        self.convert(id, watch, &call);
+        watch.show(&call)
+    }
+
+    /// Asks for the conversion of all that waits, unless that was done.
+    fn convert(&mut self, id: WatchId, watch: &mut Watch, call: &Call<'_>) {
+        let waiting = watch.backlog.iter().filter_map(|event| match event {
+            Event::Waiting(_, object) => Some(object.clone()),
+            Event::Ready(..) | Event::Other(_) => None,
+        });
+        let objects: Vec<Value> = waiting.collect();
+        if watch.converting || objects.is_empty() {
+            return;
+        }
+        watch.converting = true;
+        watch.conversions += 1;
+        let batch = Batch {
+            resource: call.resource.clone(),
+            version: call.version.name.clone(),
+            objects,
         };
-        let seen = changes.filter_map(|change| watch.event(change).map(|kind| (kind, change)));
-        let lines: Vec<_> = seen
-            .map(|(kind, change)| (kind, shown(&call, kind, change)))
-            .collect();
-        events.extend(
-            lines
-                .into_iter()
-                .map(|(kind, object)| watch.line(&call, kind, object)),
-        );
-        watch.cursor = watch.cursor.max(self.store.revision());
-        if watch.bookmarks && now >= watch.next_bookmark {
-            watch.next_bookmark = now.checked_add(BOOKMARK_SECONDS.seconds()).unwrap_or(now);
-            if let WatchEvent::Line(kind, object) = bookmark(&call, watch.cursor, false) {
-                events.push(watch.line(&call, kind, object));
+        let uid = Entropy::new((id.0 << 32).wrapping_add(watch.conversions)).uid();
+        let question = batch.question(&uid);
+        let call = self.next_call();
+        self.calls.push(question.call(call));
+        self.pending.insert(call, Pending::Watch(id, question.asked));
+    }
+
+    /// A webhook answered what [`Api::convert`] asked.
+    pub(crate) fn watch_converted(&mut self, id: WatchId, asked: &Asked, reply: &WebhookReply) {
+        let (Some(watch), Asked::Conversion(batch)) = (self.watches.get_mut(&id), asked) else {
+            return;
+        };
+        watch.converting = false;
+        match batch.accept(reply) {
+            Ok(objects) => {
+                let waiting = watch.backlog.iter_mut().filter_map(|event| match event {
+                    Event::Waiting(kind, _) => Some((*kind, event)),
+                    Event::Ready(..) | Event::Other(_) => None,
+                });
+                for ((kind, event), object) in waiting.zip(objects) {
+                    *event = Event::Ready(kind, object);
+                }
+            }
+            Err(failure) => {
+                let first = watch
+                    .backlog
+                    .iter()
+                    .position(|event| matches!(event, Event::Waiting(..)));
+                watch.backlog.truncate(first.unwrap_or_default());
+                watch.end(&failure);
             }
         }
-        if watch.until.is_some_and(|until| now >= until) {
-            events.push(WatchEvent::End);
-        }
-        events
     }
 }
 
 impl Watch {
+    /// Puts into the backlog what happened since the cursor, and what the time brings.
+    fn collect(&mut self, call: &Call<'_>, collection: &Collection, revision: u64) {
+        self.initial_events(call, collection);
+        let Some(changes) = collection.log.after(self.cursor) else {
+            let oldest = collection.log.compacted() + 1;
+            let why = format!("too old resource version: {} ({oldest})", self.cursor);
+            self.end(&Failure::expired(why));
+            return;
+        };
+        for change in changes {
+            if let Some(kind) = self.event(change) {
+                self.push(call, kind, shown(kind, change));
+            }
+        }
+        self.cursor = self.cursor.max(revision);
+        if self.bookmarks && call.now >= self.next_bookmark {
+            self.next_bookmark = call
+                .now
+                .checked_add(BOOKMARK_SECONDS.seconds())
+                .unwrap_or(call.now);
+            self.backlog
+                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, false)));
+        }
+        if self.until.is_some_and(|until| call.now >= until) {
+            self.backlog.push_back(Event::Other(WatchEvent::End));
+        }
+    }
+
+    fn end(&mut self, failure: &Failure) {
+        let error = WatchEvent::Line("ERROR", failure.status());
+        self.backlog.push_back(Event::Other(error));
+        self.backlog.push_back(Event::Other(WatchEvent::End));
+    }
+
     /// The state at the cursor: of a drained watch, nothing.
-    fn initial_events(&mut self, call: &Call<'_>, collection: &Collection) -> Vec<WatchEvent> {
+    fn initial_events(&mut self, call: &Call<'_>, collection: &Collection) {
         let initial = std::mem::replace(&mut self.initial, Initial::Done);
         if initial == Initial::Done {
-            return Vec::new();
+            return;
         }
         // what changed between opening and the first drain is part of the history that follows
         let objects = collection.at(self.cursor).unwrap_or_default();
-        let namespace = &self.target.namespace;
-        let shown = objects.iter().filter(|(key, stored)| {
-            (namespace.is_empty() || key.namespace.as_ref() == namespace)
-                && self.selector.matches(&key.namespace, &key.name, &stored.head)
-        });
-        let objects: Vec<Value> = shown.map(|(_, stored)| call.read(stored)).collect();
-        let mut events: Vec<WatchEvent> = objects
-            .into_iter()
-            .map(|object| self.line(call, "ADDED", object))
-            .collect();
+        for (key, stored) in &objects {
+            let namespace = &self.target.namespace;
+            let inside = namespace.is_empty() || key.namespace.as_ref() == namespace;
+            if inside && self.selector.matches(&key.namespace, &key.name, &stored.head) {
+                self.push(call, "ADDED", stored.value());
+            }
+        }
         if initial == Initial::StateAndBookmark {
-            if let WatchEvent::Line(kind, object) = bookmark(call, self.cursor, true) {
-                events.push(self.line(call, kind, object));
+            self.backlog
+                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, true)));
+        }
+    }
+
+    /// Adds an event with an object as it is stored.
+    fn push(&mut self, call: &Call<'_>, kind: &'static str, object: Value) {
+        let foreign = text(&object, "apiVersion") != call.api_version();
+        let event = match &call.resource.conversion {
+            Conversion::Webhook(_) if foreign => Event::Waiting(kind, object),
+            _ => match conversion::one(call, object, &call.version.name) {
+                Ok(object) => Event::Ready(kind, object),
+                // without a webhook there is nobody to ask, and nothing fails
+                Err(_) => return,
+            },
+        };
+        self.backlog.push_back(event);
+    }
+
+    /// Takes from the backlog what waits for nothing.
+    fn show(&mut self, call: &Call<'_>) -> Vec<WatchEvent> {
+        let mut events = Vec::new();
+        while !matches!(self.backlog.front(), None | Some(Event::Waiting(..))) {
+            match self.backlog.pop_front() {
+                Some(Event::Other(WatchEvent::End)) => {
+                    events.push(WatchEvent::End);
+                    break;
+                }
+                Some(Event::Other(event)) => events.push(event),
+                Some(Event::Ready(kind, object) | Event::Waiting(kind, object)) => {
+                    events.push(self.line(call, kind, object));
+                }
+                None => {}
             }
         }
         events
@@ -251,19 +371,20 @@ impl Watch {
     }
 }
 
-/// The object of an event. One that ceased to match is shown as it last matched, at the revision of the change.
-fn shown(call: &Call<'_>, kind: &str, change: &Change) -> Value {
+/// The object of an event as it is stored. One that ceased to match is shown as it last matched, at the revision of
+/// the change.
+fn shown(kind: &str, change: &Change) -> Value {
     match &change.old {
         Some(old) if kind == "DELETED" && !change.deleted => {
-            let mut object = call.read(old);
+            let mut object = old.value();
             set_metadata(&mut object, "resourceVersion", change.revision.to_string().into());
             object
         }
-        _ => call.read(&change.new),
+        _ => change.new.value(),
     }
 }
 
-fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> WatchEvent {
+fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> Value {
     let mut metadata = json!({"resourceVersion": revision.to_string()});
     if complete && let Value::Object(members) = &mut metadata {
         members.insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
@@ -271,11 +392,12 @@ fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> WatchEvent {
     let object =
         json!({"kind": call.resource.kind.as_ref(), "apiVersion": call.api_version(), "metadata": metadata});
     // of a built-in kind, an object without content, which has some members even so
-    let bare = match call.version.schema {
-        Schema::Typed(_) => crate::object::shape(object.clone(), &call.version).map_or(object, |read| read.value),
+    match call.version.schema {
+        Schema::Typed(_) => {
+            crate::object::shape(object.clone(), &call.version).map_or(object, |read| read.value)
+        }
         Schema::Structural(_) => object,
-    };
-    WatchEvent::Line("BOOKMARK", bare)
+    }
 }
 
 /// Where to start; absent is zero. A server does not say whose fault a bad one is.

@@ -10,6 +10,8 @@ use crate::validation::text;
 /// A webhook of a configuration.
 pub(super) struct Hook {
     pub(super) name: String,
+    /// The version that it is asked in.
+    pub(super) version: String,
     pub(super) client: Value,
     pub(super) timeout_seconds: i64,
     /// `failurePolicy: Ignore`.
@@ -46,18 +48,36 @@ pub(super) fn hooks(
     let mut found = Vec::new();
     for (_, stored) in configurations.range("", None) {
         let configuration: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
-        let concerned = list(&configuration, "webhooks").filter(|webhook| {
-            list(webhook, "rules").any(|rule| matches_rule(call, rule, operation))
-                && selects_object(webhook, object, old)
-                && selects_namespace(api, call, webhook, object)
-        });
-        found.extend(concerned.map(hook));
+        for webhook in list(&configuration, "webhooks") {
+            let selected =
+                selects_object(webhook, object, old) && selects_namespace(api, call, webhook, object);
+            if let Some(version) = version(call, webhook, operation).filter(|_| selected) {
+                found.push(hook(webhook, version));
+            }
+        }
     }
     found
 }
 
-fn hook(webhook: &Value) -> Hook {
+/// The version in which a webhook is asked about this request, if its rules are about it at all: that of the request,
+/// or else (`matchPolicy: Equivalent`) another served one.
+fn version<'a>(call: &'a Call<'_>, webhook: &Value, operation: &str) -> Option<&'a str> {
+    let matches =
+        |version: &str| list(webhook, "rules").any(|rule| matches_rule(call, rule, version, operation));
+    let requested = call.version.name.as_str();
+    if matches(requested) {
+        return Some(requested);
+    }
+    if text(webhook, "matchPolicy") == "Exact" {
+        return None;
+    }
+    let mut served = call.resource.versions.iter().map(|version| version.name.as_str());
+    served.find(|version| matches(version))
+}
+
+fn hook(webhook: &Value, version: &str) -> Hook {
     Hook {
+        version: version.to_owned(),
         name: text(webhook, "name").to_owned(),
         client: webhook.get("clientConfig").cloned().unwrap_or_default(),
         timeout_seconds: webhook
@@ -69,7 +89,7 @@ fn hook(webhook: &Value) -> Hook {
     }
 }
 
-fn matches_rule(call: &Call<'_>, rule: &Value, operation: &str) -> bool {
+fn matches_rule(call: &Call<'_>, rule: &Value, version: &str, operation: &str) -> bool {
     let names = |member: &str, wanted: &str| list(rule, member).any(|one| one == "*" || one == wanted);
     let scope = match text(rule, "scope") {
         "Namespaced" => call.resource.is_namespaced(),
@@ -79,7 +99,7 @@ fn matches_rule(call: &Call<'_>, rule: &Value, operation: &str) -> bool {
     scope
         && names("operations", operation)
         && names("apiGroups", &call.resource.id.group)
-        && names("apiVersions", &call.version.name)
+        && names("apiVersions", version)
         && list(rule, "resources").any(|one| matches_resource(call, one.as_str().unwrap_or_default()))
 }
 

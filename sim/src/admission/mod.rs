@@ -1,9 +1,4 @@
-//! Admission webhooks, without calling anybody.
-//!
-//! The core cannot call a webhook; it says which call it needs ([`WebhookCall`]) and forgets the request's progress.
-//! When the answer comes, the request runs again from its start with the answers so far, which it looks up by their
-//! question: the same request with the same seed and time asks the same questions. If the object changed meanwhile the
-//! question is another one and is asked anew, as a server does that finds its update overtaken.
+//! Admission webhooks.
 //!
 //! Mutating webhooks come in the order of their configurations' names; those that ask for it are called once more if
 //! a later one changed the object. `matchConditions` are not evaluated: such a webhook is asked about all that its
@@ -19,91 +14,9 @@ use serde_json::Value;
 
 use self::matching::{Hook, hooks};
 use crate::api::{Api, Call};
+use crate::conversion;
 use crate::status::Failure;
-
-/// Most questions of one request: webhooks that never agree end with an error.
-const QUESTIONS: usize = 64;
-
-/// Why a verb did not finish.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stop {
-    /// It failed.
-    Failure(Failure),
-    /// A webhook must be called first.
-    Ask(Box<Question>),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
-}
-
-/// What a webhook is to be asked.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Question {
-    /// The webhook's name.
-    pub(crate) webhook: String,
-    /// Where it is: `clientConfig` of its configuration.
-    pub(crate) client: Value,
-    /// How long to wait for it.
-    pub(crate) timeout_seconds: i64,
-    /// The `AdmissionReview`.
-    pub(crate) review: Value,
-    /// What is asked, without the uid.
-    key: String,
-}
-
-/// A call that whoever drives the API must make, and answer with [`Api::resume`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct WebhookCall {
-    /// Names the call.
-    pub id: CallId,
-    /// The webhook's name.
-    pub webhook: String,
-    /// `clientConfig` of its configuration: a URL or a service, and the certificate to trust.
-    pub client: Value,
-    /// How long to wait for an answer.
-    pub timeout_seconds: i64,
-    /// The `AdmissionReview` to send.
-    pub review: Value,
-}
-
-/// A webhook call of one server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallId(pub(crate) u64);
-
-/// What came of a webhook call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WebhookReply {
-    /// An `AdmissionReview` with a response.
-    Review(Value),
-    /// None: the text says why.
-    Failed(String),
-}
-
-/// A question with its answer.
-#[derive(Clone, Debug)]
-pub(crate) struct Answered {
-    pub(crate) key: String,
-    pub(crate) reply: WebhookReply,
-}
-
-impl Question {
-    pub(crate) fn key(&self) -> String {
-        self.key.clone()
-    }
-
-    pub(crate) fn call(self, id: CallId) -> WebhookCall {
-        WebhookCall {
-            id,
-            webhook: self.webhook,
-            client: self.client,
-            timeout_seconds: self.timeout_seconds,
-            review: self.review,
-        }
-    }
-}
+use crate::webhook::{Asked, Question, Stop, WebhookReply};
 
 /// Asks the mutating webhooks; returns the object as they leave it.
 pub(crate) fn mutate(
@@ -141,10 +54,11 @@ fn mutated(
     call: &Call<'_>,
     hook: &Hook,
     operation: &'static str,
-    mut object: Value,
+    object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
-    let Some(response) = ask(call, hook, operation, &object, old)? else {
+    let (mut shown, old) = in_version(call, hook, &object, old)?;
+    let Some(response) = ask(call, hook, operation, &shown, &old)? else {
         return Ok(object);
     };
     let failed = |why: &str| Failure::internal(&format!("failed calling webhook {:?}: {why}", hook.name));
@@ -155,8 +69,22 @@ fn mutated(
         .decode(encoded)
         .map_err(|error| failed(&error.to_string()))?;
     let operations: Value = serde_json::from_slice(&decoded).map_err(|error| failed(&error.to_string()))?;
-    patch::json(&mut object, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
-    Ok(crate::verbs::reshape(call, object)?)
+    patch::json(&mut shown, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
+    if hook.version != call.version.name && !shown.is_null() {
+        shown = conversion::one(call, shown, &call.version.name)?;
+    }
+    Ok(crate::verbs::reshape(call, shown)?)
+}
+
+/// The new and the old object in the version that a webhook is registered for.
+fn in_version(call: &Call<'_>, hook: &Hook, object: &Value, old: &Value) -> Result<(Value, Value), Stop> {
+    let convert = |one: &Value| {
+        if hook.version == call.version.name || one.is_null() {
+            return Ok(one.clone());
+        }
+        conversion::one(call, one.clone(), &hook.version)
+    };
+    Ok((convert(object)?, convert(old)?))
 }
 
 /// Asks the validating webhooks.
@@ -175,7 +103,8 @@ pub(crate) fn validate(
         object,
         old,
     ) {
-        ask(call, &hook, operation, object, old)?;
+        let (object, old) = in_version(call, &hook, object, old)?;
+        ask(call, &hook, operation, &object, &old)?;
     }
     Ok(())
 }
@@ -188,21 +117,18 @@ fn ask(
     object: &Value,
     old: &Value,
 ) -> Result<Option<Value>, Stop> {
-    let request = review::request(call, operation, object, old);
+    let request = review::request(call, &hook.version, operation, object, old);
     let key = format!("{} {request}", hook.name);
-    let Some(answered) = call.answers.iter().find(|one| one.key == key) else {
-        if call.answers.len() >= QUESTIONS {
-            return Err(Failure::internal("the webhooks do not come to an end").into());
-        }
+    let Some(reply) = call.answers.review(&key) else {
         return Err(Stop::Ask(Box::new(Question {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
-            review: review::review(call, request),
-            key,
+            review: review::review(call, request)?,
+            asked: Asked::Admission(key),
         })));
     };
-    match &answered.reply {
+    match reply {
         WebhookReply::Review(review) => {
             let response = review.get("response").cloned().unwrap_or_default();
             if response.get("allowed") == Some(&Value::Bool(true)) {

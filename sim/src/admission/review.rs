@@ -8,11 +8,13 @@ use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
 
-/// The request of a review, without its uid.
-pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Value) -> Value {
-    let (group, version) = (call.resource.id.group.as_ref(), call.version.name.as_str());
-    let kind = json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()});
-    let resource = json!({"group": group, "version": version, "resource": call.resource.id.plural.as_ref()});
+/// The request of a review, without its uid: the objects are in `version`.
+pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value, old: &Value) -> Value {
+    let group = call.resource.id.group.as_ref();
+    let kind =
+        |version: &str| json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()});
+    let resource = |version: &str| json!({"group": group, "version": version, "resource": call.resource.id.plural.as_ref()});
+    let requested = &call.version.name;
     let named = if call.target.name.is_empty() {
         metadata_text(object, "name")
     } else {
@@ -24,7 +26,8 @@ pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Va
         _ => "DeleteOptions",
     };
     let mut request = json!({
-        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
+        "kind": kind(version), "resource": resource(version),
+        "requestKind": kind(requested), "requestResource": resource(requested),
         "name": named, "operation": operation, "object": object, "oldObject": old, "dryRun": call.dry_run,
         "userInfo": {"username": call.request.user, "groups": ["system:masters", "system:authenticated"]},
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
@@ -45,13 +48,12 @@ pub(super) fn request(call: &Call<'_>, operation: &str, object: &Value, old: &Va
 }
 
 /// The review to send.
-pub(super) fn review(call: &Call<'_>, mut request: Value) -> Value {
-    let asked = call.answers.len() as u64;
-    let uid = Entropy::new(call.seed.wrapping_add(asked + 1)).uid();
+pub(super) fn review(call: &Call<'_>, mut request: Value) -> Result<Value, Failure> {
+    let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
     if let Value::Object(members) = &mut request {
         members.insert("uid".into(), uid.into());
     }
-    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
+    Ok(json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}))
 }
 
 /// A refusal in the webhook's words.

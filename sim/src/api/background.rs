@@ -9,13 +9,18 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Api, Outcome};
-use crate::admission::WebhookCall;
+use super::Api;
 use crate::crd;
 use crate::object::{finalizers, metadata_text};
 use crate::store::{Key, Place, ResourceId};
 use crate::verbs::{FOREGROUND, ORPHAN};
 use crate::wire::{Method, Request};
+
+// Who acts in the background, as servers name them.
+const ACCOUNTS: &str = "system:serviceaccount:kube-system:service-account-controller";
+const DEFINITIONS: &str = "system:apiserver";
+const GARBAGE: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
+const NAMESPACES: &str = "system:serviceaccount:kube-system:namespace-controller";
 
 /// Rounds of one tick: chains of owners longer than this take several ticks.
 const ROUNDS: usize = 16;
@@ -36,9 +41,16 @@ impl Api {
         let before = self.store.revision();
         for _ in 0..ROUNDS {
             let start = self.store.revision();
-            self.furnish_namespaces(now);
-            self.empty_namespaces(now);
-            self.collect_garbage(now);
+            // whoever waits for a webhook would only repeat itself
+            if !self.waits(ACCOUNTS) {
+                self.furnish_namespaces(now);
+            }
+            if !self.waits(NAMESPACES) {
+                self.empty_namespaces(now);
+            }
+            if !self.waits(GARBAGE) {
+                self.collect_garbage(now);
+            }
             if self.store.revision() == start {
                 break;
             }
@@ -46,21 +58,10 @@ impl Api {
         self.store.revision() != before
     }
 
-    /// Webhook calls that background work waits for since this was last asked.
-    pub fn background_calls(&mut self) -> Vec<WebhookCall> {
-        std::mem::take(&mut self.background_calls)
-    }
-
-    /// A request of the background, unless the same one waits for a webhook already.
-    fn act(&mut self, request: &Request, now: Timestamp) {
-        let target = format!("{:?} {}", request.method, request.path);
-        if self.background_targets.values().any(|one| *one == target) {
-            return;
-        }
-        if let Outcome::Call(call) = self.handle(request, now) {
-            self.background_targets.insert(call.id, target);
-            self.background_calls.push(*call);
-        }
+    /// A request of the background.
+    fn act(&mut self, user: &str, mut request: Request, now: Timestamp) {
+        user.clone_into(&mut request.user);
+        self.submit(request, now);
     }
 
     /// A definition was written: its resource is served, and the definition says so.
@@ -73,11 +74,18 @@ impl Api {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
         if !metadata_text(definition, "deletionTimestamp").is_empty() {
             // its objects go with it
-            let kept: Vec<&str> = finalizers(definition).into_iter().filter(|one| *one != CLEANUP).collect();
+            let kept: Vec<&str> = finalizers(definition)
+                .into_iter()
+                .filter(|one| *one != CLEANUP)
+                .collect();
             if kept.len() < finalizers(definition).len() {
                 let patch = json!({"metadata": {"finalizers": kept}});
                 let request = Request::new(Method::Patch, &path, Some(&patch));
-                self.act(&request.content_type("application/merge-patch+json"), now);
+                self.act(
+                    DEFINITIONS,
+                    request.content_type("application/merge-patch+json"),
+                    now,
+                );
             }
             return;
         }
@@ -90,7 +98,8 @@ impl Api {
         let mut kept: Vec<Value> = finalizers(&definition).into_iter().map(Value::from).collect();
         kept.push(CLEANUP.into());
         crate::object::set_metadata(&mut definition, "finalizers", kept.into());
-        self.act(&Request::new(Method::Put, &format!("{path}/status"), Some(&definition)), now);
+        let request = Request::new(Method::Put, &format!("{path}/status"), Some(&definition));
+        self.act(DEFINITIONS, request, now);
     }
 
     /// A definition is gone, and with it all objects of its kind.
@@ -126,7 +135,7 @@ impl Api {
             {
                 let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
                 let account = json!({"metadata": {"name": "default"}});
-                self.act(&Request::new(Method::Post, &path, Some(&account)), now);
+                self.act(ACCOUNTS, Request::new(Method::Post, &path, Some(&account)), now);
             }
         }
     }
@@ -139,7 +148,7 @@ impl Api {
                 places.extend(content.map(|(key, _)| (resource.clone(), key.clone())));
             }
             for place in &places {
-                self.delete_place(place, &json!({}), now);
+                self.delete_place(NAMESPACES, place, &json!({}), now);
             }
             if places.is_empty() {
                 let path = format!("/api/v1/namespaces/{namespace}");
@@ -151,8 +160,12 @@ impl Api {
                     spec.remove("finalizers");
                 }
                 let finalize = format!("{path}/finalize");
-                self.act(&Request::new(Method::Put, &finalize, Some(&object)), now);
-                self.act(&Request::new(Method::Delete, &path, None), now);
+                self.act(
+                    NAMESPACES,
+                    Request::new(Method::Put, &finalize, Some(&object)),
+                    now,
+                );
+                self.act(NAMESPACES, Request::new(Method::Delete, &path, None), now);
             }
         }
     }
@@ -172,7 +185,7 @@ impl Api {
                 !stored.head.deleting && owners.all(|owner| !self.store.has_uid(owner))
             });
             if abandoned {
-                self.delete_place(&place, &json!({"propagationPolicy": "Background"}), now);
+                self.delete_place(GARBAGE, &place, &json!({"propagationPolicy": "Background"}), now);
             }
         }
         for (place, object) in self.waiting_owners() {
@@ -207,10 +220,15 @@ impl Api {
                 self.disown(dependent, &uid, now);
             } else {
                 let foreground = json!({"propagationPolicy": "Foreground"});
-                self.delete_place(dependent, &foreground, now);
+                self.delete_place(GARBAGE, dependent, &foreground, now);
             }
         }
-        if !orphan && self.store.dependents(&uid).any(|dependent| self.blocks(dependent, &uid)) {
+        if !orphan
+            && self
+                .store
+                .dependents(&uid)
+                .any(|dependent| self.blocks(dependent, &uid))
+        {
             return;
         }
         let kept: Vec<&str> = finalizers(owner)
@@ -224,9 +242,12 @@ impl Api {
     /// Whether an owner has to wait for a dependent: the dependent says so.
     fn blocks(&self, place: &Place, uid: &str) -> bool {
         let stored = self.store.get(&place.0, &place.1);
-        let object: Value =
-            stored.and_then(|stored| serde_json::from_slice(&stored.json).ok()).unwrap_or_default();
-        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let object: Value = stored
+            .and_then(|stored| serde_json::from_slice(&stored.json).ok())
+            .unwrap_or_default();
+        let owners = object
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
         owners.into_iter().flatten().any(|owner| {
             owner.get("uid") == Some(&uid.into()) && owner.get("blockOwnerDeletion") == Some(&true.into())
         })
@@ -269,16 +290,16 @@ impl Api {
         ))
     }
 
-    fn delete_place(&mut self, place: &Place, options: &Value, now: Timestamp) {
+    fn delete_place(&mut self, user: &str, place: &Place, options: &Value, now: Timestamp) {
         if let Some(path) = self.path(place) {
-            self.act(&Request::new(Method::Delete, &path, Some(options)), now);
+            self.act(user, Request::new(Method::Delete, &path, Some(options)), now);
         }
     }
 
     fn patch_place(&mut self, place: &Place, patch: &Value, now: Timestamp) {
         if let Some(path) = self.path(place) {
             let request = Request::new(Method::Patch, &path, Some(patch));
-            self.act(&request.content_type("application/merge-patch+json"), now);
+            self.act(GARBAGE, request.content_type("application/merge-patch+json"), now);
         }
     }
 }

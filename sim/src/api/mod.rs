@@ -2,6 +2,7 @@
 
 mod background;
 mod bootstrap;
+mod own;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::admission::{Answered, CallId, Stop, WebhookCall, WebhookReply};
+use self::own::Line;
+use crate::conversion;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
 use crate::query::Query;
-use crate::registry::{Conversion, Registry, Resource, Version};
+use crate::registry::{Registry, Resource, Version};
 use crate::route::{Route, Target};
 use crate::status::Failure;
 use crate::store::{Key, Store, Stored};
 use crate::watch::{Watch, WatchId};
+use crate::webhook::{Answers, Asked, CallId, Stop, WebhookCall, WebhookReply};
 use crate::wire::{Method, Request, Response};
 use crate::{discovery, negotiate, verbs};
 
@@ -46,7 +49,8 @@ pub enum Outcome {
     Respond(Response),
     /// A watch was opened: drain it with [`Api::watch_events`] until it ends, and close it when the client leaves.
     Watch(WatchId),
-    /// A webhook must be called before the request can go on: see [`Api::resume`].
+    /// A webhook must be called before the request can go on: see [`Api::resume`]. Calls that are not for a request are
+    /// in [`Api::calls`].
     Call(Box<WebhookCall>),
 }
 
@@ -70,29 +74,48 @@ pub struct Api {
     pub(crate) next_watch: u64,
     /// Service addresses handed out.
     pub(crate) addresses: u32,
-    /// Requests that wait for a webhook.
-    pending: BTreeMap<CallId, Pending>,
-    next_call: u64,
-    /// Calls that background work waits for, and what it was about to do.
-    background_calls: Vec<WebhookCall>,
-    background_targets: BTreeMap<CallId, String>,
+    /// What waits for a webhook.
+    pub(crate) pending: BTreeMap<CallId, Pending>,
+    pub(crate) next_call: u64,
+    /// Calls that the server itself needs.
+    pub(crate) calls: Vec<WebhookCall>,
+    /// By user: what waits for a request of that user.
+    lines: BTreeMap<String, Line>,
 }
 
-/// A request that waits for a webhook: all it takes to run it again.
+/// What waits for a webhook.
 #[derive(Debug)]
-struct Pending {
-    attempt: Attempt,
-    /// The question that is open.
-    key: String,
+pub(crate) enum Pending {
+    /// A request: all it takes to run it again.
+    Request(Attempt, Asked, Origin),
+    /// A watch whose next events are converted.
+    Watch(WatchId, Asked),
+}
+
+/// Who learns what came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Whoever called [`Api::handle`].
+    Client,
+    /// Nobody: it was one of the server's own.
+    Component,
 }
 
 /// A request and what makes it repeatable.
 #[derive(Clone, Debug)]
-struct Attempt {
+pub(crate) struct Attempt {
     request: Request,
     now: Timestamp,
     seed: u64,
-    answers: Vec<Answered>,
+    answers: Answers,
+}
+
+/// Whether a call is to change anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Act,
+    /// Only to learn which webhooks will be asked.
+    Rehearsal,
 }
 
 /// A request for objects, understood.
@@ -105,11 +128,12 @@ pub(crate) struct Call<'a> {
     pub(crate) form: Form,
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
+    pub(crate) purpose: Purpose,
     pub(crate) warnings: Vec<String>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
     /// What webhooks said so far.
-    pub(crate) answers: Vec<Answered>,
+    pub(crate) answers: &'a Answers,
 }
 
 impl Call<'_> {
@@ -122,18 +146,13 @@ impl Call<'_> {
     }
 
     /// The object as a stored one reads in the requested version.
-    pub(crate) fn read(&self, stored: &Stored) -> Value {
-        let mut value: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
-        self.convert(&mut value);
-        value
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Stop> {
+        conversion::one(self, stored.value(), &self.version.name)
     }
 
-    fn convert(&self, value: &mut Value) {
-        if self.version.name != self.resource.storage
-            && let Value::Object(members) = value
-        {
-            members.insert("apiVersion".into(), self.api_version().into());
-        }
+    /// As [`Call::read`], of many.
+    pub(crate) fn read_all<'s>(&self, stored: impl Iterator<Item = &'s Stored>) -> Result<Vec<Value>, Stop> {
+        conversion::all(self, stored.map(Stored::value).collect(), &self.version.name)
     }
 }
 
@@ -155,8 +174,8 @@ impl Api {
             addresses: 1,
             pending: BTreeMap::new(),
             next_call: 1,
-            background_calls: Vec::new(),
-            background_targets: BTreeMap::new(),
+            calls: Vec::new(),
+            lines: BTreeMap::new(),
         };
         api.bootstrap(now);
         api
@@ -164,37 +183,62 @@ impl Api {
 
     /// Answers a request.
     pub fn handle(&mut self, request: &Request, now: Timestamp) -> Outcome {
-        let seed = self.entropy.next();
-        self.attempt(Attempt {
-            request: request.clone(),
+        self.begin(request.clone(), now, Origin::Client)
+    }
+
+    fn begin(&mut self, request: Request, now: Timestamp, origin: Origin) -> Outcome {
+        let attempt = Attempt {
+            request,
             now,
-            seed,
-            answers: Vec::new(),
-        })
-    }
-
-    /// Goes on with a request that waits for a webhook.
-    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Outcome {
-        self.background_targets.remove(&id);
-        let Some(Pending { mut attempt, key }) = self.pending.remove(&id) else {
-            return Outcome::Respond(Failure::internal("no request waits for this webhook").response());
+            seed: self.entropy.next(),
+            answers: Answers::default(),
         };
-        attempt.answers.push(Answered { key, reply });
-        self.attempt(attempt)
+        self.attempt(attempt, origin)
     }
 
-    fn attempt(&mut self, attempt: Attempt) -> Outcome {
+    /// Goes on with what waits for a webhook. What comes of a request is returned to whoever made it; of what the
+    /// server itself needed the webhook for ([`Api::calls`]), nothing is.
+    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
+        match self.pending.remove(&id) {
+            None => {
+                let failure = Failure::internal("no request waits for this webhook");
+                Some(Outcome::Respond(failure.response()))
+            }
+            Some(Pending::Watch(watch, asked)) => {
+                self.watch_converted(watch, &asked, &reply);
+                None
+            }
+            Some(Pending::Request(mut attempt, asked, origin)) => {
+                attempt.answers.add(asked, reply);
+                let user = attempt.request.user.clone();
+                let outcome = self.attempt(attempt, origin);
+                if origin == Origin::Client {
+                    return Some(outcome);
+                }
+                self.follow(&user, outcome);
+                None
+            }
+        }
+    }
+
+    fn attempt(&mut self, attempt: Attempt, origin: Origin) -> Outcome {
         match self.route(&attempt) {
             Ok(outcome) => outcome,
             Err(Stop::Failure(failure)) => Outcome::Respond(failure.response()),
             Err(Stop::Ask(question)) => {
-                let id = CallId(self.next_call);
-                self.next_call += 1;
-                let key = question.key();
-                self.pending.insert(id, Pending { attempt, key });
-                Outcome::Call(Box::new(question.call(id)))
+                let id = self.next_call();
+                let call = question.call(id);
+                let pending = Pending::Request(attempt, question.asked, origin);
+                self.pending.insert(id, pending);
+                Outcome::Call(Box::new(call))
             }
         }
+    }
+
+    pub(crate) fn next_call(&mut self) -> CallId {
+        let id = CallId(self.next_call);
+        self.next_call += 1;
+        id
     }
 
     /// The revision of the newest write: when it moves, watches may have events.
@@ -240,7 +284,6 @@ impl Api {
         if !resource.is_namespaced() && !target.namespace.is_empty() {
             return Ok(Outcome::Respond(discovery::unknown()));
         }
-        self.check_conversion(request.method, &resource, &version)?;
         let query = Query::parse(&request.query);
         let dry_run = query.all("dryRun").iter().any(|value| value == "All");
         let mut call = Call {
@@ -260,7 +303,8 @@ impl Api {
             dry_run,
             warnings: Vec::new(),
             seed: attempt.seed,
-            answers: attempt.answers.clone(),
+            answers: &attempt.answers,
+            purpose: Purpose::Act,
         };
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
             return Ok(Outcome::Watch(self.open_watch(&call)?));
@@ -268,33 +312,11 @@ impl Api {
         if let Some(text) = self.as_stored(&call) {
             return Ok(Outcome::Respond(Response::bytes(200, text)));
         }
+        verbs::check_table(&call)?;
         let reply = verbs::run(self, &mut call)?;
         let mut response = negotiate::render(&call, reply);
         response.warnings = call.warnings;
         Ok(Outcome::Respond(response))
-    }
-
-    /// Nobody calls conversion webhooks yet: where one is needed, it counts as unreachable.
-    fn check_conversion(
-        &self,
-        method: Method,
-        resource: &Resource,
-        version: &Version,
-    ) -> Result<(), Failure> {
-        let collection = self.store.collection(&resource.id);
-        let has_objects = collection.is_some_and(|collection| collection.len() > 0);
-        let needed = method != Method::Get || has_objects;
-        if resource.conversion == Conversion::None || version.name == resource.storage || !needed {
-            return Ok(());
-        }
-        let kind = format!(
-            "{}, Kind={}",
-            resource.api_version(&resource.storage),
-            resource.kind
-        );
-        Err(Failure::unknown(&format!(
-            "conversion webhook for {kind} failed: no endpoints available"
-        )))
     }
 
     /// An object that is read just as it is stored, which needs no decoding.
@@ -302,7 +324,7 @@ impl Api {
         let plain = call.request.method == Method::Get
             && call.form == Form::Whole
             && call.target.subresource.is_empty()
-            && call.version.name == call.resource.storage;
+            && call.resource.is_stored_as(&call.version.name);
         let stored = plain.then(|| self.store.get(&call.resource.id, &call.key()))??;
         Some(stored.json.to_vec())
     }

@@ -110,6 +110,10 @@ impl Claims {
 }
 
 impl Actor for Claims {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         for key in self.feed.poll(api) {
             self.sync(&mut Client { api, user: USER, now }, &key);

@@ -47,6 +47,10 @@ impl Orphans {
 }
 
 impl Actor for Orphans {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         for key in self.pods.poll(api) {
             self.pod(api, &key);

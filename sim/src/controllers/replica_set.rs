@@ -88,6 +88,10 @@ impl ReplicaSets {
 }
 
 impl Actor for ReplicaSets {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         let mut due: BTreeSet<Key> = self.sets.poll(api);
         for pod in self.pods.poll(api) {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use crate::registry::{
@@ -20,12 +19,12 @@ fn fill(of: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     versions.into_iter().flatten()
 }
 
-fn is(of: &Value, name: &str) -> bool {
+pub(super) fn is(of: &Value, name: &str) -> bool {
     of.get(name) == Some(&Value::Bool(true))
 }
 
@@ -69,40 +68,6 @@ pub(crate) fn prepare_create(definition: &mut Value) {
             json!({"conditions": null, "acceptedNames": names, "storedVersions": stored}),
         );
     }
-}
-
-pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
-    let spec = definition.get("spec").unwrap_or(&Value::Null);
-    let names = spec.get("names").unwrap_or(&Value::Null);
-    let (group, plural) = (text(spec, "group"), text(names, "plural"));
-    let name = definition
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if name != format!("{plural}.{group}") {
-        errors.invalid(
-            "metadata.name",
-            name,
-            "must be spec.names.plural+\".\"+spec.group",
-        );
-    }
-    if versions(definition)
-        .filter(|version| is(version, "storage"))
-        .count()
-        != 1
-    {
-        let why = "must have exactly one version marked as storage version";
-        errors.invalid(
-            "spec.versions",
-            spec.get("versions").cloned().unwrap_or_default(),
-            why,
-        );
-    }
-    if text(names, "kind").is_empty() {
-        errors.required("spec.names.kind", "");
-    }
-    errors.0
 }
 
 /// The row that a definition adds.
@@ -153,7 +118,10 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         versions: served,
         storage: text(storage, "name").to_owned(),
         conversion: match spec.pointer("/conversion/strategy").and_then(Value::as_str) {
-            Some("Webhook") => Conversion::Webhook,
+            Some("Webhook") => {
+                let webhook = spec.pointer("/conversion/webhook").cloned();
+                Conversion::Webhook(Arc::new(webhook.unwrap_or_default()))
+            }
             _ => Conversion::None,
         },
         subresources,

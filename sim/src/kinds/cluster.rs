@@ -32,7 +32,10 @@ pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
 /// A namespace's phase says whether it is being deleted.
 pub(crate) fn validate_namespace_status(new: &Value, _old: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    let phase = new.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    let phase = new
+        .pointer("/status/phase")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let deleting = new.pointer("/metadata/deletionTimestamp").is_some();
     if deleting && phase != "Terminating" {
         let why = "may only be 'Terminating' if `deletionTimestamp` is not empty";

@@ -78,7 +78,11 @@ pub(crate) fn validate(service: &Value) -> Vec<FieldError> {
         }
     }
     let affinity = spec.get("sessionAffinity").and_then(Value::as_str);
-    errors.one_of("spec.sessionAffinity", affinity.unwrap_or_default(), &["ClientIP", "None"]);
+    errors.one_of(
+        "spec.sessionAffinity",
+        affinity.unwrap_or_default(),
+        &["ClientIP", "None"],
+    );
     errors.0
 }
 

@@ -139,18 +139,18 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
         errors.forbidden("spec.strategy.rollingUpdate", why);
     }
     let policy = template.pointer("/spec/restartPolicy").and_then(Value::as_str);
-    errors.one_of("spec.template.spec.restartPolicy", policy.unwrap_or_default(), &["Always"]);
+    errors.one_of(
+        "spec.template.spec.restartPolicy",
+        policy.unwrap_or_default(),
+        &["Always"],
+    );
     errors.0
 }
 
 fn mismatch(errors: &mut Errors, template: &Value) {
     let labels = template.pointer("/metadata/labels").cloned();
     let why = "`selector` does not match template `labels`";
-    errors.invalid(
-        "spec.template.metadata.labels",
-        labels.unwrap_or_default(),
-        why,
-    );
+    errors.invalid("spec.template.metadata.labels", labels.unwrap_or_default(), why);
 }
 
 /// Whether the equalities of a selector hold; expressions are taken to hold.

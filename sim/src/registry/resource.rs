@@ -29,12 +29,12 @@ pub(crate) struct Resource {
 }
 
 /// How objects get from one version to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook converts.
-    Webhook,
+    /// A webhook converts: `spec.conversion.webhook` of the definition.
+    Webhook(Arc<Value>),
 }
 
 /// Whether objects live in namespaces.
@@ -249,6 +249,11 @@ impl Traits {
 impl Resource {
     pub(crate) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// Whether all objects are stored in this version, also those written before the definition last changed.
+    pub(crate) fn is_stored_as(&self, version: &str) -> bool {
+        version == self.storage && (!self.is_custom() || self.versions.len() == 1)
     }
 
     pub(crate) fn is_namespaced(&self) -> bool {

@@ -185,7 +185,8 @@ impl Scheduler {
                 let binding = json!({"metadata": {"name": key.name.as_ref(), "namespace": key.namespace.as_ref(),
                     "uid": metadata_text(&pod, "uid")}, "target": {"kind": "Node", "name": node}});
                 let answer = client.post(&format!("{}/binding", pod_path(&key)), &binding);
-                if answer.is_some_and(|answer| answer.code == 201) {
+                // one that waits for a webhook is assumed to succeed: the node is not given away twice
+                if answer.is_none_or(|answer| answer.code == 201) {
                     self.place(&key, Some(Placed::of(&pod, &node)));
                 }
             }
@@ -198,6 +199,10 @@ impl Scheduler {
 }
 
 impl Actor for Scheduler {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         for key in self.node_feed.poll(api) {
             self.node(api, &key);

@@ -13,6 +13,8 @@ mod resource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 pub(crate) use self::head::Head;
 pub(crate) use self::log::{Change, Log};
 pub(crate) use self::resource::{Collection, Key};
@@ -32,6 +34,13 @@ pub(crate) struct Stored {
     pub(crate) head: Head,
     /// The object in its storage version.
     pub(crate) json: Box<[u8]>,
+}
+
+impl Stored {
+    /// The object in the version it was stored in.
+    pub(crate) fn value(&self) -> Value {
+        serde_json::from_slice(&self.json).unwrap_or_default()
+    }
 }
 
 /// A place in the store.

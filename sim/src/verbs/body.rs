@@ -25,6 +25,7 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
             let envelope = open(call, kind)?;
             object::check_type(
                 [&envelope.api_version, &envelope.kind],
+                "",
                 kind,
                 &api_version,
                 &call.version,

@@ -2,58 +2,76 @@
 
 use serde_json::Value;
 
-use crate::api::{Api, Call};
+use crate::api::{Api, Call, Purpose};
+use crate::conversion;
 use crate::object::set_metadata;
 use crate::registry::Resource;
 use crate::store::{Head, Key};
+use crate::webhook::Stop;
 
 /// Stores an object and returns it as the request's version reads it. A dry run only returns it.
-pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, mut object: Value) -> Value {
-    if call.dry_run {
-        return object;
+pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, object: Value) -> Result<Value, Stop> {
+    let mut forms = Forms::of(call, object)?;
+    if call.dry_run || call.purpose == Purpose::Rehearsal {
+        return Ok(forms.shown);
     }
-    stamp(&mut object, api.store.next_revision());
-    write(api, &call.resource, key, &object);
+    forms.stamp(api.store.next_revision());
+    write(api, &call.resource, key, forms.stored());
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
-        api.definition_changed(&object, call.now);
+        api.definition_changed(&forms.shown, call.now);
     }
-    object
+    Ok(forms.shown)
 }
 
 /// Removes an object; returns its last state.
-pub(super) fn remove(api: &mut Api, call: &Call<'_>, key: &Key, mut object: Value) -> Value {
-    if call.dry_run {
-        return object;
+pub(super) fn remove(api: &mut Api, call: &Call<'_>, key: &Key, object: Value) -> Result<Value, Stop> {
+    let mut forms = Forms::of(call, object)?;
+    if call.dry_run || call.purpose == Purpose::Rehearsal {
+        return Ok(forms.shown);
     }
-    stamp(&mut object, api.store.next_revision());
-    let text = text(&call.resource, &object);
+    forms.stamp(api.store.next_revision());
+    let text = forms.stored().to_string().into_bytes();
     api.store.remove(&call.resource.id, key, text);
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
-        api.definition_removed(&object);
+        api.definition_removed(&forms.shown);
     }
-    object
+    Ok(forms.shown)
 }
 
-fn stamp(object: &mut Value, revision: u64) {
-    set_metadata(object, "resourceVersion", revision.to_string().into());
+/// An object as it is answered and as it is stored.
+struct Forms {
+    shown: Value,
+    /// Absent if it is the same.
+    stored: Option<Value>,
 }
 
-/// The text that is stored: the object in its storage version.
-fn text(resource: &Resource, object: &Value) -> Vec<u8> {
-    let stored = resource.api_version(&resource.storage);
-    if object.get("apiVersion") == Some(&stored.as_str().into()) {
-        return object.to_string().into_bytes();
+impl Forms {
+    fn of(call: &Call<'_>, object: Value) -> Result<Self, Stop> {
+        if call.version.name == call.resource.storage {
+            let (shown, stored) = (object, None);
+            return Ok(Self { shown, stored });
+        }
+        let stored = conversion::one(call, object, &call.resource.storage)?;
+        // the answer is what the next read in this version will be
+        let shown = conversion::one(call, stored.clone(), &call.version.name)?;
+        let stored = Some(stored);
+        Ok(Self { shown, stored })
     }
-    let mut object = object.clone();
-    if let Value::Object(members) = &mut object {
-        members.insert("apiVersion".into(), stored.into());
+
+    fn stored(&self) -> &Value {
+        self.stored.as_ref().unwrap_or(&self.shown)
     }
-    object.to_string().into_bytes()
+
+    fn stamp(&mut self, revision: u64) {
+        for form in std::iter::once(&mut self.shown).chain(&mut self.stored) {
+            set_metadata(form, "resourceVersion", revision.to_string().into());
+        }
+    }
 }
 
-/// Writes an object whose metadata already holds the next revision.
+/// Writes an object in its storage version, whose metadata already holds the next revision.
 pub(super) fn write(api: &mut Api, resource: &Resource, key: Key, object: &Value) {
     let head = Head::of(object, resource.traits.fields.iter().map(|field| field.pointer));
-    let text = text(resource, object);
-    api.store.put(&resource.id, key, head, text);
+    api.store
+        .put(&resource.id, key, head, object.to_string().into_bytes());
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{body, commit};
-use crate::admission::{self, Stop};
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
 use crate::object::{self, get_metadata, metadata_text, set_metadata};
@@ -11,6 +11,7 @@ use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
 use crate::store::{Key, ResourceId, Stored};
 use crate::validation;
+use crate::webhook::Stop;
 
 /// Names that a server tries before it gives up on a prefix.
 const NAME_ATTEMPTS: usize = 8;
@@ -56,7 +57,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     if let Some(there) = api.store.get(&call.resource.id, &key) {
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());
     }
-    Ok(commit::put(api, call, key, object))
+    commit::put(api, call, key, object)
 }
 
 /// Admission: what is made lives in a namespace that lives.

@@ -1,18 +1,21 @@
 //! Delete, of one object or of many: at once, after a grace period, or once the finalizers are gone.
 
+use std::sync::Arc;
+
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Map, Value, json};
 
 use super::delete_options::Policy;
 use super::{DeleteOptions, commit, find, success};
-use crate::admission::{self, Stop};
-use crate::api::{Api, Call, Reply};
+use crate::admission;
+use crate::api::{Api, Call, Purpose, Reply};
 use crate::object::{finalizers, get_metadata, metadata_text, seconds, set_metadata};
 use crate::query::Query;
 use crate::registry::{Grace, Propagation};
 use crate::selector::Selector;
 use crate::status::{Failure, Subject};
-use crate::store::Key;
+use crate::store::{Key, Stored};
+use crate::webhook::Stop;
 
 pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -72,7 +75,7 @@ fn details(call: &Call<'_>, object: &Value) -> Value {
 
 /// Deletes the object that the call names.
 pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Stop> {
-    let mut object = call.read(find(api, call)?);
+    let mut object = call.read(find(api, call)?)?;
     let before = object.clone();
     let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace {
@@ -84,7 +87,7 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     admission::validate(api, call, "DELETE", &Value::Null, &before)?;
     if is_namespace && terminate(&mut object, call.now) {
         set_finalizers(call, &mut object, &options);
-        return Ok(Progress::Waiting(save(api, call, &before, object)));
+        return Ok(Progress::Waiting(save(api, call, &before, object)?));
     }
     let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
     if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
@@ -100,19 +103,19 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
         mark(&mut object, call.now);
     }
     if pending || matches!(grace, Waits::For(1..)) {
-        return Ok(Progress::Waiting(save(api, call, &before, object)));
+        return Ok(Progress::Waiting(save(api, call, &before, object)?));
     }
     if matches!(grace, Waits::For(_)) {
         // watches see that it was marked before it went
-        object = save(api, call, &before, object);
+        object = save(api, call, &before, object)?;
     }
     let key = call.key();
-    Ok(Progress::Gone(commit::remove(api, call, &key, object)))
+    Ok(Progress::Gone(commit::remove(api, call, &key, object)?))
 }
 
-fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Value {
+fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Result<Value, Stop> {
     if before == &object {
-        return object;
+        return Ok(object);
     }
     commit::put(api, call, call.key(), object)
 }
@@ -143,12 +146,21 @@ fn check(call: &Call<'_>, object: &Value, options: &DeleteOptions) -> Result<(),
 
 /// As [`check`], in the words that namespaces have.
 fn check_namespace(call: &Call<'_>, namespace: &Value, options: &DeleteOptions) -> Result<(), Failure> {
-    let pairs = [("UID", "uid", &options.uid), ("ResourceVersion", "resourceVersion", &options.resource_version)];
+    let pairs = [
+        ("UID", "uid", &options.uid),
+        ("ResourceVersion", "resourceVersion", &options.resource_version),
+    ];
     for (label, name, wanted) in pairs {
         let found = metadata_text(namespace, name);
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
-            let why = format!("Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {found}");
-            return Err(Failure::conflict(&call.resource.subject(), &call.target.name, &why));
+            let why = format!(
+                "Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {found}"
+            );
+            return Err(Failure::conflict(
+                &call.resource.subject(),
+                &call.target.name,
+                &why,
+            ));
         }
     }
     Ok(())
@@ -280,13 +292,21 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, St
         .map(|(key, _)| key.clone())
         .collect();
     let revision = api.store.revision();
+    // webhooks are asked about all objects before the first one goes
+    let found: Vec<Arc<Stored>> = keys
+        .iter()
+        .filter_map(|key| api.store.get(&call.resource.id, key).cloned())
+        .collect();
+    let found = call.read_all(found.iter().map(AsRef::as_ref))?;
+    for key in &keys {
+        if let Err(stop @ Stop::Ask(_)) = delete(api, &named(call, key, Purpose::Rehearsal), options.clone())
+        {
+            return Err(stop);
+        }
+    }
     let mut items = Vec::new();
-    for key in keys {
-        let one = named(call, &key);
-        let Ok(before) = find(api, &one).map(|stored| call.read(stored)) else {
-            continue;
-        };
-        match delete(api, &one, options.clone()) {
+    for (key, before) in keys.iter().zip(found) {
+        match delete(api, &named(call, key, call.purpose), options.clone()) {
             // the answer lists what was found, not what became of it
             Ok(_) => items.push(super::list::item(call, before)),
             Err(Stop::Failure(failure)) if failure.code == 404 => {}
@@ -304,7 +324,7 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, St
 }
 
 /// The same call, for one object.
-fn named<'a>(call: &Call<'a>, key: &Key) -> Call<'a> {
+fn named<'a>(call: &Call<'a>, key: &Key, purpose: Purpose) -> Call<'a> {
     let mut target = call.target.clone();
     target.namespace = key.namespace.to_string();
     target.name = key.name.to_string();
@@ -317,8 +337,9 @@ fn named<'a>(call: &Call<'a>, key: &Key) -> Call<'a> {
         form: call.form,
         now: call.now,
         dry_run: call.dry_run,
+        purpose,
         warnings: Vec::new(),
         seed: call.seed,
-        answers: call.answers.clone(),
+        answers: call.answers,
     }
 }

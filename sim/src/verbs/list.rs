@@ -13,6 +13,7 @@ use crate::api::{Api, Call, Reply};
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::{Key, Stored};
+use crate::webhook::Stop;
 
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
                        new list without the continue parameter, or use the continue token in this response to \
@@ -62,7 +63,7 @@ struct Page {
     remaining: usize,
 }
 
-pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
+pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     let selector = Selector::of_call(call)?;
     check(call)?;
     let token = match call.query.text("continue") {
@@ -92,11 +93,8 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
             members.insert("remainingItemCount".into(), page.remaining.into());
         }
     }
-    let items: Vec<Value> = page
-        .items
-        .iter()
-        .map(|stored| item(call, call.read(stored)))
-        .collect();
+    let items = call.read_all(page.items.iter().map(AsRef::as_ref))?;
+    let items: Vec<Value> = items.into_iter().map(|one| item(call, one)).collect();
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });

@@ -18,12 +18,12 @@ pub(crate) use self::body::{go_error, reshape};
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::check as check_list;
-pub(crate) use self::table::table;
-use crate::admission::Stop;
+pub(crate) use self::table::{check as check_table, table};
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;
 use crate::store::Stored;
+use crate::webhook::Stop;
 use crate::wire::Method;
 
 /// Runs the verb that method and path name.
@@ -35,8 +35,8 @@ pub(crate) fn run(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         return subresource(api, call);
     }
     match (call.request.method, call.target.name.is_empty()) {
-        (Method::Get, true) => Ok(list::list(api, call)?),
-        (Method::Get, false) => Ok(get(api, call)?),
+        (Method::Get, true) => list::list(api, call),
+        (Method::Get, false) => get(api, call),
         (Method::Post, true) if has_place(call) => create::create(api, call),
         (Method::Put, false) => update::put(api, call),
         (Method::Patch, false) => patch::patch(api, call),
@@ -82,9 +82,9 @@ fn invalid_dry_run(call: &Call<'_>, given: &str) -> Failure {
     Failure::invalid(&kind, "", &[error])
 }
 
-fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Failure> {
+fn get(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     let stored = find(api, call)?;
-    let value = call.read(stored);
+    let value = call.read(stored)?;
     Ok(Reply { code: 200, value })
 }
 
@@ -112,11 +112,15 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         (Subresource::Status | Subresource::Scale, Method::Post | Method::Delete)
             if call.resource.is_custom() =>
         {
-            let verb = if call.request.method == Method::Post { "create" } else { "delete" };
+            let verb = if call.request.method == Method::Post {
+                "create"
+            } else {
+                "delete"
+            };
             Err(Failure::verb_unsupported(&call.resource.subject(), verb).into())
         }
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
-            Ok(get(api, call)?)
+            get(api, call)
         }
         (Subresource::Status | Subresource::Finalize, Method::Put) => update::put(api, call),
         (Subresource::Status, Method::Patch) => patch::patch(api, call),

@@ -6,10 +6,10 @@ use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
 use super::{body, create, find, update};
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::registry::Schema;
 use crate::status::{Failure, Subject};
+use crate::webhook::Stop;
 
 const TYPED: &[&str] = &[
     "application/json-patch+json",
@@ -29,7 +29,8 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     create::place(call, &mut new)?;
     if crate::object::metadata_text(&new, "name").is_empty() {
         let name = &call.target.name;
-        let why = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+        let why =
+            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
         return Err(Failure::bad_request(why).into());
     }
     update::check_name(call, &new)?;
@@ -37,11 +38,11 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
 }
 
 /// The object as it is, and as the patch makes it.
-pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Failure> {
+pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Stop> {
     let request = call.request;
     let media = request.media_type();
     check_media(call)?;
-    let old = call.read(find(api, call)?);
+    let old = call.read(find(api, call)?)?;
     let mut new = old.clone();
     apply(call, media, &mut new)?;
     let text = new.to_string();
@@ -110,8 +111,8 @@ pub(super) fn malformed(body: &[u8]) -> Failure {
 }
 
 fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure> {
-    let body: Value = serde_json::from_slice(&call.request.body)
-        .map_err(|_| malformed(&call.request.body))?;
+    let body: Value =
+        serde_json::from_slice(&call.request.body).map_err(|_| malformed(&call.request.body))?;
     let result = match (media, &call.version.schema) {
         ("application/json-patch+json", _) => {
             if !body.is_array() {

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
 use super::{DeleteOptions, commit, find, success};
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata, metadata_text, seconds};
 use crate::selector::Selector;
 use crate::status::{Failure, Subject};
 use crate::store::{Key, ResourceId};
+use crate::webhook::Stop;
 
 /// What the subresource takes, a type of the table; it must name the pod of the path.
 fn body(call: &Call<'_>, of: &str) -> Result<Value, Failure> {
@@ -32,7 +32,7 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         options.of_body(given);
     }
     call.dry_run |= options.dry_run;
-    let pod = call.read(find(api, call)?);
+    let pod = call.read(find(api, call)?)?;
     let phase = pod
         .pointer("/status/phase")
         .and_then(Value::as_str)
@@ -133,7 +133,11 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
 
 /// The condition that tells how many disruptions are left.
 fn disruption_allowed(left: i64, generation: Option<&Value>, call: &Call<'_>) -> Value {
-    let (status, reason) = if left > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+    let (status, reason) = if left > 0 {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
     let mut condition = json!({"type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
         "lastTransitionTime": seconds(call.now)});
     if let (Some(generation), Value::Object(members)) = (generation, &mut condition) {
@@ -161,7 +165,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if node.is_empty() {
         return Err(Failure::unknown("target.name: Required value").into());
     }
-    let mut pod = call.read(find(api, call)?);
+    let mut pod = call.read(find(api, call)?)?;
     let name = &call.target.name;
     let subject = Subject::new("", "pods/binding");
     if !get_metadata(&pod, "deletionTimestamp").is_null() {
@@ -191,7 +195,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
             list.push(condition);
         }
     }
-    commit::put(api, call, call.key(), pod);
+    commit::put(api, call, call.key(), pod)?;
     let mut value = success(None);
     if let Value::Object(members) = &mut value {
         members.insert("code".into(), 201.into());

@@ -4,11 +4,11 @@ use kube_schema::patch;
 use serde_json::{Value, json};
 
 use super::{find, update};
-use crate::admission::Stop;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};
 use crate::registry::Schema;
 use crate::status::Failure;
+use crate::webhook::Stop;
 use crate::wire::Method;
 
 /// JSON pointers of the replicas, the counted replicas and the selector.
@@ -45,7 +45,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
     if method == Method::Patch {
         super::patch::check_media(call)?;
     }
-    let old = call.read(find(api, call)?);
+    let old = call.read(find(api, call)?)?;
     let current = view(&old, &paths);
     let wanted = match method {
         Method::Get => {

@@ -4,12 +4,13 @@ use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
 use super::{body, commit, create, find};
-use crate::admission::{self, Stop};
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Metadata, Subresource};
 use crate::status::Failure;
 use crate::validation;
+use crate::webhook::Stop;
 
 pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let mut new = body::object(call)?;
@@ -20,7 +21,7 @@ pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let old = if creates {
         Value::Null
     } else {
-        call.read(find(api, call)?)
+        call.read(find(api, call)?)?
     };
     check_uid(call, &old, &new)?;
     if creates {
@@ -108,9 +109,9 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     }
     let key = call.key();
     let value = if is_finished(&new, old) {
-        commit::remove(api, call, &key, new)
+        commit::remove(api, call, &key, new)?
     } else {
-        commit::put(api, call, key, new)
+        commit::put(api, call, key, new)?
     };
     Ok(Reply { code: 200, value })
 }

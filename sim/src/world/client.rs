@@ -24,7 +24,7 @@ pub(crate) fn pod_path(key: &Key) -> String {
 impl Client<'_> {
     fn send(&mut self, mut request: Request) -> Option<Response> {
         self.user.clone_into(&mut request.user);
-        self.api.handle(&request, self.now).response()
+        self.api.submit(request, self.now)
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Option<Response> {

@@ -10,7 +10,8 @@
 //!
 //! Equal configuration and equal requests at equal times yield equal bytes.
 //!
-//! A component's own write that needs a webhook is given up: components cannot wait for one yet.
+//! A component whose write needs a webhook waits: it does nothing else until all it asked for is answered, in order.
+//! After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
 
 mod client;
 mod feed;
@@ -29,6 +30,7 @@ use crate::api::{Api, Config, Outcome};
 use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
+use crate::webhook::{CallId, WebhookCall, WebhookReply};
 use crate::wire::Request;
 
 /// Rounds that actors may answer each other at one time. Honest ones need a handful.
@@ -36,10 +38,20 @@ const ROUNDS: usize = 1000;
 
 /// A component of the cluster.
 pub(crate) trait Actor: std::fmt::Debug + Send {
+    /// Whom it acts as, if it does nothing else while a request of that user waits for a webhook. Those that act as
+    /// many users go on, and must not mind that their requests are carried out later.
+    fn user(&self) -> Option<&'static str> {
+        None
+    }
     /// Does what is due.
     fn act(&mut self, api: &mut Api, now: Timestamp);
     /// When something is due though nothing changes.
     fn due(&self) -> Option<Timestamp>;
+}
+
+/// Whether an actor waits for no webhook.
+fn is_free(api: &Api, actor: &dyn Actor) -> bool {
+    actor.user().is_none_or(|user| !api.waits(user))
 }
 
 /// Whether the actors came to rest.
@@ -57,6 +69,8 @@ pub struct World {
     now: Timestamp,
     /// The revision that all actors have seen.
     settled: u64,
+    /// An actor may go on that waited for a webhook.
+    freed: bool,
 }
 
 impl World {
@@ -88,6 +102,7 @@ impl World {
             actors,
             now,
             settled: 0,
+            freed: false,
         })
     }
 
@@ -111,14 +126,36 @@ impl World {
         self.api.handle(request, self.now)
     }
 
+    /// Webhook calls that the cluster itself needs, for its components and for watches in a version that is not stored,
+    /// since this was last asked. Clients' requests name theirs in [`Outcome::Call`].
+    pub fn calls(&mut self) -> Vec<WebhookCall> {
+        self.api.calls()
+    }
+
+    /// Goes on with what waits for a webhook. What comes of a client's request is returned; the cluster's own goes its
+    /// way at the next [`World::advance`], and watches may have events.
+    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
+        let outcome = self.api.resume(id, reply);
+        self.freed |= outcome.is_none();
+        outcome
+    }
+
     /// When something is due next: at once if there were writes that not all actors have seen; `None` if the world is
     /// at rest until somebody writes.
     pub fn next_due(&self) -> Option<Timestamp> {
-        if self.api.revision() != self.settled {
+        if self.api.revision() != self.settled || self.freed {
             return Some(self.now);
         }
-        let due = self.actors.iter().filter_map(|actor| actor.due()).min();
-        due.map(|due| due.max(self.now))
+        self.actors_due().map(|due| due.max(self.now))
+    }
+
+    /// When an actor that waits for nobody has something to do.
+    fn actors_due(&self) -> Option<Timestamp> {
+        let free = self
+            .actors
+            .iter()
+            .filter(|actor| is_free(&self.api, actor.as_ref()));
+        free.filter_map(|actor| actor.due()).min()
     }
 
     /// Plays everything that is due up to a time. Time does not go back.
@@ -147,12 +184,16 @@ impl World {
             if before != self.settled {
                 self.api.tick(self.now);
             }
+            self.freed = false;
             for actor in &mut self.actors {
-                actor.act(&mut self.api, self.now);
+                if is_free(&self.api, actor.as_ref()) {
+                    actor.act(&mut self.api, self.now);
+                }
             }
-            self.settled = self.api.revision();
-            let due = self.actors.iter().filter_map(|actor| actor.due()).min();
-            if self.settled == before && due.is_none_or(|due| due > self.now) {
+            // writes of this round are news to everybody, the background included, in the next
+            self.settled = before;
+            let due = self.actors_due();
+            if self.api.revision() == before && due.is_none_or(|due| due > self.now) {
                 return Peace::Made;
             }
         }

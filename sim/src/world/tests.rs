@@ -148,6 +148,30 @@ fn a_world_at_rest_has_nothing_due_and_a_write_wakes_it() {
 }
 
 #[test]
+fn what_components_do_is_news_to_garbage_collection() {
+    let mut play = Play::new(&Options::default());
+    play.node("n1");
+    let mut owned = pod("a");
+    let owner = play.post(
+        "/api/v1/namespaces/default/configmaps",
+        &json!({"metadata": {"name": "o"}}),
+    );
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o",
+        "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true}]);
+    play.post(PODS, &owned);
+    play.rest();
+    let path = "/api/v1/namespaces/default/configmaps/o";
+    let options = json!({"propagationPolicy": "Foreground"});
+    play.send(&Request::new(Method::Delete, path, Some(&options)));
+    assert!(
+        play.get(path).is_some(),
+        "it waits for the pod, which waits for its node"
+    );
+    play.rest();
+    assert_eq!((play.get(&format!("{PODS}/a")), play.get(path)), (None, None));
+}
+
+#[test]
 fn time_in_one_leap_or_in_small_steps_is_the_same() {
     let run = |steps: u32| {
         let mut play = Play::new(&Options::default());

@@ -77,7 +77,6 @@ fn a_mutating_webhook_changes_what_is_stored() {
         "nothing is stored while a webhook is asked"
     );
     let response = server
-        .api
         .resume(asked.id, allow(Some(add_label("x"))))
         .response()
         .unwrap();
@@ -92,14 +91,13 @@ fn a_validating_webhook_sees_the_result_and_may_refuse() {
     register(&mut server, "mutating", "m", json!({}));
     register(&mut server, "validating", "v", json!({}));
     let first = call(create(&mut server, "a"));
-    let second = call(server.api.resume(first.id, allow(Some(add_label("x")))));
+    let second = call(server.resume(first.id, allow(Some(add_label("x")))));
     assert_eq!(second.webhook, "v.example.com");
     let object = &second.review["request"]["object"];
     assert_eq!(object["metadata"]["labels"], json!({"x": "1"}));
     assert!(object["metadata"]["uid"].is_string());
     let refusal = json!({"response": {"allowed": false, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}});
     let response = server
-        .api
         .resume(second.id, WebhookReply::Review(refusal))
         .response()
         .unwrap();
@@ -119,10 +117,10 @@ fn an_unreachable_webhook_blocks_unless_it_may_be_ignored() {
         register(&mut server, "validating", "v", json!({"failurePolicy": policy}));
         let asked = call(create(&mut server, "a"));
         let failed = WebhookReply::Failed("connection refused".into());
-        let response = server.api.resume(asked.id, failed).response().unwrap();
+        let response = server.resume(asked.id, failed).response().unwrap();
         assert_eq!(response.code, code, "{policy}");
         assert_eq!(
-            server.api.resume(asked.id, allow(None)).response().unwrap().code,
+            server.resume(asked.id, allow(None)).response().unwrap().code,
             500,
             "answered once"
         );
@@ -172,8 +170,8 @@ fn a_webhook_is_called_again_after_a_later_change() {
     );
     register(&mut server, "mutating", "second", json!({}));
     let first = call(create(&mut server, "a"));
-    let second = call(server.api.resume(first.id, allow(None)));
-    let third = call(server.api.resume(second.id, allow(Some(add_label("x")))));
+    let second = call(server.resume(first.id, allow(None)));
+    let third = call(server.resume(second.id, allow(Some(add_label("x")))));
     assert_eq!(
         [&*second.webhook, &*third.webhook],
         ["second.example.com", "first.example.com"]
@@ -182,10 +180,7 @@ fn a_webhook_is_called_again_after_a_later_change() {
         third.review["request"]["object"]["metadata"]["labels"],
         json!({"x": "1"})
     );
-    assert_eq!(
-        server.api.resume(third.id, allow(None)).response().unwrap().code,
-        201
-    );
+    assert_eq!(server.resume(third.id, allow(None)).response().unwrap().code, 201);
 }
 
 #[test]
@@ -201,13 +196,10 @@ fn an_update_that_was_overtaken_asks_anew() {
     };
     let slow = patch(&mut server, "slow");
     let fast = patch(&mut server, "fast");
-    assert_eq!(
-        server.api.resume(fast.id, allow(None)).response().unwrap().code,
-        200
-    );
-    let again = call(server.api.resume(slow.id, allow(None)));
+    assert_eq!(server.resume(fast.id, allow(None)).response().unwrap().code, 200);
+    let again = call(server.resume(slow.id, allow(None)));
     assert_eq!(again.review["request"]["oldObject"]["data"]["fast"], "new");
-    let response = server.api.resume(again.id, allow(None)).response().unwrap();
+    let response = server.resume(again.id, allow(None)).response().unwrap();
     assert_eq!(
         response.value()["data"],
         json!({"k": "v", "fast": "new", "slow": "new"})

@@ -10,6 +10,7 @@
 mod admission;
 mod crud;
 mod differential;
+mod kubectl;
 mod protobuf;
 mod server;
 mod watch;

@@ -1,7 +1,7 @@
 //! A server with a clock that tests move.
 
 use jiff::{Timestamp, ToSpan};
-use kruise_sim::{Api, Config, Method, Outcome, Request, WatchEvent, WatchId};
+use kruise_sim::{Api, CallId, Config, Method, Outcome, Request, WatchEvent, WatchId, WebhookReply};
 use serde_json::Value;
 
 pub struct Server {
@@ -32,6 +32,11 @@ impl Server {
             .response()
             .expect("not a watch");
         (response.code, response.value())
+    }
+
+    /// Answers a webhook call that a request of ours waits for.
+    pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Outcome {
+        self.api.resume(id, reply).expect("our own request")
     }
 
     pub fn get(&mut self, target: &str) -> (u16, Value) {

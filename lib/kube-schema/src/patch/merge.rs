@@ -7,9 +7,13 @@ fn without_nulls(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {
             members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(|member| *member = without_nulls(member.take()));
+            members
+                .values_mut()
+                .for_each(|member| *member = without_nulls(member.take()));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_nulls(item.take())),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| *item = without_nulls(item.take())),
         _ => {}
     }
     value

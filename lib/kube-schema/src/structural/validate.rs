@@ -141,7 +141,11 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     };
     let what = if value.is_array() { "items" } else { "properties" };
     if let Some(least) = count(least).filter(|least| length < *least) {
-        errors.invalid(path, length, &format!("{path} in body should have at least {least} {what}"));
+        errors.invalid(
+            path,
+            length,
+            &format!("{path} in body should have at least {least} {what}"),
+        );
     }
     if let Some(most) = count(most).filter(|most| length > *most) {
         errors.add(path, Kind::TooMany(most), length, "");
@@ -162,7 +166,9 @@ fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) 
         if keys.is_empty() {
             return item.clone();
         }
-        let members = keys.iter().filter_map(|key| Some(((*key).to_owned(), item.get(key)?.clone())));
+        let members = keys
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), item.get(key)?.clone())));
         Value::Object(members.collect())
     };
     let mut seen: Vec<Value> = Vec::new();
@@ -180,15 +186,24 @@ fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) 
 fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
     let fits = match value.as_i64() {
         Some(_) if factor < 1.0 => {
-            let why = format!("factor MultipleOf declared for {path} must be positive: {}", factor as i64);
+            let why = format!(
+                "factor MultipleOf declared for {path} must be positive: {}",
+                factor as i64
+            );
             errors.invalid(path, factor as i64, &why);
             return;
         }
         Some(number) => number % (factor as i64) == 0,
-        None => value.as_f64().is_none_or(|number| (number / factor).fract() == 0.0),
+        None => value
+            .as_f64()
+            .is_none_or(|number| (number / factor).fract() == 0.0),
     };
     if !fits {
-        errors.invalid(path, value.clone(), &format!("{path} in body should be a multiple of {factor}"));
+        errors.invalid(
+            path,
+            value.clone(),
+            &format!("{path} in body should be a multiple of {factor}"),
+        );
     }
 }
 

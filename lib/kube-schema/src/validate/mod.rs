@@ -111,8 +111,38 @@ fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a
     let mut seen = BTreeSet::new();
     for (volume, path) in items(spec, "volumes", path) {
         unique_label(errors, text(volume, "name"), &mut seen, format!("{path}.name"));
+        one_source(errors, volume, &path);
     }
     seen
+}
+
+/// A volume is of one type.
+fn one_source(errors: &mut Errors, volume: &Value, path: &str) {
+    let types = volume
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+        .filter(|name| *name != "name");
+    // a server looks in the order of its type's fields
+    let order = [
+        "emptyDir",
+        "hostPath",
+        "secret",
+        "persistentVolumeClaim",
+        "downwardAPI",
+        "configMap",
+        "projected",
+        "csi",
+    ];
+    let mut found: Vec<&String> = types.collect();
+    found.sort_by_key(|name| order.iter().position(|one| one == name).unwrap_or(order.len()));
+    for name in found.iter().skip(1) {
+        errors.forbidden(
+            format!("{path}.{name}"),
+            "may not specify more than 1 volume type",
+        );
+    }
 }
 
 fn entries<'a>(metadata: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a str)> {

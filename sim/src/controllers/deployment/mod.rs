@@ -75,6 +75,10 @@ impl Deployments {
 }
 
 impl Actor for Deployments {
+    fn user(&self) -> Option<&'static str> {
+        Some(USER)
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         let mut due: BTreeSet<Key> = self.feed.poll(api);
         for key in self.sets.poll(api) {

@@ -94,11 +94,12 @@ pub(super) fn rows() -> Vec<Row> {
         .traits(Traits {
             generation: Generation::Spec,
             unconditional_update: false,
+            metadata: Traits::FOREIGN,
             default: crate::crd::default,
             prepare_create: crate::crd::prepare_create,
             prepare_update: cluster::keep_status,
             validate: crate::crd::validate,
-            validate_update: |new, _| crate::crd::validate(new),
+            validate_update: crate::crd::validate_update,
             ..Traits::PLAIN
         }),
     ]

@@ -99,12 +99,12 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
         }
         "ConfigMap" => out.extend([column("Data", "string", Cell::Length("/data")), age()]),
         "Secret" => out.extend([
-            column("Type", "string", Cell::Pointer("/type")),
+            column("Type", "string", Cell::Optional("/type")),
             column("Data", "string", Cell::Length("/data")),
             age(),
         ]),
         "Service" => out.extend([
-            column("Type", "string", Cell::Pointer("/spec/type")),
+            column("Type", "string", Cell::Optional("/spec/type")),
             column("Cluster-IP", "string", Cell::Pointer("/spec/clusterIP")),
             column("External-IP", "string", Cell::Function(|_| "<none>".into())),
             column("Port(s)", "string", Cell::Function(ports)),
@@ -136,7 +136,7 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
         "Event" => {
             out = vec![
                 column("Last Seen", "string", Cell::Date("/lastTimestamp".into())),
-                column("Type", "string", Cell::Pointer("/type")),
+                column("Type", "string", Cell::Optional("/type")),
                 column("Reason", "string", Cell::Pointer("/reason")),
                 column("Object", "string", Cell::Function(involved)),
                 column("Message", "string", Cell::Pointer("/message")),
@@ -155,14 +155,30 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
             column("Capacity", "string", Cell::Optional("/status/capacity/storage")),
             column("Access Modes", "string", Cell::Function(access_modes)),
             column("StorageClass", "string", Cell::Optional("/spec/storageClassName")),
-            column("VolumeAttributesClass", "string", Cell::Function(|_| "<unset>".into())),
+            column(
+                "VolumeAttributesClass",
+                "string",
+                Cell::Function(|_| "<unset>".into()),
+            ),
             age(),
             wide("VolumeMode", Cell::Pointer("/spec/volumeMode")),
         ]),
         "PodDisruptionBudget" => out.extend([
-            column("Min Available", "string", Cell::Function(|one| bound(one, "/spec/minAvailable"))),
-            column("Max Unavailable", "string", Cell::Function(|one| bound(one, "/spec/maxUnavailable"))),
-            column("Allowed Disruptions", "integer", Cell::Count("/status/disruptionsAllowed")),
+            column(
+                "Min Available",
+                "string",
+                Cell::Function(|one| bound(one, "/spec/minAvailable")),
+            ),
+            column(
+                "Max Unavailable",
+                "string",
+                Cell::Function(|one| bound(one, "/spec/maxUnavailable")),
+            ),
+            column(
+                "Allowed Disruptions",
+                "integer",
+                Cell::Count("/status/disruptionsAllowed"),
+            ),
             age(),
         ]),
         "ServiceAccount" => out.extend([column("Secrets", "string", Cell::Length("/secrets")), age()]),
@@ -184,14 +200,18 @@ fn description(kind: &str, column: &str) -> String {
     });
     // a kind's own word counts more
     let best = found.max_by_key(|(own, _)| *own);
-    best.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default()
+    best.and_then(|(_, text)| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 fn claim_status(claim: &Value) -> Value {
     if claim.pointer("/metadata/deletionTimestamp").is_some() {
         return "Terminating".into();
     }
-    claim.pointer("/status/phase").cloned().unwrap_or_else(|| "".into())
+    claim
+        .pointer("/status/phase")
+        .cloned()
+        .unwrap_or_else(|| "".into())
 }
 
 /// Modes of a bound claim, in short.

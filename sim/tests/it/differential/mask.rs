@@ -18,7 +18,9 @@ pub fn answer(raw: &Answer, memory: &Memory) -> Answer {
 /// Bookmarks but the one that ends the initial events come when a timer says so.
 fn is_progress(event: &Value) -> bool {
     let annotated = event.pointer("/object/metadata/annotations").is_some();
-    let in_row = event.pointer("/object/rows/0/object/metadata/annotations").is_some();
+    let in_row = event
+        .pointer("/object/rows/0/object/metadata/annotations")
+        .is_some();
     event["type"] == "BOOKMARK" && !annotated && !in_row
 }
 
@@ -54,7 +56,10 @@ fn mask(value: &mut Value, memory: &Memory) {
 
 /// Ages in tables are times; services have addresses.
 fn hide_cell(cell: &mut Value) {
-    if cell.as_str().is_some_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok()) {
+    if cell
+        .as_str()
+        .is_some_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok())
+    {
         *cell = "<address>".into();
     }
     let is_age = |text: &str| {

@@ -81,7 +81,9 @@ impl Transcript {
             memory.remember(&raw.body);
             let found = mask::answer(&raw, &memory);
             if &found != expected {
-                let Step { method, target, body, .. } = step;
+                let Step {
+                    method, target, body, ..
+                } = step;
                 let (real, sim) = (expected.code, found.code);
                 let places = delta::delta(&expected.body, &found.body);
                 return Some(format!(

@@ -96,7 +96,11 @@ fn deletion(dice: &mut Dice, one: &str) -> Step {
 fn other(dice: &mut Dice, one: &str) -> Step {
     let things = "/apis/example.com/v1/namespaces/$ns/things";
     match dice.roll(7) {
-        0 => send("DELETE", &format!("{things}/a"), envelope("v1", "DeleteOptions", &[])),
+        0 => send(
+            "DELETE",
+            &format!("{things}/a"),
+            envelope("v1", "DeleteOptions", &[]),
+        ),
         1 => Step {
             content_type: "text/plain".into(),
             ..post(MAPS, json!({"metadata": {"name": "t"}}))

@@ -186,7 +186,11 @@ fn bindings(dice: &mut Dice) -> Vec<Step> {
             7 => delete(&one, json!({"gracePeriodSeconds": 5})),
             8 => delete(&one, json!({"gracePeriodSeconds": 0})),
             9 => get(&format!("{one}/ephemeralcontainers")),
-            10 => patch("strategic-merge", &one, json!({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}})),
+            10 => patch(
+                "strategic-merge",
+                &one,
+                json!({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}}),
+            ),
             11 => patch(
                 "merge",
                 &one,

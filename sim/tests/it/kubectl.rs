@@ -1,19 +1,12 @@
 //! The stock kubectl against the API on a socket. Without a kubectl there is nothing to test.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
-
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use jiff::Timestamp;
-use kruise_sim::{Api, Config, http};
+use kruise_sim::{Config, Options, Timings, World, http};
 
 struct Kubectl {
     program: PathBuf,
@@ -33,8 +26,12 @@ impl Kubectl {
         let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = runtime.block_on(tokio::net::TcpListener::bind(local)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = http::Shared::new(Api::new(&Config::default(), Timestamp::now()));
-        runtime.spawn(http::serve(listener, shared));
+        let options = Options {
+            timings: Timings::fast(),
+            ..Options::default()
+        };
+        let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
+        runtime.spawn(http::serve(listener, http::Live::new(world)));
         let home = std::env::temp_dir().join(format!("kruise-sim-{}", address.port()));
         std::fs::create_dir_all(&home).unwrap();
         Some(Self {
@@ -253,4 +250,24 @@ fn kubectl_works_with_custom_resources() {
         gone.contains("doesn't have a resource type") || gone.contains("could not find"),
         "{gone}"
     );
+}
+
+#[test]
+fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
+    let Some(kubectl) = Kubectl::start() else {
+        eprintln!("no kubectl found");
+        return;
+    };
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";
+    kubectl.run(&["create", "-f", "-"], node);
+    kubectl.run(&["wait", "--for=condition=Ready", "node/n1", "--timeout=10s"], "");
+    kubectl.run(&["apply", "-f", "-"], DEPLOYMENT);
+    kubectl.run(&["rollout", "status", "deploy/web", "--timeout=20s"], "");
+    let pods = kubectl.run(&["get", "pods", "-l", "app=web", "--no-headers"], "");
+    assert_eq!(pods.matches("1/1 ").count(), 2, "{pods}");
+    kubectl.run(
+        &["delete", "deploy/web", "--cascade=foreground", "--timeout=20s"],
+        "",
+    );
+    assert_eq!(kubectl.run(&["get", "pods,rs", "--no-headers"], ""), "");
 }

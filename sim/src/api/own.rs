@@ -1,0 +1,61 @@
+//! Requests of the server's own components: its background work, and the cluster around it.
+//!
+//! A component does one thing after the other. While a request of its waits for a webhook, whatever the same user asks
+//! for stands in line behind it and is carried out in order afterwards; a component that would repeat itself should
+//! not act meanwhile ([`Api::waits`]). The calls to make are in [`Api::calls`].
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+
+use super::{Api, Origin, Outcome};
+use crate::webhook::WebhookCall;
+use crate::wire::{Request, Response};
+
+/// Requests that wait for one of the same user to be answered.
+pub(super) type Line = VecDeque<(Request, Timestamp)>;
+
+impl Api {
+    /// Webhook calls that the server itself needs, for its components and for watches in a version that is not stored,
+    /// since this was last asked. Answer each with [`Api::resume`], in any order; watches may then have events.
+    pub fn calls(&mut self) -> Vec<WebhookCall> {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Whether a request of this user waits for a webhook.
+    pub(crate) fn waits(&self, user: &str) -> bool {
+        self.lines.contains_key(user)
+    }
+
+    /// Carries out a component's request, if need be later: then there is no answer.
+    pub(crate) fn submit(&mut self, request: Request, now: Timestamp) -> Option<Response> {
+        if let Some(line) = self.lines.get_mut(&request.user) {
+            line.push_back((request, now));
+            return None;
+        }
+        let user = request.user.clone();
+        match self.begin(request, now, Origin::Component) {
+            Outcome::Call(call) => {
+                self.lines.insert(user, Line::new());
+                self.calls.push(*call);
+                None
+            }
+            outcome => outcome.response(),
+        }
+    }
+
+    /// The first request of a line got on; those behind it follow until one waits again.
+    pub(super) fn follow(&mut self, user: &str, mut outcome: Outcome) {
+        loop {
+            if let Outcome::Call(call) = outcome {
+                self.calls.push(*call);
+                return;
+            }
+            let Some((request, now)) = self.lines.get_mut(user).and_then(VecDeque::pop_front) else {
+                self.lines.remove(user);
+                return;
+            };
+            outcome = self.begin(request, now, Origin::Component);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Objects of custom resources from one version to another.
+//!
+//! Without a webhook only `apiVersion` changes, and the other version's schema prunes and defaults. With one, all
+//! objects that are needed at once go into one `ConversionReview`. What comes back must be as many objects of the
+//! wanted version, each with the kind, name and uid it had; of their metadata only labels and annotations are taken.
+//!
+//! Unlike a server's, a write in a version that is not stored asks for the answer's conversion before it commits: if
+//! that fails, nothing was written.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::api::Call;
+use crate::entropy::Entropy;
+use crate::object;
+use crate::registry::{Conversion, Resource, Schema};
+use crate::status::Failure;
+use crate::validation::text;
+use crate::webhook::{Asked, Question, Stop, WebhookReply};
+
+/// How long a conversion webhook may take, in seconds.
+const TIMEOUT: i64 = 30;
+
+/// An object in a version.
+pub(crate) fn one(call: &Call<'_>, object: Value, version: &str) -> Result<Value, Stop> {
+    let converted = all(call, vec![object], version)?.pop();
+    Ok(converted.unwrap_or_default())
+}
+
+/// Objects in a version.
+pub(crate) fn all(call: &Call<'_>, objects: Vec<Value>, version: &str) -> Result<Vec<Value>, Stop> {
+    let batch = |objects| Batch {
+        resource: call.resource.clone(),
+        version: version.to_owned(),
+        objects,
+    };
+    let Conversion::Webhook(_) = call.resource.conversion else {
+        return Ok(batch(objects).relabelled());
+    };
+    let wanted = call.resource.api_version(version);
+    let (mut done, mut missing) = (Vec::with_capacity(objects.len()), Vec::new());
+    for object in objects {
+        if text(&object, "apiVersion") == wanted {
+            done.push(object);
+            continue;
+        }
+        match call.answers.converted(&key(&wanted, &object)) {
+            Some(converted) => done.push(converted.clone()?),
+            None => missing.push(object),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(done);
+    }
+    let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
+    Err(Stop::Ask(Box::new(batch(missing).question(&uid))))
+}
+
+fn key(wanted: &str, object: &Value) -> String {
+    format!("{wanted} {object}")
+}
+
+/// Objects that are wanted in a version.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) version: String,
+    pub(crate) objects: Vec<Value>,
+}
+
+impl Batch {
+    fn wanted(&self) -> String {
+        self.resource.api_version(&self.version)
+    }
+
+    /// Another `apiVersion`, and the shape that goes with it.
+    fn relabelled(self) -> Vec<Value> {
+        let wanted = self.wanted();
+        let relabel = |mut object: Value| {
+            if text(&object, "apiVersion") == wanted {
+                return object;
+            }
+            if let Value::Object(members) = &mut object {
+                members.insert("apiVersion".into(), wanted.as_str().into());
+            }
+            shaped(&self.resource, &self.version, object)
+        };
+        self.objects.into_iter().map(relabel).collect()
+    }
+
+    /// What the resource's webhook is to be asked.
+    pub(crate) fn question(self, uid: &str) -> Question {
+        const SPOKEN: &[&str] = &["v1", "v1beta1"];
+        let webhook = match &self.resource.conversion {
+            Conversion::Webhook(webhook) => webhook.clone(),
+            Conversion::None => Arc::default(),
+        };
+        let versions = webhook.get("conversionReviewVersions").and_then(Value::as_array);
+        let version = versions
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .find(|version| SPOKEN.contains(version))
+            .unwrap_or("v1");
+        Question {
+            webhook: format!("{}.{}", self.resource.id.plural, self.resource.id.group),
+            client: webhook.get("clientConfig").cloned().unwrap_or_default(),
+            timeout_seconds: TIMEOUT,
+            review: json!({
+                "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
+                "request": {"uid": uid, "desiredAPIVersion": self.wanted(), "objects": self.objects},
+            }),
+            asked: Asked::Conversion(self),
+        }
+    }
+
+    /// What a reply says of each object, by the key it is looked up with.
+    pub(crate) fn answers(&self, reply: &WebhookReply) -> Vec<(String, Result<Value, Failure>)> {
+        let wanted = self.wanted();
+        let keys = self.objects.iter().map(|object| key(&wanted, object));
+        match self.accept(reply) {
+            Ok(converted) => keys.zip(converted.into_iter().map(Ok)).collect(),
+            Err(failure) => keys.map(|key| (key, Err(failure.clone()))).collect(),
+        }
+    }
+
+    /// The converted objects, in order.
+    pub(crate) fn accept(&self, reply: &WebhookReply) -> Result<Vec<Value>, Failure> {
+        let first = self.objects.first().unwrap_or(&Value::Null);
+        let hook = format!(
+            "conversion webhook for {}, Kind={}",
+            text(first, "apiVersion"),
+            self.resource.kind
+        );
+        let converted = match reply {
+            WebhookReply::Failed(why) => Err(why.clone()),
+            WebhookReply::Review(review) => response(review),
+        };
+        let converted = converted.map_err(|why| Failure::unknown(&format!("{hook} failed: {why}")))?;
+        if converted.len() != self.objects.len() {
+            let (found, wanted) = (converted.len(), self.objects.len());
+            let why = format!("{hook} returned {found} objects, expected {wanted}");
+            return Err(Failure::unknown(&why));
+        }
+        let pairs = self.objects.iter().zip(converted).enumerate();
+        pairs
+            .map(|(index, (original, object))| {
+                self.restored(original, object).map_err(|why| {
+                    Failure::unknown(&format!("{hook} returned invalid object at index {index}: {why}"))
+                })
+            })
+            .collect()
+    }
+
+    /// A converted object, if it still is the same, with the metadata that no webhook may change.
+    fn restored(&self, original: &Value, mut object: Value) -> Result<Value, String> {
+        let wanted = self.wanted();
+        if text(&object, "apiVersion") != wanted {
+            let found = text(&object, "apiVersion");
+            return Err(format!("invalid apiVersion {found:?}, expected {wanted:?}"));
+        }
+        if text(&object, "kind") != text(original, "kind") {
+            let (had, found) = (text(original, "kind"), text(&object, "kind"));
+            return Err(format!("must have the same kind: {found} != {had}"));
+        }
+        for (name, called) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+            let (had, found) = (
+                object::metadata_text(original, name),
+                object::metadata_text(&object, name),
+            );
+            if had != found {
+                return Err(format!("must have the same {called}: {found} != {had}"));
+            }
+        }
+        let mut metadata = original.get("metadata").cloned().unwrap_or_default();
+        for name in ["labels", "annotations"] {
+            crate::kinds::keep(&mut metadata, object::metadata_of(&object), name);
+        }
+        if let Value::Object(members) = &mut object {
+            members.insert("metadata".into(), metadata);
+        }
+        Ok(shaped(&self.resource, &self.version, object))
+    }
+}
+
+/// The objects of a successful response.
+fn response(review: &Value) -> Result<Vec<Value>, String> {
+    let response = review.get("response").filter(|response| !response.is_null());
+    let response = response.ok_or("no response provided")?;
+    let result = response.get("result").unwrap_or(&Value::Null);
+    if text(result, "status") != "Success" {
+        return Err(match text(result, "message") {
+            "" => format!(
+                "response.result.status was '{}', not 'Success'",
+                text(result, "status")
+            ),
+            message => message.to_owned(),
+        });
+    }
+    let objects = response.get("convertedObjects").and_then(Value::as_array);
+    Ok(objects.cloned().unwrap_or_default())
+}
+
+/// An object as its version's schema has it. A version that is not served any more has none here.
+fn shaped(resource: &Resource, version: &str, object: Value) -> Value {
+    match resource.version(version) {
+        Some(version) if matches!(version.schema, Schema::Structural(_)) => {
+            object::shape(object.clone(), version).map_or(object, |read| read.value)
+        }
+        _ => object,
+    }
+}

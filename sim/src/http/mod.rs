@@ -1,0 +1,15 @@
+//! A [`World`](crate::World) in real time, on a socket.
+//!
+//! The one part of this crate that does I/O. [`Live`] is a world that many connections share; [`serve`] answers
+//! requests from it, streams its watches, and lets it play: it sleeps until something is due or somebody writes, and
+//! moves the world to the time of the clock.
+//!
+//! Whoever embeds the server reads and changes the world between two requests with [`Live::with_world`].
+
+mod live;
+mod player;
+mod server;
+mod stream;
+
+pub use self::live::Live;
+pub use self::server::serve;

@@ -1,0 +1,121 @@
+//! HTTP connections.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WARNING};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::live::Live;
+use super::player;
+use super::stream::OpenWatch;
+use crate::{Method, Outcome, Request, Response, WatchId, WebhookReply};
+
+/// Largest body that is read, in bytes.
+const BODY: usize = 3 << 20;
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// Answers connections in plain HTTP and lets the world play, until dropped: then the world stands still and all
+/// connections are closed.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener, live: Arc<Live>) -> std::io::Result<Infallible> {
+    let mut connections = JoinSet::new();
+    let accept = async {
+        loop {
+            let (stream, _) = listener.accept().await?;
+            connections.spawn(connection(live.clone(), stream));
+            while connections.try_join_next().is_some() {}
+        }
+    };
+    tokio::select! {
+        stopped = accept => stopped,
+        never = player::play(&live) => match never {},
+    }
+}
+
+async fn connection(live: Arc<Live>, stream: TcpStream) {
+    let service = hyper::service::service_fn(move |request| respond(live.clone(), request));
+    let builder = Builder::new(TokioExecutor::new());
+    // a client that breaks off has nobody to tell
+    let _closed = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn respond(
+    live: Arc<Live>,
+    request: hyper::Request<Incoming>,
+) -> Result<hyper::Response<Body>, Infallible> {
+    let Some(request) = read(request).await else {
+        return Ok(whole(Response::text(400, "bad request\n")));
+    };
+    let mut outcome = live.handle(&request);
+    loop {
+        match outcome {
+            Outcome::Respond(response) => return Ok(whole(response)),
+            Outcome::Watch(id) => return Ok(streamed(live, id)),
+            // nobody calls webhooks from here yet: they count as unreachable
+            Outcome::Call(call) => {
+                let reply = WebhookReply::Failed("no endpoints available".to_owned());
+                outcome = live
+                    .resume(call.id, reply)
+                    .unwrap_or_else(|| Outcome::Respond(Response::text(500, "")));
+            }
+        }
+    }
+}
+
+async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
+    let (parts, body) = request.into_parts();
+    let header = |name: HeaderName| {
+        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let body = Limited::new(body, BODY).collect().await.ok()?.to_bytes();
+    Some(Request {
+        method: Method::parse(parts.method.as_str())?,
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        content_type: header(CONTENT_TYPE),
+        accept: header(ACCEPT),
+        user: "kubernetes-admin".into(),
+        body: body.to_vec(),
+    })
+}
+
+fn whole(response: Response) -> hyper::Response<Body> {
+    let mut out = hyper::Response::new(Full::new(Bytes::from(response.body)).boxed());
+    if let Ok(code) = hyper::StatusCode::from_u16(response.code) {
+        *out.status_mut() = code;
+    }
+    let headers = out.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(response.content_type));
+    for warning in response.warnings {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+            headers.append(WARNING, value);
+        }
+    }
+    out
+}
+
+fn streamed(live: Arc<Live>, id: WatchId) -> hyper::Response<Body> {
+    let open = OpenWatch::new(live, id);
+    let lines = stream::unfold(open, |mut open| async move {
+        let lines = open.next().await?;
+        Some((lines, open))
+    });
+    let frames = lines.map(|lines| Ok(Frame::data(lines)));
+    let mut out = hyper::Response::new(BodyExt::boxed(StreamBody::new(frames)));
+    out.headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    out
+}

@@ -1,0 +1,131 @@
+//! Calls to webhooks, which somebody else makes.
+//!
+//! The core cannot call a webhook; it says which call it needs ([`WebhookCall`]) and forgets the request's progress.
+//! When the answer comes, the request runs again from its start with the answers so far, which it looks up by their
+//! question: the same request with the same seed and time asks the same questions. If an object changed meanwhile the
+//! question is another one and is asked anew, as a server does that finds its update overtaken.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::conversion::Batch;
+use crate::status::Failure;
+
+/// Most questions of one request: webhooks that never agree end with an error.
+const QUESTIONS: u64 = 64;
+
+/// Why a verb did not finish.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// It failed.
+    Failure(Failure),
+    /// A webhook must be called first.
+    Ask(Box<Question>),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// What a webhook is to be asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The webhook's name.
+    pub(crate) webhook: String,
+    /// Where it is: `clientConfig` of its configuration.
+    pub(crate) client: Value,
+    /// How long to wait for it.
+    pub(crate) timeout_seconds: i64,
+    /// The review to send.
+    pub(crate) review: Value,
+    pub(crate) asked: Asked,
+}
+
+/// What an answer will be looked up by.
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    /// An admission review without its uid.
+    Admission(String),
+    /// Objects in another version.
+    Conversion(Batch),
+}
+
+impl Question {
+    pub(crate) fn call(&self, id: CallId) -> WebhookCall {
+        WebhookCall {
+            id,
+            webhook: self.webhook.clone(),
+            client: self.client.clone(),
+            timeout_seconds: self.timeout_seconds,
+            review: self.review.clone(),
+        }
+    }
+}
+
+/// A call that whoever drives the API must make, and answer with [`Api::resume`](crate::Api::resume).
+#[derive(Clone, Debug, PartialEq)]
+pub struct WebhookCall {
+    /// Names the call.
+    pub id: CallId,
+    /// The webhook's name; of a conversion, the definition's.
+    pub webhook: String,
+    /// `clientConfig` of its configuration: a URL or a service, and the certificate to trust.
+    pub client: Value,
+    /// How long to wait for an answer.
+    pub timeout_seconds: i64,
+    /// The `AdmissionReview` or `ConversionReview` to send.
+    pub review: Value,
+}
+
+/// A webhook call of one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallId(pub(crate) u64);
+
+/// What came of a webhook call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WebhookReply {
+    /// A review of the kind that was sent, with a response.
+    Review(Value),
+    /// None: the text says why, as it follows `failed to call webhook: `.
+    Failed(String),
+}
+
+/// What webhooks said so far to one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    asked: u64,
+    reviews: BTreeMap<String, WebhookReply>,
+    /// One by one, so that a list which meanwhile has one object more asks for that one only.
+    converted: BTreeMap<String, Result<Value, Failure>>,
+}
+
+impl Answers {
+    pub(crate) fn add(&mut self, asked: Asked, reply: WebhookReply) {
+        self.asked += 1;
+        match asked {
+            Asked::Admission(key) => {
+                self.reviews.insert(key, reply);
+            }
+            Asked::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
+        }
+    }
+
+    pub(crate) fn review(&self, key: &str) -> Option<&WebhookReply> {
+        self.reviews.get(key)
+    }
+
+    pub(crate) fn converted(&self, key: &str) -> Option<&Result<Value, Failure>> {
+        self.converted.get(key)
+    }
+
+    /// The number of the next question, if one may be asked.
+    pub(crate) fn next(&self) -> Result<u64, Failure> {
+        if self.asked >= QUESTIONS {
+            return Err(Failure::internal("the webhooks do not come to an end"));
+        }
+        Ok(self.asked + 1)
+    }
+}
