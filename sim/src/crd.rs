@@ -3,5 +3,5 @@
 mod definition;
 mod validation;
 
-pub(crate) use self::definition::{default, established, prepare_create, resource};
+pub(crate) use self::definition::{default, established, prepare_create, resource, terminate};
 pub(crate) use self::validation::{validate, validate_update};

@@ -151,6 +151,9 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
     let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
         kube_schema::structural::validate(schema, object)
     }));
+    if let Some(status) = object.get("status").filter(|status| not_members(status)) {
+        odd_status(&mut errors, status, definition);
+    }
     let path = definition
         .pointer("/subresources/scale/specReplicasPath")
         .and_then(Value::as_str);
@@ -161,6 +164,34 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
         errors.invalid(path, replicas, "should be a non-negative integer");
     }
     errors.0
+}
+
+fn not_members(value: &Value) -> bool {
+    !value.is_object() && !value.is_null()
+}
+
+/// A status without members is looked at by itself, and by those who look for counts in it.
+fn odd_status(errors: &mut Errors, status: &Value, definition: &Value) {
+    for error in errors.0.iter_mut().filter(|error| error.path == "status") {
+        error.detail = error.detail.replacen("status", "", 1);
+    }
+    let found = match status {
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Array(_) => "[]interface {}",
+        Value::Number(number) if number.is_f64() => "float64",
+        _ => "int64",
+    };
+    let shown = kube_schema::patch::go_value(status);
+    for (name, empty) in [("statusReplicasPath", json!(0)), ("labelSelectorPath", json!(""))] {
+        let scale = definition.pointer("/subresources/scale");
+        if let Some(path) = scale.and_then(|scale| scale.get(name)).and_then(Value::as_str) {
+            let why = format!(
+                "{path} accessor error: {shown} is of the type {found}, expected map[string]interface{{}}"
+            );
+            errors.invalid(path, empty, &why);
+        }
+    }
 }
 
 /// The object's metadata, made if absent.

@@ -40,8 +40,10 @@ pub(crate) fn default(definition: &mut Value) {
         }
         if let Some(names) = spec.get_mut("names") {
             let kind = text(names, "kind").to_owned();
-            fill(names, "singular", kind.to_lowercase().into());
-            fill(names, "listKind", format!("{kind}List").into());
+            if !kind.is_empty() {
+                fill(names, "singular", kind.to_lowercase().into());
+                fill(names, "listKind", format!("{kind}List").into());
+            }
         }
     }
     if let Some(status) = definition.get_mut("status")
@@ -171,5 +173,17 @@ pub(crate) fn established(definition: &mut Value, now: Timestamp) {
                 ),
             ]),
         );
+    }
+}
+
+/// Marks a definition whose objects are about to be removed.
+pub(crate) fn terminate(definition: &mut Value, now: Timestamp) {
+    let time = format!("{now:.0}");
+    crate::object::set_metadata(definition, "deletionTimestamp", time.as_str().into());
+    let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "lastTransitionTime": time});
+    if let Some(Value::Array(conditions)) = definition.pointer_mut("/status/conditions") {
+        conditions.push(condition);
     }
 }

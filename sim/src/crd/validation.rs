@@ -9,31 +9,19 @@ use crate::validation::{label_1035, text};
 pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let spec = definition.get("spec").unwrap_or(&Value::Null);
-    let (group, plural) = (
-        text(spec, "group"),
-        text(spec.get("names").unwrap_or(&Value::Null), "plural"),
-    );
+    let plural = text(spec.get("names").unwrap_or(&Value::Null), "plural");
     let name = definition
         .pointer("/metadata/name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    if name != format!("{plural}.{group}") {
+    if name != format!("{plural}.{}", text(spec, "group")) {
         errors.invalid(
             "metadata.name",
             name,
             "must be spec.names.plural+\".\"+spec.group",
         );
     }
-    if group.is_empty() {
-        errors.required("spec.group", "");
-    } else if !group.contains('.') {
-        errors.invalid("spec.group", group, "should be a domain with at least one dot");
-    }
-    errors.one_of("spec.scope", text(spec, "scope"), &["Cluster", "Namespaced"]);
-    preserve(&mut errors, definition, spec);
-    version_list(&mut errors, definition, spec);
-    names(&mut errors, spec);
-    conversion(&mut errors, spec);
+    errors.0.extend(validate_spec(definition));
     let stored = definition
         .pointer("/status/storedVersions")
         .and_then(Value::as_array);
@@ -47,13 +35,42 @@ pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     errors.0
 }
 
+fn validate_spec(definition: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let spec = definition.get("spec").unwrap_or(&Value::Null);
+    let group = text(spec, "group");
+    if group.is_empty() {
+        errors.required("spec.group", "");
+    } else if !group.contains('.') {
+        errors.invalid("spec.group", group, "should be a domain with at least one dot");
+    }
+    errors.one_of("spec.scope", text(spec, "scope"), &["Cluster", "Namespaced"]);
+    preserve(&mut errors, definition, spec);
+    version_list(&mut errors, definition, spec);
+    names(&mut errors, spec);
+    conversion(&mut errors, spec);
+    errors.0
+}
+
 /// What a change may not do besides.
 pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Errors(validate(new));
-    for (pointer, path) in [
+    let mut errors = Errors(validate_spec(new));
+    let stored = new.pointer("/status/storedVersions").and_then(Value::as_array);
+    for (index, one) in stored.into_iter().flatten().enumerate() {
+        let one = one.as_str().unwrap_or_default();
+        if !versions(new).any(|version| text(version, "name") == one) {
+            let why = format!(
+                "missing from spec.versions; {one} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {one} and removes {one} from status.storedVersions"
+            );
+            errors.invalid(format!("status.storedVersions[{index}]"), one, &why);
+        }
+    }
+    let fixed = [
         ("/spec/group", "spec.group"),
+        ("/spec/scope", "spec.scope"),
         ("/spec/names/kind", "spec.names.kind"),
-    ] {
+    ];
+    for (pointer, path) in fixed {
         let (before, after) = (old.pointer(pointer), new.pointer(pointer));
         if before != after {
             errors.invalid(path, after.cloned().unwrap_or_default(), "field is immutable");

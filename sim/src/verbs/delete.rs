@@ -89,6 +89,14 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
         set_finalizers(call, &mut object, &options);
         return Ok(Progress::Waiting(save(api, call, &before, object)?));
     }
+    let is_definition = call.resource.id.plural.as_ref() == "customresourcedefinitions";
+    if is_definition
+        && get_metadata(&object, "deletionTimestamp").is_null()
+        && !finalizers(&object).is_empty()
+    {
+        crate::crd::terminate(&mut object, call.now);
+        return Ok(Progress::Waiting(save(api, call, &before, object)?));
+    }
     let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
     if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
         return Ok(Progress::Waiting(object));

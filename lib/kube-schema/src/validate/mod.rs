@@ -108,11 +108,17 @@ fn unique_label<'a>(errors: &mut Errors, name: &'a str, seen: &mut BTreeSet<&'a 
 }
 
 fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a str> {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut broken) = (BTreeSet::new(), BTreeSet::new());
     for (volume, path) in items(spec, "volumes", path) {
+        let before = errors.0.len();
         unique_label(errors, text(volume, "name"), &mut seen, format!("{path}.name"));
         one_source(errors, volume, &path);
+        if errors.0.len() > before {
+            // nothing can be mounted that is not in order
+            broken.insert(text(volume, "name"));
+        }
     }
+    seen.retain(|name| !broken.contains(name));
     seen
 }
 
