@@ -5,7 +5,7 @@ mod others;
 use kube_schema::table::Table;
 
 use super::resource::Subresource::{
-    self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status,
+    self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Log, Resize, Scale, Status,
 };
 use super::{
     Conversion, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema,
@@ -177,7 +177,7 @@ fn core() -> Vec<Row> {
                 Eviction,
                 EphemeralContainers,
                 Resize,
-                Absent("log"),
+                Log,
                 Absent("exec"),
                 Absent("attach"),
                 Absent("portforward"),

@@ -68,6 +68,8 @@ pub(crate) enum Subresource {
     Eviction,
     Binding,
     Finalize,
+    /// `log`: text.
+    Log,
     /// `ephemeralcontainers`: part of the pod's spec.
     EphemeralContainers,
     /// `resize`: part of the pod's spec.
@@ -84,6 +86,7 @@ impl Subresource {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::Log => "log",
             Self::EphemeralContainers => "ephemeralcontainers",
             Self::Resize => "resize",
             Self::Absent(name) => name,

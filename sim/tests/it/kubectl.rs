@@ -1,5 +1,7 @@
 //! The stock kubectl against the API on a socket. Without a kubectl there is nothing to test.
 
+mod checklist;
+
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -42,13 +44,20 @@ impl Kubectl {
         })
     }
 
-    fn output(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(&self.program)
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .arg(format!("--server=http://{}", self.address))
             .arg(format!("--cache-dir={}", self.home.display()))
             .args(arguments)
             .env("HOME", &self.home)
-            .env_remove("KUBECONFIG")
+            .env_remove("KUBECONFIG");
+        command
+    }
+
+    fn output(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -130,7 +139,7 @@ spec:
 #[test]
 fn kubectl_creates_applies_reads_changes_and_deletes() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        eprintln!("SKIPPED: no kubectl found");
         return;
     };
     let version = kubectl.run(&["version"], "");
@@ -209,7 +218,7 @@ fn kubectl_creates_applies_reads_changes_and_deletes() {
 #[test]
 fn kubectl_works_with_custom_resources() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        eprintln!("SKIPPED: no kubectl found");
         return;
     };
     kubectl.run(&["apply", "-f", "-"], DEFINITION);
@@ -255,7 +264,7 @@ fn kubectl_works_with_custom_resources() {
 #[test]
 fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        eprintln!("SKIPPED: no kubectl found");
         return;
     };
     let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";
