@@ -335,7 +335,7 @@ fn rolls_out_and_back(kubectl: &Kubectl) {
 fn explains(kubectl: &Kubectl) {
     kubectl.shows(
         &["api-resources", "--verbs=list"],
-        &["deployments", "apps/v1", "Eviction"].map(|text| if text == "Eviction" { "leases" } else { text }),
+        &["deployments", "apps/v1", "leases"],
     );
     kubectl.shows(&["api-versions"], &["apps/v1", "policy/v1"]);
     kubectl.shows(
@@ -437,7 +437,13 @@ source: {component: somebody}
 fn drains(kubectl: &Kubectl) {
     kubectl.run(&["cordon", "n1"], "");
     kubectl.shows(&["get", "node", "n1"], &["SchedulingDisabled"]);
-    kubectl.run(&["uncordon", "n1"], "");
+    // nobody has counted the budget's pods yet, so it allows nothing
+    let held = kubectl.refused(&["drain", "n1", "--timeout=2s"], "");
+    assert!(
+        held.contains("would violate the pod's disruption budget"),
+        "{held}"
+    );
+    kubectl.run(&["delete", "-n", "shop", "pdb/side"], "");
     kubectl.run(&["drain", "n1", "--timeout=60s"], "");
     let left = kubectl.run(
         &[
@@ -451,19 +457,16 @@ fn drains(kubectl: &Kubectl) {
         "",
     );
     assert_eq!(left, "");
-    kubectl.run(
-        &[
-            "wait",
-            "-n",
-            "shop",
-            "--for=condition=Available",
-            "deploy",
-            "--all",
-            "--timeout=30s",
-        ],
-        "",
-    );
-    // a budget that allows nothing holds the other node's drain back
+    let available = [
+        "wait",
+        "-n",
+        "shop",
+        "--for=condition=Available",
+        "deploy",
+        "--all",
+        "--timeout=30s",
+    ];
+    kubectl.run(&available, "");
     kubectl.run(&["uncordon", "n1"], "");
 }
 
