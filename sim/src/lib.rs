@@ -27,6 +27,7 @@
 
 mod admission;
 mod api;
+mod cel;
 mod controllers;
 mod conversion;
 mod crd;

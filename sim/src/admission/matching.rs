@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::conditions::Condition;
 use crate::api::{Api, Call};
 use crate::selector::Selector;
 use crate::store::{Head, Key, ResourceId};
@@ -14,6 +15,7 @@ pub(super) struct Hook {
     pub(super) version: String,
     pub(super) client: Value,
     pub(super) timeout_seconds: i64,
+    pub(super) conditions: Vec<Condition>,
     /// `failurePolicy: Ignore`.
     pub(super) ignored_on_failure: bool,
     /// `reinvocationPolicy: IfNeeded`.
@@ -84,6 +86,7 @@ fn hook(webhook: &Value, version: &str) -> Hook {
             .get("timeoutSeconds")
             .and_then(Value::as_i64)
             .unwrap_or(10),
+        conditions: list(webhook, "matchConditions").map(Condition::of).collect(),
         ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
         reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
     }

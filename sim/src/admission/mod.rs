@@ -1,9 +1,10 @@
 //! Admission webhooks.
 //!
 //! Mutating webhooks come in the order of their configurations' names; those that ask for it are called once more if
-//! a later one changed the object. `matchConditions` are not evaluated: such a webhook is asked about all that its
-//! rules and selectors match.
+//! a later one changed the object. One that is registered for another version of the resource is asked in that version
+//! unless it says `matchPolicy: Exact`.
 
+mod conditions;
 mod matching;
 mod review;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use self::matching::{Hook, hooks};
 use crate::api::{Api, Call};
+use crate::cel::Variables;
 use crate::conversion;
 use crate::status::Failure;
 use crate::webhook::{Asked, Question, Stop, WebhookReply};
@@ -109,7 +111,7 @@ pub(crate) fn validate(
     Ok(())
 }
 
-/// A webhook's response if it allows the request; `None` if it failed and may.
+/// A webhook's response if it allows the request; `None` if its conditions keep it out, or if it failed and may.
 fn ask(
     call: &Call<'_>,
     hook: &Hook,
@@ -118,6 +120,14 @@ fn ask(
     old: &Value,
 ) -> Result<Option<Value>, Stop> {
     let request = review::request(call, &hook.version, operation, object, old);
+    let variables = Variables {
+        object,
+        old_object: old,
+        request: &request,
+    };
+    if !conditions::hold(call, hook, &variables)? {
+        return Ok(None);
+    }
     let key = format!("{} {request}", hook.name);
     let Some(reply) = call.answers.review(&key) else {
         return Err(Stop::Ask(Box::new(Question {

@@ -2,6 +2,7 @@
 
 mod background;
 mod bootstrap;
+mod endpoint;
 mod own;
 
 use std::collections::BTreeMap;
@@ -87,7 +88,7 @@ pub struct Api {
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// A request: all it takes to run it again.
-    Request(Attempt, Asked, Origin),
+    Request(Box<Attempt>, Asked, Origin),
     /// A watch whose next events are converted.
     Watch(WatchId, Asked),
 }
@@ -211,7 +212,7 @@ impl Api {
             Some(Pending::Request(mut attempt, asked, origin)) => {
                 attempt.answers.add(asked, reply);
                 let user = attempt.request.user.clone();
-                let outcome = self.attempt(attempt, origin);
+                let outcome = self.attempt(*attempt, origin);
                 if origin == Origin::Client {
                     return Some(outcome);
                 }
@@ -228,7 +229,7 @@ impl Api {
             Err(Stop::Ask(question)) => {
                 let id = self.next_call();
                 let call = question.call(id);
-                let pending = Pending::Request(attempt, question.asked, origin);
+                let pending = Pending::Request(Box::new(attempt), question.asked, origin);
                 self.pending.insert(id, pending);
                 Outcome::Call(Box::new(call))
             }

@@ -22,6 +22,12 @@ impl Api {
         std::mem::take(&mut self.calls)
     }
 
+    /// Whether [`Api::calls`] has any.
+    #[cfg(feature = "http")]
+    pub(crate) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// Whether a request of this user waits for a webhook.
     pub(crate) fn waits(&self, user: &str) -> bool {
         self.lines.contains_key(user)

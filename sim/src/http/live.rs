@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{CallId, Outcome, Request, WebhookReply, World};
+use super::caller;
+use crate::{Outcome, Request, World};
 
 /// The only clock of this crate.
 pub(super) fn now() -> Timestamp {
@@ -15,49 +16,61 @@ pub(super) fn now() -> Timestamp {
 /// A world in real time, shared by connections. See [`serve`](super::serve).
 #[derive(Debug)]
 pub struct Live {
-    world: Mutex<World>,
-    /// The newest revision: watches and the player wait for it to move.
-    revision: watch::Sender<u64>,
+    state: Mutex<State>,
+    /// Counts news: watches, the player and the caller of webhooks wait for it to move.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct State {
+    world: World,
+    /// The newest revision that was news.
+    revision: u64,
 }
 
 impl Live {
     /// Shares a world.
     pub fn new(mut world: World) -> Arc<Self> {
-        let (revision, _) = watch::channel(world.api().revision());
+        let revision = world.api().revision();
+        let (news, _) = watch::channel(0);
         Arc::new(Self {
-            world: Mutex::new(world),
-            revision,
+            state: Mutex::new(State { world, revision }),
+            news,
         })
     }
 
     /// Does something to the world between two requests: what is read is one consistent state, and what is written
-    /// shows in watches as soon as this returns. Nobody is answered meanwhile, so it should not take long.
+    /// shows in watches as soon as this returns. Nobody is answered meanwhile, so it should not take long, and it must
+    /// not call this again.
     pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         // a panic while the world was locked leaves it as consistent as the last finished write
-        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = act(&mut world);
-        let newest = world.api().revision();
-        drop(world);
-        self.revision
-            .send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut state.world);
+        let newest = state.world.api().revision();
+        let is_news = state.revision != newest || state.world.is_stirred();
+        state.revision = newest;
+        drop(state);
+        if is_news {
+            self.news.send_modify(|count| *count += 1);
+        }
         result
     }
 
-    /// Answers a request at the time of the clock.
-    pub(super) fn handle(&self, request: &Request) -> Outcome {
-        self.with_world(|world| {
+    /// Answers a request at the time of the clock, webhooks included.
+    pub(super) async fn answer(&self, request: &Request) -> Option<Outcome> {
+        let mut outcome = self.with_world(|world| {
             world.advance(now());
             world.handle(request)
-        })
+        });
+        while let Outcome::Call(call) = outcome {
+            let reply = caller::call(self, &call).await;
+            outcome = self.with_world(|world| world.resume(call.id, reply))?;
+        }
+        Some(outcome)
     }
 
-    /// Goes on with a request that waited for a webhook.
-    pub(super) fn resume(&self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
-        self.with_world(|world| world.resume(id, reply))
-    }
-
-    /// Tells of writes.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.revision.subscribe()
+    /// Tells of writes, of calls to make and of calls that were answered.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
     }
 }

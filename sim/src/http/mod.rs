@@ -2,10 +2,12 @@
 //!
 //! The one part of this crate that does I/O. [`Live`] is a world that many connections share; [`serve`] answers
 //! requests from it, streams its watches, and lets it play: it sleeps until something is due or somebody writes, and
-//! moves the world to the time of the clock.
+//! moves the world to the time of the clock. Webhooks are called over TLS, for clients' requests and for what the world
+//! itself needs.
 //!
 //! Whoever embeds the server reads and changes the world between two requests with [`Live::with_world`].
 
+mod caller;
 mod live;
 mod player;
 mod server;

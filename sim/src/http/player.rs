@@ -1,18 +1,22 @@
 //! Moves a world along with the clock.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+
+use super::caller;
 use super::live::{self, Live};
 
-/// How long to sleep when nothing is due: writes wake the player.
-const LONG: Duration = Duration::from_secs(3600);
+/// How long to sleep when nothing is due: news wake the player.
+const LONG: Duration = Duration::from_hours(1);
 
 /// Plays what is due when it is due, and what follows from writes.
 pub(super) async fn play(live: &Live) -> Infallible {
-    let mut changes = live.changes();
+    let mut news = live.news();
     loop {
-        changes.mark_unchanged();
+        news.mark_unchanged();
         let now = live::now();
         // one step at a time, so that requests come between
         let due = live.with_world(|world| {
@@ -27,8 +31,28 @@ pub(super) async fn play(live: &Live) -> Infallible {
         if left.is_zero() {
             tokio::task::yield_now().await;
         } else {
-            // either way there may be something to do: time has passed, or somebody wrote
-            let _elapsed = tokio::time::timeout(left.min(LONG), changes.changed()).await;
+            // either way there may be something to do: time has passed, or there are news
+            let _elapsed = tokio::time::timeout(left.min(LONG), news.changed()).await;
+        }
+    }
+}
+
+/// Calls the webhooks that the world itself needs, many at a time.
+pub(super) async fn call_webhooks(live: &Arc<Live>) -> Infallible {
+    let mut news = live.news();
+    let mut calls = JoinSet::new();
+    loop {
+        news.mark_unchanged();
+        for call in live.with_world(crate::World::calls) {
+            let live = live.clone();
+            calls.spawn(async move {
+                let reply = caller::call(&live, &call).await;
+                live.with_world(|world| world.resume(call.id, reply));
+            });
+        }
+        while calls.try_join_next().is_some() {}
+        if news.changed().await.is_err() {
+            std::future::pending::<Infallible>().await;
         }
     }
 }

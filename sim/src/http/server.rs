@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::live::Live;
 use super::player;
 use super::stream::OpenWatch;
-use crate::{Method, Outcome, Request, Response, WatchId, WebhookReply};
+use crate::{Method, Outcome, Request, Response, WatchId};
 
 /// Largest body that is read, in bytes.
 const BODY: usize = 3 << 20;
@@ -41,6 +41,7 @@ pub async fn serve(listener: TcpListener, live: Arc<Live>) -> std::io::Result<In
     tokio::select! {
         stopped = accept => stopped,
         never = player::play(&live) => match never {},
+        never = player::call_webhooks(&live) => match never {},
     }
 }
 
@@ -58,20 +59,12 @@ async fn respond(
     let Some(request) = read(request).await else {
         return Ok(whole(Response::text(400, "bad request\n")));
     };
-    let mut outcome = live.handle(&request);
-    loop {
-        match outcome {
-            Outcome::Respond(response) => return Ok(whole(response)),
-            Outcome::Watch(id) => return Ok(streamed(live, id)),
-            // nobody calls webhooks from here yet: they count as unreachable
-            Outcome::Call(call) => {
-                let reply = WebhookReply::Failed("no endpoints available".to_owned());
-                outcome = live
-                    .resume(call.id, reply)
-                    .unwrap_or_else(|| Outcome::Respond(Response::text(500, "")));
-            }
-        }
-    }
+    Ok(match live.answer(&request).await {
+        Some(Outcome::Respond(response)) => whole(response),
+        Some(Outcome::Watch(id)) => streamed(live, id),
+        // a call is made by whom its request belongs to, and nothing else comes of a request
+        Some(Outcome::Call(_)) | None => whole(Response::text(500, "no answer\n")),
+    })
 }
 
 async fn read(request: hyper::Request<Incoming>) -> Option<Request> {

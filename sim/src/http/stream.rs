@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(super) struct OpenWatch {
     live: Arc<Live>,
     id: WatchId,
-    changes: watch::Receiver<u64>,
+    news: watch::Receiver<u64>,
     ended: bool,
 }
 
@@ -28,11 +28,11 @@ impl Drop for OpenWatch {
 
 impl OpenWatch {
     pub(super) fn new(live: Arc<Live>, id: WatchId) -> Self {
-        let changes = live.changes();
+        let news = live.news();
         Self {
             live,
             id,
-            changes,
+            news,
             ended: false,
         }
     }
@@ -40,7 +40,7 @@ impl OpenWatch {
     /// The next lines; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         while !self.ended {
-            self.changes.mark_unchanged();
+            self.news.mark_unchanged();
             let events = self
                 .live
                 .with_world(|world| world.api().watch_events(self.id, live::now()));
@@ -55,7 +55,7 @@ impl OpenWatch {
             }
             if !self.ended {
                 // either way there may be something to show: an event, or a bookmark
-                let _elapsed = tokio::time::timeout(IDLE, self.changes.changed()).await;
+                let _elapsed = tokio::time::timeout(IDLE, self.news.changed()).await;
             }
         }
         None

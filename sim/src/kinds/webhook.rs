@@ -1,9 +1,13 @@
 //! Webhook configurations.
 
-use kube_schema::validate::{Errors, FieldError};
+use std::collections::BTreeSet;
+
+use kube_schema::validate::{Errors, FieldError, Kind};
 use serde_json::{Value, json};
 
 use super::{each, fill, items};
+use crate::cel::Expression;
+use crate::validation::text;
 
 fn default(configuration: &mut Value) {
     for webhook in each(configuration, "webhooks") {
@@ -28,6 +32,26 @@ pub(crate) fn default_validating(configuration: &mut Value) {
     default(configuration);
 }
 
+/// A condition that is not understood is refused: it must not be ignored later.
+fn conditions(errors: &mut Errors, webhook: &Value, path: &str) {
+    let mut names = BTreeSet::new();
+    for (index, condition) in items(webhook, "matchConditions").enumerate() {
+        let path = format!("{path}.matchConditions[{index}]");
+        let (name, expression) = (text(condition, "name"), text(condition, "expression"));
+        if name.is_empty() {
+            errors.required(format!("{path}.name"), "");
+        } else if !names.insert(name) {
+            errors.add(format!("{path}.name"), Kind::Duplicate, name, "");
+        }
+        if expression.trim().is_empty() {
+            errors.required(format!("{path}.expression"), "");
+        } else if let Err(why) = Expression::parse(expression) {
+            let why = format!("compilation failed: {why}");
+            errors.invalid(format!("{path}.expression"), expression, &why);
+        }
+    }
+}
+
 pub(crate) fn validate(configuration: &Value) -> Vec<FieldError> {
     const EFFECTS: &[&str] = &["None", "NoneOnDryRun"];
     let mut errors = Errors::default();
@@ -44,6 +68,7 @@ pub(crate) fn validate(configuration: &Value) -> Vec<FieldError> {
             let why = "must specify one of v1, v1beta1";
             errors.required(format!("{path}.admissionReviewVersions"), why);
         }
+        conditions(&mut errors, webhook, &path);
     }
     errors.0
 }

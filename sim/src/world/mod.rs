@@ -140,6 +140,12 @@ impl World {
         outcome
     }
 
+    /// Whether something but a write is news: a call to make, or an answer to one.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_stirred(&self) -> bool {
+        self.freed || self.api.has_calls()
+    }
+
     /// When something is due next: at once if there were writes that not all actors have seen; `None` if the world is
     /// at rest until somebody writes.
     pub fn next_due(&self) -> Option<Timestamp> {

@@ -205,3 +205,62 @@ fn an_update_that_was_overtaken_asks_anew() {
         json!({"k": "v", "fast": "new", "slow": "new"})
     );
 }
+
+#[test]
+fn conditions_decide_whether_a_webhook_is_asked() {
+    let mut server = Server::new();
+    let condition = |expression: &str| json!({"matchConditions": [{"name": "c", "expression": expression}]});
+    register(
+        &mut server,
+        "validating",
+        "v",
+        condition("request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels))"),
+    );
+    let asked = call(create(&mut server, "a"));
+    assert_eq!(server.resume(asked.id, allow(None)).response().unwrap().code, 201);
+    assert_eq!(
+        server.delete(&format!("{MAPS}/a"), None).0,
+        200,
+        "nobody is asked"
+    );
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    for (policy, code) in [("Fail", 403), ("Ignore", 201)] {
+        server.delete(&format!("{path}/v"), None);
+        let mut extra = condition("object.absent == 1");
+        extra["failurePolicy"] = policy.into();
+        register(&mut server, "validating", "v", extra);
+        let response = create(&mut server, "b").response().unwrap();
+        assert_eq!(response.code, code, "{policy}");
+        if policy == "Fail" {
+            assert_eq!(
+                response.value()["message"],
+                "configmaps \"b\" is forbidden: expression 'object.absent == 1' resulted in error: no such key: absent"
+            );
+        }
+    }
+}
+
+#[test]
+fn conditions_that_are_not_understood_are_refused() {
+    let mut server = Server::new();
+    let webhook = json!({"name": "v.example.com", "clientConfig": {"url": "https://localhost/x"}, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "matchConditions": [
+            {"name": "c", "expression": "true"}, {"name": "c", "expression": "object.name.matches('x')"}]});
+    let body = json!({"metadata": {"name": "v"}, "webhooks": [webhook]});
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let (code, status) = server.post(path, &body);
+    assert_eq!(code, 422);
+    let fields: Vec<&Value> = status["details"]["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cause| &cause["field"])
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "webhooks[0].matchConditions[1].name",
+            "webhooks[0].matchConditions[1].expression"
+        ]
+    );
+}

@@ -19,7 +19,10 @@ fn config_map(name: &str) -> ConfigMap {
 }
 
 fn value_of(map: &ConfigMap) -> &str {
-    map.data.as_ref().and_then(|data| data.get("k")).map_or("", String::as_str)
+    map.data
+        .as_ref()
+        .and_then(|data| data.get("k"))
+        .map_or("", String::as_str)
 }
 
 fn code(error: Error) -> u16 {
@@ -43,25 +46,43 @@ fn a_kube_rs_program_lists_watches_and_patches() {
 
 async fn program(api: &Api<ConfigMap>) {
     for name in ["a", "b", "c"] {
-        let made = api.create(&PostParams::default(), &config_map(name)).await.unwrap();
+        let made = api
+            .create(&PostParams::default(), &config_map(name))
+            .await
+            .unwrap();
         assert!(made.metadata.uid.is_some());
     }
     let twice = api.create(&PostParams::default(), &config_map("a")).await;
     assert_eq!(code(twice.unwrap_err()), 409);
 
-    let first = api.list(&ListParams::default().labels("app=web").limit(2)).await.unwrap();
+    let first = api
+        .list(&ListParams::default().labels("app=web").limit(2))
+        .await
+        .unwrap();
     let token = first.metadata.continue_.expect("another page");
-    let rest = api.list(&ListParams::default().labels("app=web").limit(2).continue_token(&token)).await.unwrap();
+    let rest = api
+        .list(
+            &ListParams::default()
+                .labels("app=web")
+                .limit(2)
+                .continue_token(&token),
+        )
+        .await
+        .unwrap();
     assert_eq!((first.items.len(), rest.items.len()), (2, 1));
 
-    let watch = api.watch(&WatchParams::default(), &rest.metadata.resource_version.unwrap()).await.unwrap();
+    let watch = api
+        .watch(&WatchParams::default(), &rest.metadata.resource_version.unwrap())
+        .await
+        .unwrap();
     pin_mut!(watch);
     let patches = [
         (Patch::Merge(json!({"data": {"k": "merged"}})), "merged"),
         (Patch::Strategic(json!({"data": {"k": "strategic"}})), "strategic"),
         (
-            Patch::Json::<serde_json::Value>(
-                serde_json::from_value(json!([{"op": "replace", "path": "/data/k", "value": "json"}])).unwrap(),
+            Patch::Json(
+                serde_json::from_value(json!([{"op": "replace", "path": "/data/k", "value": "json"}]))
+                    .unwrap(),
             ),
             "json",
         ),
@@ -76,17 +97,17 @@ async fn program(api: &Api<ConfigMap>) {
     }
 
     let stale = api.get("b").await.unwrap();
-    let newer = api.replace("b", &PostParams::default(), &{
-        let mut newer = stale.clone();
-        newer.data = None;
-        newer
-    });
-    newer.await.unwrap();
+    let mut newer = stale.clone();
+    newer.data = None;
+    api.replace("b", &PostParams::default(), &newer).await.unwrap();
     let refused = api.replace("b", &PostParams::default(), &stale).await;
     assert_eq!(code(refused.unwrap_err()), 409);
 
     api.delete("c", &DeleteParams::foreground()).await.unwrap();
-    let streamed = api.watch(&WatchParams::default().initial_events(), "0").await.unwrap();
+    let streamed = api
+        .watch(&WatchParams::default().initial_events(), "0")
+        .await
+        .unwrap();
     pin_mut!(streamed);
     let mut names = Vec::new();
     loop {
@@ -101,7 +122,10 @@ async fn program(api: &Api<ConfigMap>) {
             other => panic!("{other:?}"),
         }
     }
-    assert!(names.contains(&"a".to_owned()) && names.contains(&"b".to_owned()), "{names:?}");
+    assert!(
+        names.contains(&"a".to_owned()) && names.contains(&"b".to_owned()),
+        "{names:?}"
+    );
 }
 
 /// Needs Go, and the modules that it names: without either there is nothing to test.
@@ -109,13 +133,22 @@ async fn program(api: &Api<ConfigMap>) {
 fn a_client_go_program_lists_watches_patches_and_conflicts() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/client-go");
     let program = std::env::temp_dir().join(format!("kruise-sim-client-go-{}", std::process::id()));
-    let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(".").current_dir(&folder).output();
+    let built = Command::new("go")
+        .arg("build")
+        .arg("-o")
+        .arg(&program)
+        .arg(".")
+        .current_dir(&folder)
+        .output();
     match built {
         Err(error) => return eprintln!("SKIPPED: no Go: {error}"),
         Ok(output) if !output.status.success() => {
             let why = String::from_utf8_lossy(&output.stderr);
             let offline = ["dial tcp", "no such host", "GOPROXY", "GOFLAGS", "i/o timeout"];
-            assert!(offline.iter().any(|text| why.contains(text)), "it does not build: {why}");
+            assert!(
+                offline.iter().any(|text| why.contains(text)),
+                "it does not build: {why}"
+            );
             return eprintln!("SKIPPED: its modules cannot be had: {why}");
         }
         Ok(_) => {}
@@ -127,9 +160,16 @@ fn a_client_go_program_lists_watches_patches_and_conflicts() {
         .output()
         .unwrap();
     let _gone = std::fs::remove_file(&program);
-    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (said, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     assert!(output.status.success(), "{said}{errors}");
-    for text in ["the informer saw delete b b", "a stale update conflicts", "a metadata client lists"] {
+    for text in [
+        "the informer saw delete b b",
+        "a stale update conflicts",
+        "a metadata client lists",
+    ] {
         assert!(said.contains(text), "{text} is missing:\n{said}{errors}");
     }
     // streamed lists are in use, and did not fall back

@@ -246,36 +246,3 @@ fn a_namespace_goes_with_its_content_and_takes_nothing_new() {
     assert_eq!(server.get(maps).1["items"], json!([]));
     assert!(!server.api.tick(server.now));
 }
-
-#[test]
-fn versions_are_renamed_and_a_conversion_webhook_must_be_named() {
-    for (strategy, code) in [("Webhook", 422), ("None", 201)] {
-        let mut server = Server::new();
-        let version = |name: &str, storage: bool| {
-            let schema =
-                json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-            json!({"name": name, "served": true, "storage": storage, "schema": schema})
-        };
-        let definition = json!({"metadata": {"name": "things.example.com"}, "spec": {"group": "example.com",
-            "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"}, "conversion": {"strategy": strategy},
-            "versions": [version("v1alpha1", false), version("v1", true)]}});
-        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let (made, answer) = server.post(definitions, &definition);
-        assert_eq!(made, code, "{strategy}: {answer}");
-        if strategy == "Webhook" {
-            continue;
-        }
-        let things = |version: &str| format!("/apis/example.com/{version}/namespaces/default/things");
-        assert_eq!(server.get(&things("v1alpha1")).0, 200, "nothing to convert");
-        assert_eq!(server.post(&things("v1"), &map("a", "1")).0, 201);
-        let (found, object) = server.get(&format!("{}/a", things("v1alpha1")));
-        assert_eq!(
-            (found, &object["apiVersion"]),
-            (200, &json!("example.com/v1alpha1"))
-        );
-        assert_eq!(
-            server.get(&format!("{}/a", things("v1"))).1["apiVersion"],
-            "example.com/v1"
-        );
-    }
-}

@@ -3,12 +3,9 @@
 mod checklist;
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-
-use jiff::Timestamp;
-use kruise_sim::{Config, Options, Timings, World, http};
 
 struct Kubectl {
     program: PathBuf,
@@ -20,20 +17,7 @@ struct Kubectl {
 impl Kubectl {
     fn start() -> Option<Self> {
         let program = find()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = runtime.block_on(tokio::net::TcpListener::bind(local)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let options = Options {
-            timings: Timings::fast(),
-            ..Options::default()
-        };
-        let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
-        runtime.spawn(http::serve(listener, http::Live::new(world)));
+        let (runtime, address) = crate::socket::serve();
         let home = std::env::temp_dir().join(format!("kruise-sim-{}", address.port()));
         std::fs::create_dir_all(&home).unwrap();
         Some(Self {

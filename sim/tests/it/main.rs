@@ -8,9 +8,14 @@
 )]
 
 mod admission;
+mod clients;
+mod components;
+mod conversion;
 mod crud;
 mod differential;
 mod kubectl;
 mod protobuf;
 mod server;
+mod socket;
 mod watch;
+mod webhooks;
