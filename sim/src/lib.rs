@@ -23,7 +23,8 @@
 //!
 //! Where it is still more permissive than a server: `pattern`, `format` and CEL rules of custom resources, match conditions
 //! and `matchPolicy: Equivalent` of webhooks, quotas, limit ranges and authorization are not evaluated; nodes, endpoints,
-//! disruption budgets and roles are checked little beyond their metadata.
+//! disruption budgets and roles are checked little beyond their metadata, and nobody counts the pods of budgets. Logs say
+//! what the pod's status says, and do not follow.
 
 mod admission;
 mod api;

@@ -68,7 +68,9 @@ pub(crate) fn unrecognized(body: &[u8], kind: &str, why: &str) -> Failure {
     let shown = match start.first() {
         None => "<empty>".into(),
         Some(b'{') => String::from_utf8_lossy(start).into_owned(),
-        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Some(_) => start
+            .iter()
+            .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
     };
     Failure::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({shown}{dots})"
@@ -76,15 +78,16 @@ pub(crate) fn unrecognized(body: &[u8], kind: &str, why: &str) -> Failure {
 }
 
 /// Whether the version and kind of a body, which may be empty, are those of the request's path.
-pub(crate) fn check_type(
-    given: [&str; 2],
+pub(crate) fn check_type<'a>(
+    given: [&'a str; 2],
     name: &str,
-    kind: &str,
-    api_version: &str,
+    kind: &'a str,
+    api_version: &'a str,
     version: &Version,
 ) -> Result<(), Failure> {
-    let or = |given, expected| if given == "" { expected } else { given };
-    let (given_version, given_kind) = (or(given[0], api_version), or(given[1], kind));
+    let [given_version, given_kind] = given;
+    let or = |given: &'a str, expected: &'a str| if given.is_empty() { expected } else { given };
+    let (given_version, given_kind) = (or(given_version, api_version), or(given_kind, kind));
     if given_version == api_version && given_kind == kind {
         return Ok(());
     }

@@ -45,7 +45,7 @@ func main() {
 	informer(ctx, client)
 	conflict(ctx, client)
 	workloads(ctx, client)
-	untyped(ctx, config)
+	others(ctx, config)
 }
 
 func check(what string, err error) {
@@ -204,11 +204,11 @@ func workloads(ctx context.Context, client kubernetes.Interface) {
 	fmt.Println("ok a pod is evicted")
 }
 
-func untyped(ctx context.Context, config *rest.Config) {
+func others(ctx context.Context, config *rest.Config) {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	any, err := dynamic.NewForConfig(config)
+	untyped, err := dynamic.NewForConfig(config)
 	check("dynamic client", err)
-	items, err := any.Resource(resource).Namespace(namespace).List(ctx, meta.ListOptions{})
+	items, err := untyped.Resource(resource).Namespace(namespace).List(ctx, meta.ListOptions{})
 	check("dynamic list", err)
 	must("a dynamic client lists", len(items.Items) == 2)
 	bare, err := metadata.NewForConfig(config)
@@ -216,9 +216,9 @@ func untyped(ctx context.Context, config *rest.Config) {
 	heads, err := bare.Resource(resource).Namespace(namespace).List(ctx, meta.ListOptions{})
 	check("metadata list", err)
 	must("a metadata client lists", len(heads.Items) == 2 && heads.Items[0].Kind == "PartialObjectMetadata")
-	watch, err := any.Resource(resource).Namespace(namespace).Watch(ctx, meta.ListOptions{ResourceVersion: items.GetResourceVersion()})
+	watch, err := untyped.Resource(resource).Namespace(namespace).Watch(ctx, meta.ListOptions{ResourceVersion: items.GetResourceVersion()})
 	check("watch", err)
-	check("delete collection", any.Resource(resource).Namespace(namespace).DeleteCollection(ctx, meta.DeleteOptions{}, meta.ListOptions{}))
+	check("delete collection", untyped.Resource(resource).Namespace(namespace).DeleteCollection(ctx, meta.DeleteOptions{}, meta.ListOptions{}))
 	event := <-watch.ResultChan()
 	must("a watch sees a collection go", event.Type == "DELETED" || event.Type == "MODIFIED")
 }

@@ -14,6 +14,8 @@ mod conversion;
 mod crud;
 mod differential;
 mod kubectl;
+mod log;
+mod openapi;
 mod protobuf;
 mod server;
 mod socket;

@@ -104,7 +104,7 @@ impl<'t> Reader<'t> {
                 let (key, value) = self.entry(item, message(wire, place)?, place)?;
                 object(slot).insert(key, value);
             }
-            Kind::Any => *slot = self.embedded(message(wire, place)?, place)?,
+            Kind::Any => *slot = Self::embedded(message(wire, place)?, place)?,
             scalar => *slot = scalar::read(scalar, wire, place)?,
         }
         Ok(())
@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
     }
 
     /// JSON, or an object in an envelope, in a message of one field.
-    fn embedded(&mut self, bytes: &[u8], place: Place) -> Result<Value, WireError> {
+    fn embedded(bytes: &[u8], place: Place) -> Result<Value, WireError> {
         let mut fields = Fields::new(bytes);
         let mut value = Value::Null;
         while let Some((number, wire)) = fields.next()? {

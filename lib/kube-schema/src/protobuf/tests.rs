@@ -89,7 +89,7 @@ fn what_does_not_decode_is_refused() {
 
 #[test]
 fn groups_do_not_recurse() {
-    let deep = vec![0xa3_u8, 0x06].repeat(1 << 20);
+    let deep = [0xa3_u8, 0x06].repeat(1 << 20);
     let mut bytes = b"k8s\0\x12".to_vec();
     let mut length = deep.len();
     while length >= 0x80 {

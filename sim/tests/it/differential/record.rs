@@ -11,7 +11,7 @@ use super::mask;
 use super::step::{Answer, Memory, Step};
 
 /// How long the background may take, and how often it is asked.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(1500);
 const POLL: Duration = Duration::from_millis(100);
 

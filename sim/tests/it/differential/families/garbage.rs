@@ -39,23 +39,20 @@ pub(super) fn steps(dice: &mut Dice) -> Vec<Step> {
         "" => delete(&owner, Value::Null),
         policy => delete(&owner, json!({"propagationPolicy": policy})),
     });
-    match policy {
-        "Orphan" => {
-            steps.push(Step::wait(&owner, 404));
+    if policy == "Orphan" {
+        steps.push(Step::wait(&owner, 404));
+        steps.push(get(&child));
+        steps.push(get(&other));
+    } else {
+        steps.push(Step::wait(&other, 404));
+        if held {
+            steps.push(Step::pause());
+            steps.push(get(&owner));
             steps.push(get(&child));
-            steps.push(get(&other));
+            steps.push(patch("merge", &child, json!({"metadata": {"finalizers": null}})));
         }
-        _ => {
-            steps.push(Step::wait(&other, 404));
-            if held {
-                steps.push(Step::pause());
-                steps.push(get(&owner));
-                steps.push(get(&child));
-                steps.push(patch("merge", &child, json!({"metadata": {"finalizers": null}})));
-            }
-            steps.push(Step::wait(&child, 404));
-            steps.push(Step::wait(&owner, 404));
-        }
+        steps.push(Step::wait(&child, 404));
+        steps.push(Step::wait(&owner, 404));
     }
     steps.push(get(MAPS));
     steps
