@@ -271,6 +271,11 @@ pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> boo
         let annotations = |object| get_metadata(object, "annotations");
         return new.get("spec") != old.get("spec") || annotations(new) != annotations(old);
     }
+    if resource.traits.generation == crate::registry::Generation::ContentAndLabels
+        && get_metadata(new, "labels") != get_metadata(old, "labels")
+    {
+        return true;
+    }
     let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
     let strip = |object: &Value| {
         let mut members = object.as_object().cloned().unwrap_or_default();

@@ -73,6 +73,29 @@ pub(crate) fn keep_status(new: &mut Value, old: &Value) {
     keep(new, old, "status");
 }
 
+/// A rule must allow something.
+pub(crate) fn validate_role(role: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let rules = role.get("rules").and_then(Value::as_array);
+    for (index, rule) in rules.into_iter().flatten().enumerate() {
+        let verbs = rule.get("verbs").and_then(Value::as_array);
+        if verbs.is_none_or(Vec::is_empty) {
+            errors.required(
+                format!("rules[{index}].verbs"),
+                "verbs must contain at least one value",
+            );
+        }
+    }
+    errors.0
+}
+
+/// The server looks at a changed role twice.
+pub(crate) fn validate_role_update(new: &Value, _old: &Value) -> Vec<FieldError> {
+    let mut errors = validate_role(new);
+    errors.extend(validate_role(new));
+    errors
+}
+
 pub(crate) fn validate_lease(lease: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let spec = lease.get("spec").unwrap_or(&Value::Null);

@@ -30,6 +30,12 @@ pub(crate) fn default(service: &mut Value) {
     }
 }
 
+pub(crate) fn default_endpoints(endpoints: &mut Value) {
+    for port in each(endpoints, "subsets").flat_map(|subset| each(subset, "ports")) {
+        fill(port, "protocol", "TCP");
+    }
+}
+
 pub(crate) fn prepare_create(service: &mut Value) {
     set(service, "status", json!({"loadBalancer": {}}));
 }

@@ -160,11 +160,6 @@ const UPSERT: Traits = Traits {
     create_on_update: true,
     ..Traits::PLAIN
 };
-const NO_OPTIONAL_VERSION: Traits = Traits {
-    unconditional_update: false,
-    ..Traits::PLAIN
-};
-
 fn core() -> Vec<Row> {
     let row = |kind, plural| Row::new("", "core", kind, plural);
     vec![
@@ -236,7 +231,11 @@ fn core() -> Vec<Row> {
                 validate_update: service::validate_update,
                 ..Traits::PLAIN
             }),
-        row("Endpoints", "endpoints").short(&["ep"]).traits(UPSERT),
+        row("Endpoints", "endpoints").short(&["ep"]).traits(Traits {
+            default: service::default_endpoints,
+            metadata: Traits::REPEATED,
+            ..UPSERT
+        }),
         row("Event", "events").short(&["ev"]).traits(Traits {
             propagation: Propagation::Unsupported,
             create_on_update: true,
@@ -351,7 +350,8 @@ fn apps() -> Vec<Row> {
             .sub(&[Status])
             .traits(Traits {
                 default: workload::default_daemon_set,
-                prepare_create: workload::reset_daemon_set,
+                prepare_create: workload::prepare_daemon_set,
+                prepare_update: workload::prepare_daemon_set_update,
                 ..workload
             }),
         row("ControllerRevision", "controllerrevisions").traits(Traits {

@@ -110,6 +110,8 @@ pub(crate) enum Generation {
     None,
     /// Starts at one and counts changes of the spec.
     Spec,
+    /// As [`Generation::Content`], and changes of the labels too.
+    ContentAndLabels,
     /// As [`Generation::Spec`], and changes of the annotations too.
     SpecAndAnnotations,
     /// Counts changes of anything but metadata and status.

@@ -70,6 +70,7 @@ fn storage_key(call: &Call<'_>) -> String {
     let id = &call.resource.id;
     let prefix = match id.plural.as_ref() {
         "services" => "services/specs".to_owned(),
+        "endpoints" => "services/endpoints".to_owned(),
         "nodes" => "minions".to_owned(),
         _ if call.resource.is_custom() => format!("{}/{}", id.group, id.plural),
         plural => plural.to_owned(),

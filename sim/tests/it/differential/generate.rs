@@ -45,11 +45,16 @@ pub fn sequence(seed: u64) -> (String, Vec<Step>) {
         Step::new("POST", "/api/v1/namespaces", namespace),
         Step::new("POST", sample.path, object(sample, "a", &json!({}))),
     ];
-    for _ in 0..8 + dice.roll(5) {
-        let index = steps.len();
-        steps.push(step(&mut dice, sample, index));
-    }
+    steps.extend(more(&mut dice, sample, steps.len()));
     (name, steps)
+}
+
+/// A dozen requests about a sample; `first` is the index of the first.
+pub fn more(dice: &mut Dice, sample: &Sample, first: usize) -> Vec<Step> {
+    let count = 8 + dice.roll(5);
+    (first..first + count)
+        .map(|index| step(dice, sample, index))
+        .collect()
 }
 
 pub fn object(sample: &Sample, name: &str, change: &Value) -> Value {

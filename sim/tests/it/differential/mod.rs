@@ -169,6 +169,7 @@ fn answers_are_those_of_a_real_server() {
     let equal = transcripts.len() - different.len();
     println!("{equal} of {} sequences are equal", transcripts.len());
     assert!(report.is_empty(), "unexpected differences:\n{report}");
+    assert!(equal * 100 >= transcripts.len() * 97);
     let mended: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
     assert!(
         mended.is_empty(),

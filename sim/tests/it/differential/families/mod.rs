@@ -3,6 +3,7 @@
 mod custom;
 mod encoding;
 mod garbage;
+mod kinds;
 mod namespace;
 mod page;
 mod strategic;
@@ -40,6 +41,7 @@ pub const FAMILIES: &[Family] = &[
     family('x', 480, |_| Vec::new()),
     family('c', 80, custom::steps),
     family('e', 40, encoding::steps),
+    family('k', 60, kinds::steps),
     family('m', 80, strategic::steps),
     family('n', 30, namespace::steps),
     family('p', 50, page::steps),
