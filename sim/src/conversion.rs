@@ -17,10 +17,11 @@ use crate::object;
 use crate::registry::{Conversion, Resource, Schema};
 use crate::status::Failure;
 use crate::validation::text;
-use crate::webhook::{Asked, Question, Stop, WebhookReply};
+use crate::webhook::{Asked, Question, Stop, WebhookReply, misfit};
 
 /// How long a conversion webhook may take, in seconds.
 const TIMEOUT: i64 = 30;
+const KIND: &str = "ConversionReview";
 
 /// An object in a version.
 pub(crate) fn one(call: &Call<'_>, object: Value, version: &str) -> Result<Value, Stop> {
@@ -34,6 +35,7 @@ pub(crate) fn all(call: &Call<'_>, objects: Vec<Value>, version: &str) -> Result
         resource: call.resource.clone(),
         version: version.to_owned(),
         objects,
+        uid: String::new(),
     };
     let Conversion::Webhook(_) = call.resource.conversion else {
         return Ok(batch(objects).relabelled());
@@ -54,7 +56,11 @@ pub(crate) fn all(call: &Call<'_>, objects: Vec<Value>, version: &str) -> Result
         return Ok(done);
     }
     let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
-    Err(Stop::Ask(Box::new(batch(missing).question(&uid))))
+    let batch = Batch {
+        uid,
+        ..batch(missing)
+    };
+    Err(Stop::Ask(Box::new(batch.question())))
 }
 
 fn key(wanted: &str, object: &Value) -> String {
@@ -67,6 +73,8 @@ pub(crate) struct Batch {
     pub(crate) resource: Arc<Resource>,
     pub(crate) version: String,
     pub(crate) objects: Vec<Value>,
+    /// Names the question.
+    pub(crate) uid: String,
 }
 
 impl Batch {
@@ -90,29 +98,38 @@ impl Batch {
     }
 
     /// What the resource's webhook is to be asked.
-    pub(crate) fn question(self, uid: &str) -> Question {
-        const SPOKEN: &[&str] = &["v1", "v1beta1"];
+    pub(crate) fn question(self) -> Question {
         let webhook = match &self.resource.conversion {
             Conversion::Webhook(webhook) => webhook.clone(),
             Conversion::None => Arc::default(),
         };
-        let versions = webhook.get("conversionReviewVersions").and_then(Value::as_array);
-        let version = versions
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .find(|version| SPOKEN.contains(version))
-            .unwrap_or("v1");
         Question {
             webhook: format!("{}.{}", self.resource.id.plural, self.resource.id.group),
             client: webhook.get("clientConfig").cloned().unwrap_or_default(),
             timeout_seconds: TIMEOUT,
             review: json!({
-                "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
-                "request": {"uid": uid, "desiredAPIVersion": self.wanted(), "objects": self.objects},
+                "kind": KIND, "apiVersion": self.review_version(),
+                "request": {"uid": self.uid, "desiredAPIVersion": self.wanted(), "objects": self.objects},
             }),
             asked: Asked::Conversion(self),
         }
+    }
+
+    /// The first version of reviews that the webhook speaks and that is known here.
+    fn review_version(&self) -> &'static str {
+        let versions = match &self.resource.conversion {
+            Conversion::Webhook(webhook) => webhook.get("conversionReviewVersions").and_then(Value::as_array),
+            Conversion::None => None,
+        };
+        let mut known = versions
+            .into_iter()
+            .flatten()
+            .filter_map(|one| match one.as_str() {
+                Some("v1") => Some("apiextensions.k8s.io/v1"),
+                Some("v1beta1") => Some("apiextensions.k8s.io/v1beta1"),
+                _ => None,
+            });
+        known.next().unwrap_or("apiextensions.k8s.io/v1")
     }
 
     /// What a reply says of each object, by the key it is looked up with.
@@ -135,7 +152,10 @@ impl Batch {
         );
         let converted = match reply {
             WebhookReply::Failed(why) => Err(why.clone()),
-            WebhookReply::Review(review) => response(review),
+            WebhookReply::Review(review) => match misfit(review, KIND, self.review_version(), &self.uid) {
+                Some(why) => Err(why),
+                None => response(review),
+            },
         };
         let converted = converted.map_err(|why| Failure::unknown(&format!("{hook} failed: {why}")))?;
         if converted.len() != self.objects.len() {
@@ -186,8 +206,7 @@ impl Batch {
 
 /// The objects of a successful response.
 fn response(review: &Value) -> Result<Vec<Value>, String> {
-    let response = review.get("response").filter(|response| !response.is_null());
-    let response = response.ok_or("no response provided")?;
+    let response = review.get("response").unwrap_or(&Value::Null);
     let result = response.get("result").unwrap_or(&Value::Null);
     if text(result, "status") != "Success" {
         return Err(match text(result, "message") {

@@ -11,8 +11,11 @@
 //! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
 //! ```
 //!
-//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the store and act by
-//! the same requests as everybody else, in virtual or real time.
+//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
+//! store and act by the same requests as everybody else, in virtual or real time.
+//!
+//! Webhooks of admission and conversion are called by whoever drives it: a client's request returns [`Outcome::Call`];
+//! what components and watches need is in [`World::calls`]; [`World::resume`] takes the answers to both.
 //!
 //! Invariants:
 //! * every write takes one revision, and what a watch shows, applied to a list, is the next list;
@@ -21,10 +24,12 @@
 //!
 //! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
 //!
-//! Where it is still more permissive than a server: `pattern`, `format` and CEL rules of custom resources, match conditions
-//! and `matchPolicy: Equivalent` of webhooks, quotas, limit ranges and authorization are not evaluated; nodes, endpoints,
-//! disruption budgets and roles are checked little beyond their metadata, and nobody counts the pods of budgets. Logs say
-//! what the pod's status says, and do not follow.
+//! Where it is still more permissive than a server: CEL rules and the less exact formats (`uri`, `email`, `hostname`, …) of
+//! custom resources, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
+//! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
+//! little beyond their metadata, and nobody counts the pods of budgets; logs say what the pod's status says, and do not
+//! follow. Where it is stricter: match conditions know a part of CEL and are refused beyond it;
+//! patterns with Unicode classes are refused; a write whose answer cannot be converted is not stored.
 
 mod admission;
 mod api;

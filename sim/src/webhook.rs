@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::admission;
 use crate::conversion::Batch;
 use crate::status::Failure;
+use crate::validation::text;
 
 /// Most questions of one request: webhooks that never agree end with an error.
 const QUESTIONS: u64 = 64;
@@ -47,8 +49,8 @@ pub(crate) struct Question {
 /// What an answer will be looked up by.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
-    /// An admission review without its uid.
-    Admission(String),
+    /// An admission review without its uid, and the uid.
+    Admission { key: String, uid: String },
     /// Objects in another version.
     Conversion(Batch),
 }
@@ -87,33 +89,63 @@ pub struct CallId(pub(crate) u64);
 /// What came of a webhook call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WebhookReply {
-    /// A review of the kind that was sent, with a response.
+    /// A review of the kind that was sent, with a response to its uid.
     Review(Value),
     /// None: the text says why, as it follows `failed to call webhook: `.
     Failed(String),
+}
+
+/// What is wrong with a review as the answer to one of some kind, version and uid.
+pub(crate) fn misfit(review: &Value, kind: &str, api_version: &str, uid: &str) -> Option<String> {
+    let (found_version, found_kind) = (text(review, "apiVersion"), text(review, "kind"));
+    if (found_version, found_kind) != (api_version, kind) {
+        return Some(format!(
+            "expected webhook response of {api_version}, Kind={kind}, got {found_version}, Kind={found_kind}"
+        ));
+    }
+    let Some(response) = review.get("response").filter(|response| !response.is_null()) else {
+        return Some("webhook response was absent".to_owned());
+    };
+    let found = text(response, "uid");
+    (found != uid).then(|| format!("expected response.uid={uid:?}, got {found:?}"))
+}
+
+/// What an admission webhook said.
+#[derive(Clone, Debug)]
+pub(crate) enum Said {
+    /// The response of its review.
+    Review(Value),
+    /// Nothing of use: the text says why.
+    Nothing(String),
 }
 
 /// What webhooks said so far to one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     asked: u64,
-    reviews: BTreeMap<String, WebhookReply>,
+    reviews: BTreeMap<String, Said>,
     /// One by one, so that a list which meanwhile has one object more asks for that one only.
     converted: BTreeMap<String, Result<Value, Failure>>,
 }
 
 impl Answers {
+    /// Takes an answer.
     pub(crate) fn add(&mut self, asked: Asked, reply: WebhookReply) {
         self.asked += 1;
         match asked {
-            Asked::Admission(key) => {
-                self.reviews.insert(key, reply);
+            Asked::Admission { key, uid } => {
+                let said = match reply {
+                    WebhookReply::Review(review) => admission::review::response(&review, &uid),
+                    WebhookReply::Failed(why) => Err(format!("failed to call webhook: {why}")),
+                };
+                self.reviews
+                    .insert(key, said.map_or_else(Said::Nothing, Said::Review));
             }
             Asked::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
         }
     }
 
-    pub(crate) fn review(&self, key: &str) -> Option<&WebhookReply> {
+    pub(crate) fn review(&self, key: &str) -> Option<&Said> {
         self.reviews.get(key)
     }
 

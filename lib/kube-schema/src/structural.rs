@@ -3,10 +3,12 @@
 //! The schema is the `openAPIV3Schema` of a version as JSON. `apiVersion`, `kind` and `metadata` of the object, and of
 //! embedded resources, are not the schema's business.
 
+mod text;
 mod validate;
 
 use serde_json::{Map, Value};
 
+pub use self::text::bad_patterns;
 pub use self::validate::validate;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Admission;
 use super::conditions::Condition;
 use crate::api::{Api, Call};
 use crate::selector::Selector;
@@ -15,6 +16,8 @@ pub(super) struct Hook {
     pub(super) version: String,
     pub(super) client: Value,
     pub(super) timeout_seconds: i64,
+    object_selector: Option<Selector>,
+    namespace_selector: Option<Selector>,
     pub(super) conditions: Vec<Condition>,
     /// `failurePolicy: Ignore`.
     pub(super) ignored_on_failure: bool,
@@ -26,18 +29,11 @@ fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The webhooks that must be asked, in order.
-pub(super) fn hooks(
-    api: &Api,
-    call: &Call<'_>,
-    plural: &str,
-    operation: &str,
-    object: &Value,
-    old: &Value,
-) -> Vec<Hook> {
+/// The webhooks whose rules are about a request, in order.
+pub(super) fn hooks(api: &Api, call: &Call<'_>, plural: &str, operation: &str) -> Vec<Hook> {
     const GROUP: &str = "admissionregistration.k8s.io";
     // configurations are not subject to webhooks: a broken one can be taken away
-    if call.resource.id.group.as_ref() == GROUP {
+    if call.admission == Admission::Done || call.resource.id.group.as_ref() == GROUP {
         return Vec::new();
     }
     let id = ResourceId {
@@ -51,9 +47,7 @@ pub(super) fn hooks(
     for (_, stored) in configurations.range("", None) {
         let configuration: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
         for webhook in list(&configuration, "webhooks") {
-            let selected =
-                selects_object(webhook, object, old) && selects_namespace(api, call, webhook, object);
-            if let Some(version) = version(call, webhook, operation).filter(|_| selected) {
+            if let Some(version) = version(call, webhook, operation) {
                 found.push(hook(webhook, version));
             }
         }
@@ -86,6 +80,8 @@ fn hook(webhook: &Value, version: &str) -> Hook {
             .get("timeoutSeconds")
             .and_then(Value::as_i64)
             .unwrap_or(10),
+        object_selector: webhook.get("objectSelector").map(Selector::of_object),
+        namespace_selector: webhook.get("namespaceSelector").map(Selector::of_object),
         conditions: list(webhook, "matchConditions").map(Condition::of).collect(),
         ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
         reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
@@ -114,29 +110,36 @@ fn matches_resource(call: &Call<'_>, pattern: &str) -> bool {
         && (subresource == "*" || subresource == wanted)
 }
 
-fn selects_object(webhook: &Value, object: &Value, old: &Value) -> bool {
-    let Some(selector) = webhook.get("objectSelector").map(Selector::of_object) else {
-        return true;
-    };
-    let either = [object, old].into_iter().filter(|one| !one.is_null());
-    let mut heads = either.map(|one| Head::of(one, std::iter::empty()));
-    heads.any(|head| selector.matches("", "", &head))
-}
+impl Hook {
+    /// Whether the webhook's selectors show an object, or showed the old one.
+    pub(super) fn selects(&self, api: &Api, call: &Call<'_>, object: &Value, old: &Value) -> bool {
+        self.selects_object(object, old) && self.selects_namespace(api, call, object)
+    }
 
-fn selects_namespace(api: &Api, call: &Call<'_>, webhook: &Value, object: &Value) -> bool {
-    let Some(selector) = webhook.get("namespaceSelector").map(Selector::of_object) else {
-        return true;
-    };
-    if call.resource.id.plural.as_ref() == "namespaces" {
-        return selector.matches("", "", &Head::of(object, std::iter::empty()));
+    fn selects_object(&self, object: &Value, old: &Value) -> bool {
+        let Some(selector) = &self.object_selector else {
+            return true;
+        };
+        let either = [object, old].into_iter().filter(|one| !one.is_null());
+        let mut heads = either.map(|one| Head::of(one, std::iter::empty()));
+        heads.any(|head| selector.matches("", "", &head))
     }
-    if !call.resource.is_namespaced() {
-        return true;
+
+    fn selects_namespace(&self, api: &Api, call: &Call<'_>, object: &Value) -> bool {
+        let Some(selector) = &self.namespace_selector else {
+            return true;
+        };
+        if call.resource.id.plural.as_ref() == "namespaces" {
+            return selector.matches("", "", &Head::of(object, std::iter::empty()));
+        }
+        if !call.resource.is_namespaced() {
+            return true;
+        }
+        let id = ResourceId {
+            group: "".into(),
+            plural: "namespaces".into(),
+        };
+        let namespace = api.store.get(&id, &Key::new("", &call.target.namespace));
+        namespace.is_some_and(|stored| selector.matches("", "", &stored.head))
     }
-    let id = ResourceId {
-        group: "".into(),
-        plural: "namespaces".into(),
-    };
-    let namespace = api.store.get(&id, &Key::new("", &call.target.namespace));
-    namespace.is_some_and(|stored| selector.matches("", "", &stored.head))
 }

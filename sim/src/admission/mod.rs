@@ -6,7 +6,7 @@
 
 mod conditions;
 mod matching;
-mod review;
+pub(crate) mod review;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,8 +17,31 @@ use self::matching::{Hook, hooks};
 use crate::api::{Api, Call};
 use crate::cel::Variables;
 use crate::conversion;
+use crate::entropy::Entropy;
 use crate::status::Failure;
-use crate::webhook::{Asked, Question, Stop, WebhookReply};
+use crate::webhook::{Asked, Question, Said, Stop};
+
+/// Whether a call is yet to be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Due,
+    /// The object of a subresource was admitted; what follows from it is not admitted again.
+    Done,
+}
+
+/// Asks all webhooks about the object of a subresource, which has no other rules; returns it as they leave it.
+pub(crate) fn admit(
+    api: &Api,
+    call: &mut Call<'_>,
+    operation: &'static str,
+    object: Value,
+    old: &Value,
+) -> Result<Value, Stop> {
+    let object = mutate(api, call, operation, object, old)?;
+    validate(api, call, operation, &object, old)?;
+    call.admission = Admission::Done;
+    Ok(object)
+}
 
 /// Asks the mutating webhooks; returns the object as they leave it.
 pub(crate) fn mutate(
@@ -28,37 +51,35 @@ pub(crate) fn mutate(
     object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
-    let hooks = hooks(
-        api,
-        call,
-        "mutatingwebhookconfigurations",
-        operation,
-        &object,
-        old,
-    );
+    let hooks = hooks(api, call, "mutatingwebhookconfigurations", operation);
     let mut object = object;
     let mut again: Vec<(&Hook, Value)> = Vec::new();
     for hook in &hooks {
-        object = mutated(call, hook, operation, object, old)?;
+        object = mutated(api, call, hook, operation, object, old)?;
         if hook.reinvoked {
             again.push((hook, object.clone()));
         }
     }
     for (hook, seen) in again {
         if seen != object {
-            object = mutated(call, hook, operation, object, old)?;
+            object = mutated(api, call, hook, operation, object, old)?;
         }
     }
     Ok(object)
 }
 
 fn mutated(
+    api: &Api,
     call: &Call<'_>,
     hook: &Hook,
     operation: &'static str,
     object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
+    // selectors look at what earlier webhooks made of the object
+    if !hook.selects(api, call, &object, old) {
+        return Ok(object);
+    }
     let (mut shown, old) = in_version(call, hook, &object, old)?;
     let Some(response) = ask(call, hook, operation, &shown, &old)? else {
         return Ok(object);
@@ -72,6 +93,9 @@ fn mutated(
         .map_err(|error| failed(&error.to_string()))?;
     let operations: Value = serde_json::from_slice(&decoded).map_err(|error| failed(&error.to_string()))?;
     patch::json(&mut shown, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
+    if review::kind_of_subresource(call).is_some() {
+        return Ok(shown);
+    }
     if hook.version != call.version.name && !shown.is_null() {
         shown = conversion::one(call, shown, &call.version.name)?;
     }
@@ -80,8 +104,9 @@ fn mutated(
 
 /// The new and the old object in the version that a webhook is registered for.
 fn in_version(call: &Call<'_>, hook: &Hook, object: &Value, old: &Value) -> Result<(Value, Value), Stop> {
+    let same = hook.version == call.version.name || review::kind_of_subresource(call).is_some();
     let convert = |one: &Value| {
-        if hook.version == call.version.name || one.is_null() {
+        if same || one.is_null() {
             return Ok(one.clone());
         }
         conversion::one(call, one.clone(), &hook.version)
@@ -97,16 +122,11 @@ pub(crate) fn validate(
     object: &Value,
     old: &Value,
 ) -> Result<(), Stop> {
-    for hook in hooks(
-        api,
-        call,
-        "validatingwebhookconfigurations",
-        operation,
-        object,
-        old,
-    ) {
-        let (object, old) = in_version(call, &hook, object, old)?;
-        ask(call, &hook, operation, &object, &old)?;
+    for hook in hooks(api, call, "validatingwebhookconfigurations", operation) {
+        if hook.selects(api, call, object, old) {
+            let (object, old) = in_version(call, &hook, object, old)?;
+            ask(call, &hook, operation, &object, &old)?;
+        }
     }
     Ok(())
 }
@@ -130,29 +150,25 @@ fn ask(
     }
     let key = format!("{} {request}", hook.name);
     let Some(reply) = call.answers.review(&key) else {
+        let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
         return Err(Stop::Ask(Box::new(Question {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
-            review: review::review(call, request)?,
-            asked: Asked::Admission(key),
+            review: review::review(request, &uid),
+            asked: Asked::Admission { key, uid },
         })));
     };
-    match reply {
-        WebhookReply::Review(review) => {
-            let response = review.get("response").cloned().unwrap_or_default();
-            if response.get("allowed") == Some(&Value::Bool(true)) {
-                return Ok(Some(response));
-            }
-            Err(review::denied(&hook.name, &response).into())
+    let why = match reply {
+        Said::Review(response) if response.get("allowed") == Some(&Value::Bool(true)) => {
+            return Ok(Some(response.clone()));
         }
-        WebhookReply::Failed(_) if hook.ignored_on_failure => Ok(None),
-        WebhookReply::Failed(why) => {
-            let why = format!(
-                "failed calling webhook {:?}: failed to call webhook: {why}",
-                hook.name
-            );
-            Err(Failure::internal(&why).into())
-        }
+        Said::Review(response) => return Err(review::denied(&hook.name, response).into()),
+        Said::Nothing(why) => why,
+    };
+    if hook.ignored_on_failure {
+        return Ok(None);
     }
+    let why = format!("failed calling webhook {:?}: {why}", hook.name);
+    Err(Failure::internal(&why).into())
 }

@@ -3,16 +3,22 @@
 use serde_json::{Value, json};
 
 use crate::api::Call;
-use crate::entropy::Entropy;
 use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
+use crate::webhook::misfit;
+use crate::wire::Method;
+
+const KIND: &str = "AdmissionReview";
+const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// The request of a review, without its uid: the objects are in `version`.
 pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value, old: &Value) -> Value {
     let group = call.resource.id.group.as_ref();
-    let kind =
-        |version: &str| json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()});
+    let kind = |version: &str| match kind_of_subresource(call) {
+        Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
+        None => json!({"group": group, "version": version, "kind": call.resource.kind.as_ref()}),
+    };
     let resource = |version: &str| json!({"group": group, "version": version, "resource": call.resource.id.plural.as_ref()});
     let requested = &call.version.name;
     let named = if call.target.name.is_empty() {
@@ -22,6 +28,7 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
     };
     let options = match operation {
         "CREATE" => "CreateOptions",
+        "UPDATE" if call.request.method == Method::Patch => "PatchOptions",
         "UPDATE" => "UpdateOptions",
         _ => "DeleteOptions",
     };
@@ -29,7 +36,7 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
         "kind": kind(version), "resource": resource(version),
         "requestKind": kind(requested), "requestResource": resource(requested),
         "name": named, "operation": operation, "object": object, "oldObject": old, "dryRun": call.dry_run,
-        "userInfo": {"username": call.request.user, "groups": ["system:masters", "system:authenticated"]},
+        "userInfo": {"username": call.request.user, "groups": groups(&call.request.user)},
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     });
     if let Value::Object(members) = &mut request {
@@ -47,13 +54,47 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
     request
 }
 
+/// Group, version and kind of what a subresource takes, if that is not the object itself.
+pub(super) fn kind_of_subresource(call: &Call<'_>) -> Option<(&'static str, &'static str, &'static str)> {
+    match call.target.subresource.as_str() {
+        "scale" => Some(("autoscaling", "v1", "Scale")),
+        "eviction" => Some(("policy", "v1", "Eviction")),
+        "binding" => Some(("", "v1", "Binding")),
+        _ => None,
+    }
+}
+
+/// The groups that authentication gives a user.
+fn groups(user: &str) -> Vec<String> {
+    let mut groups = match user.strip_prefix("system:serviceaccount:") {
+        Some(account) => {
+            let namespace = account.split(':').next().unwrap_or_default();
+            vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+            ]
+        }
+        None if user.starts_with("system:node:") => vec!["system:nodes".to_owned()],
+        None => vec!["system:masters".to_owned()],
+    };
+    groups.push("system:authenticated".to_owned());
+    groups
+}
+
 /// The review to send.
-pub(super) fn review(call: &Call<'_>, mut request: Value) -> Result<Value, Failure> {
-    let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
+pub(super) fn review(mut request: Value, uid: &str) -> Value {
     if let Value::Object(members) = &mut request {
         members.insert("uid".into(), uid.into());
     }
-    Ok(json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}))
+    json!({"kind": KIND, "apiVersion": API_VERSION, "request": request})
+}
+
+/// The response of a review that answers the one with this uid.
+pub(crate) fn response(review: &Value, uid: &str) -> Result<Value, String> {
+    match misfit(review, KIND, API_VERSION, uid) {
+        Some(why) => Err(format!("received invalid webhook response: {why}")),
+        None => Ok(review.get("response").cloned().unwrap_or_default()),
+    }
 }
 
 /// A refusal in the webhook's words.

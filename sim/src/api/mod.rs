@@ -5,13 +5,14 @@ mod bootstrap;
 mod endpoint;
 mod own;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use self::own::Line;
+use crate::admission::Admission;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
@@ -82,6 +83,8 @@ pub struct Api {
     pub(crate) calls: Vec<WebhookCall>,
     /// By user: what waits for a request of that user.
     lines: BTreeMap<String, Line>,
+    /// Users of own requests that failed for no fault of theirs.
+    failed: BTreeSet<String>,
 }
 
 /// What waits for a webhook.
@@ -130,6 +133,7 @@ pub(crate) struct Call<'a> {
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
     pub(crate) purpose: Purpose,
+    pub(crate) admission: Admission,
     pub(crate) warnings: Vec<String>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
@@ -177,6 +181,7 @@ impl Api {
             next_call: 1,
             calls: Vec::new(),
             lines: BTreeMap::new(),
+            failed: BTreeSet::new(),
         };
         api.bootstrap(now);
         api
@@ -220,6 +225,11 @@ impl Api {
                 None
             }
         }
+    }
+
+    /// Forgets a client's request ([`Outcome::Call`]): the client is gone before the webhook answered.
+    pub fn abandon(&mut self, id: CallId) {
+        self.pending.remove(&id);
     }
 
     fn attempt(&mut self, attempt: Attempt, origin: Origin) -> Outcome {
@@ -306,6 +316,7 @@ impl Api {
             seed: attempt.seed,
             answers: &attempt.answers,
             purpose: Purpose::Act,
+            admission: Admission::Due,
         };
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
             return Ok(Outcome::Watch(self.open_watch(&call)?));

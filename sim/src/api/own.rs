@@ -4,11 +4,11 @@
 //! for stands in line behind it and is carried out in order afterwards; a component that would repeat itself should
 //! not act meanwhile ([`Api::waits`]). The calls to make are in [`Api::calls`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 
-use super::{Api, Origin, Outcome};
+use super::{Api, Origin, Outcome, Pending};
 use crate::webhook::WebhookCall;
 use crate::wire::{Request, Response};
 
@@ -33,6 +33,15 @@ impl Api {
         self.lines.contains_key(user)
     }
 
+    /// Forgets what components asked for and what waits: they are gone.
+    pub(crate) fn forget_components(&mut self) {
+        self.lines.clear();
+        self.failed.clear();
+        self.pending
+            .retain(|_, pending| !matches!(pending, Pending::Request(_, _, Origin::Component)));
+        self.calls.retain(|call| self.pending.contains_key(&call.id));
+    }
+
     /// Carries out a component's request, if need be later: then there is no answer.
     pub(crate) fn submit(&mut self, request: Request, now: Timestamp) -> Option<Response> {
         if let Some(line) = self.lines.get_mut(&request.user) {
@@ -46,8 +55,23 @@ impl Api {
                 self.calls.push(*call);
                 None
             }
-            outcome => outcome.response(),
+            outcome => {
+                self.note(&user, &outcome);
+                outcome.response()
+            }
         }
+    }
+
+    /// Remembers who met a failure that is not of its own making.
+    fn note(&mut self, user: &str, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Respond(response) if response.code >= 500) {
+            self.failed.insert(user.to_owned());
+        }
+    }
+
+    /// Users whose requests the server could not carry out, since this was last asked.
+    pub(crate) fn failed(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.failed)
     }
 
     /// The first request of a line got on; those behind it follow until one waits again.
@@ -57,6 +81,7 @@ impl Api {
                 self.calls.push(*call);
                 return;
             }
+            self.note(user, &outcome);
             let Some((request, now)) = self.lines.get_mut(user).and_then(VecDeque::pop_front) else {
                 self.lines.remove(user);
                 return;

@@ -124,6 +124,10 @@ impl Actor for Claims {
         self.release(&mut Client { api, user: USER, now });
     }
 
+    fn restart(&mut self) {
+        self.feed.rewind();
+    }
+
     fn due(&self) -> Option<Timestamp> {
         None
     }

@@ -105,6 +105,10 @@ impl Actor for ReplicaSets {
         }
     }
 
+    fn restart(&mut self) {
+        self.sets.rewind();
+    }
+
     fn due(&self) -> Option<Timestamp> {
         self.timers.next()
     }

@@ -117,6 +117,11 @@ fn version_list(errors: &mut Errors, definition: &Value, spec: &Value) {
     for (index, version) in versions(definition).enumerate() {
         if version.pointer("/schema/openAPIV3Schema").is_none() {
             errors.required(format!("spec.versions[{index}].schema.openAPIV3Schema"), "");
+        } else if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+            let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+            errors
+                .0
+                .extend(kube_schema::structural::bad_patterns(schema, &path));
         }
     }
 }
@@ -177,14 +182,29 @@ fn conversion(errors: &mut Errors, spec: &Value) {
     if text(conversion, "strategy") != "Webhook" {
         return;
     }
-    if conversion.pointer("/webhook/clientConfig").is_none() {
-        let why = "required when strategy is set to Webhook";
+    let client = conversion
+        .pointer("/webhook/clientConfig")
+        .filter(|client| client.is_object());
+    let why = match client {
+        None => Some("required when strategy is set to Webhook"),
+        Some(client) if client.get("url").is_some() == client.get("service").is_some() => {
+            Some("exactly one of url or service is required")
+        }
+        Some(_) => None,
+    };
+    if let Some(why) = why {
         errors.required("spec.conversion.webhookClientConfig", why);
     }
     let reviews = conversion
         .pointer("/webhook/conversionReviewVersions")
         .and_then(Value::as_array);
-    if reviews.is_none_or(Vec::is_empty) {
-        errors.required("spec.conversion.conversionReviewVersions", "");
+    let spoken = |version: &Value| matches!(version.as_str(), Some("v1" | "v1beta1"));
+    match reviews {
+        Some(reviews) if reviews.iter().any(spoken) => {}
+        Some(reviews) if !reviews.is_empty() => {
+            let why = "must include at least one of v1, v1beta1";
+            errors.invalid("spec.conversion.conversionReviewVersions", reviews.clone(), why);
+        }
+        _ => errors.required("spec.conversion.conversionReviewVersions", ""),
     }
 }

@@ -6,11 +6,22 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::caller;
-use crate::{Outcome, Request, World};
+use crate::{CallId, Outcome, Request, World};
 
 /// The only clock of this crate.
 pub(super) fn now() -> Timestamp {
     Timestamp::now()
+}
+
+/// A request that waits for a webhook, forgotten if its client leaves.
+struct Waiting<'a>(&'a Live, Option<CallId>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.1 {
+            self.0.with_world(|world| world.api().abandon(id));
+        }
+    }
 }
 
 /// A world in real time, shared by connections. See [`serve`](super::serve).
@@ -63,7 +74,9 @@ impl Live {
             world.handle(request)
         });
         while let Outcome::Call(call) = outcome {
+            let mut waiting = Waiting(self, Some(call.id));
             let reply = caller::call(self, &call).await;
+            waiting.1 = None;
             outcome = self.with_world(|world| world.resume(call.id, reply))?;
         }
         Some(outcome)

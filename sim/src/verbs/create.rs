@@ -57,7 +57,11 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     if let Some(there) = api.store.get(&call.resource.id, &key) {
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());
     }
-    commit::put(api, call, key, object)
+    let created = commit::put(api, call, key, object)?;
+    if !call.dry_run && created.pointer("/spec/clusterIP") == Some(&address(api).into()) {
+        api.addresses += 1;
+    }
+    Ok(created)
 }
 
 /// Admission: what is made lives in a namespace that lives.
@@ -105,7 +109,7 @@ fn name(api: &Api, call: &Call<'_>, entropy: &mut Entropy, object: &mut Value) {
 }
 
 /// Resets what a creation may not set.
-fn prepare(api: &mut Api, call: &Call<'_>, object: &mut Value) -> Result<(), Failure> {
+fn prepare(api: &Api, call: &Call<'_>, object: &mut Value) -> Result<(), Failure> {
     let traits = &call.resource.traits;
     if call.resource.is_custom() && call.resource.has(Subresource::Status) {
         crate::kinds::workload::drop_status(object);
@@ -115,13 +119,18 @@ fn prepare(api: &mut Api, call: &Call<'_>, object: &mut Value) -> Result<(), Fai
         set_metadata(object, "generation", 1.into());
     }
     if call.resource.id.plural.as_ref() == "services" {
-        address(api, call, object);
+        give_address(api, object);
     }
     body::default(call, object)
 }
 
+/// The cluster address that the next service gets.
+fn address(api: &Api) -> String {
+    format!("10.0.{}.{}", api.addresses / 256, api.addresses % 256)
+}
+
 /// A cluster address for a service without one.
-fn address(api: &mut Api, call: &Call<'_>, service: &mut Value) {
+fn give_address(api: &Api, service: &mut Value) {
     let Some(Value::Object(spec)) = service.get_mut("spec") else {
         return;
     };
@@ -129,10 +138,7 @@ fn address(api: &mut Api, call: &Call<'_>, service: &mut Value) {
     if external || spec.contains_key("clusterIP") {
         return;
     }
-    let address = format!("10.0.{}.{}", api.addresses / 256, api.addresses % 256);
-    if !call.dry_run {
-        api.addresses += 1;
-    }
+    let address = address(api);
     spec.insert("clusterIP".into(), address.clone().into());
     spec.insert("clusterIPs".into(), json!([address]));
 }

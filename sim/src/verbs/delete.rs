@@ -346,6 +346,7 @@ fn named<'a>(call: &Call<'a>, key: &Key, purpose: Purpose) -> Call<'a> {
         now: call.now,
         dry_run: call.dry_run,
         purpose,
+        admission: call.admission,
         warnings: Vec::new(),
         seed: call.seed,
         answers: call.answers,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
 use super::{DeleteOptions, commit, find, success};
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata, metadata_text, seconds};
 use crate::selector::Selector;
@@ -33,6 +34,8 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     }
     call.dry_run |= options.dry_run;
     let pod = call.read(find(api, call)?)?;
+    // the eviction is admitted, not the deletion that it is
+    admission::admit(api, call, "CREATE", eviction, &Value::Null)?;
     let phase = pod
         .pointer("/status/phase")
         .and_then(Value::as_str)
@@ -157,6 +160,7 @@ fn is_ready(pod: &Value) -> bool {
 /// Gives a pod its node.
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let binding = body(call, "core/v1.Binding")?;
+    let binding = admission::admit(api, call, "CREATE", binding, &Value::Null)?;
     let node = binding
         .pointer("/target/name")
         .and_then(Value::as_str)

@@ -4,6 +4,7 @@ use kube_schema::patch;
 use serde_json::{Value, json};
 
 use super::{find, update};
+use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::object::{get_metadata, metadata_text};
 use crate::registry::Schema;
@@ -55,7 +56,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
             });
         }
         Method::Put => super::body::other(call, "autoscaling/v1.Scale")?,
-        Method::Patch => patched(call, current)?,
+        Method::Patch => patched(call, current.clone())?,
         Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
     };
     let replicas = wanted
@@ -73,6 +74,11 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
     if !given.is_empty() && given != metadata_text(&old, "resourceVersion") {
         return Err(Failure::modified(&call.resource.subject(), &call.target.name).into());
     }
+    let wanted = admission::admit(api, call, "UPDATE", wanted, &current)?;
+    let replicas = wanted
+        .pointer("/spec/replicas")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
     let mut new = old.clone();
     set(&mut new, &paths.spec, replicas.into());
     call.target.subresource.clear();

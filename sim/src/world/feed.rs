@@ -31,6 +31,11 @@ impl Feed {
         }
     }
 
+    /// Starts over: the next poll reports all objects again.
+    pub(crate) fn rewind(&mut self) {
+        self.cursor = 0;
+    }
+
     /// Keys of objects that changed, came or went, each once, in order.
     pub(crate) fn poll(&mut self, api: &Api) -> BTreeSet<Key> {
         let mut changed = BTreeSet::new();

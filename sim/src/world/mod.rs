@@ -10,11 +10,14 @@
 //!
 //! Equal configuration and equal requests at equal times yield equal bytes.
 //!
-//! A component whose write needs a webhook waits: it does nothing else until all it asked for is answered, in order.
+//! A component whose write needs a webhook waits: it does nothing else until all it asked for is answered, in order. A
+//! controller whose write ends with a server's error (a webhook that is not there) looks at everything again, after a
+//! second first, then after ever longer; what is refused for good reason is not tried again before something changes.
 //! After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
 
 mod client;
 mod feed;
+mod retries;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
@@ -25,6 +28,7 @@ use jiff::Timestamp;
 
 pub(crate) use self::client::{Client, pod_path};
 pub(crate) use self::feed::Feed;
+use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
 use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
@@ -45,6 +49,8 @@ pub(crate) trait Actor: std::fmt::Debug + Send {
     }
     /// Does what is due.
     fn act(&mut self, api: &mut Api, now: Timestamp);
+    /// Looks at everything again: a request of its was answered with a server's error.
+    fn restart(&mut self) {}
     /// When something is due though nothing changes.
     fn due(&self) -> Option<Timestamp>;
 }
@@ -71,6 +77,7 @@ pub struct World {
     settled: u64,
     /// An actor may go on that waited for a webhook.
     freed: bool,
+    retries: Retries,
 }
 
 impl World {
@@ -82,13 +89,14 @@ impl World {
         Self::over(Api::new(config, now), options, config.seed, now)
     }
 
-    /// A cluster over an API that has a past: all components begin anew and take over what they find. `seed` is that of
-    /// stages.
+    /// A cluster over an API that has a past: all components begin anew and take over what they find; what the old ones
+    /// had asked for and waits for a webhook is forgotten. `seed` is that of stages.
     ///
     /// # Errors
     /// A stage that is not understood.
-    pub fn over(api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
+    pub fn over(mut api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
         let nodes = Nodes::new(options, seed)?;
+        api.forget_components();
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
@@ -103,6 +111,7 @@ impl World {
             now,
             settled: 0,
             freed: false,
+            retries: Retries::default(),
         })
     }
 
@@ -157,11 +166,13 @@ impl World {
 
     /// When an actor that waits for nobody has something to do.
     fn actors_due(&self) -> Option<Timestamp> {
-        let free = self
-            .actors
-            .iter()
-            .filter(|actor| is_free(&self.api, actor.as_ref()));
-        free.filter_map(|actor| actor.due()).min()
+        let all = self.actors.iter().enumerate();
+        let free = all.filter(|(_, actor)| is_free(&self.api, actor.as_ref()));
+        free.filter_map(|(index, actor)| {
+            let times = [actor.due(), self.retries.due(index)];
+            times.into_iter().flatten().min()
+        })
+        .min()
     }
 
     /// Plays everything that is due up to a time. Time does not go back.
@@ -183,6 +194,16 @@ impl World {
         }
     }
 
+    /// Actors whose requests failed begin anew later.
+    fn note_failures(&mut self) {
+        for user in self.api.failed() {
+            let mut actors = self.actors.iter();
+            if let Some(index) = actors.position(|actor| actor.user() == Some(user.as_str())) {
+                self.retries.failed(index, self.now);
+            }
+        }
+    }
+
     /// Lets the actors answer each other, at one time, until none has anything to say.
     fn settle(&mut self) -> Peace {
         for _ in 0..ROUNDS {
@@ -191,11 +212,16 @@ impl World {
                 self.api.tick(self.now);
             }
             self.freed = false;
-            for actor in &mut self.actors {
+            self.note_failures();
+            for (index, actor) in self.actors.iter_mut().enumerate() {
                 if is_free(&self.api, actor.as_ref()) {
+                    if self.retries.take(index, self.now) {
+                        actor.restart();
+                    }
                     actor.act(&mut self.api, self.now);
                 }
             }
+            self.note_failures();
             // writes of this round are news to everybody, the background included, in the next
             self.settled = before;
             let due = self.actors_due();

@@ -38,13 +38,20 @@ fn call(outcome: Outcome) -> WebhookCall {
     }
 }
 
-fn allow(patch: Option<Value>) -> WebhookReply {
-    let mut response = json!({"uid": "", "allowed": true});
+fn answer(call: &WebhookCall, mut response: Value) -> WebhookReply {
+    response["uid"] = call.review["request"]["uid"].clone();
+    WebhookReply::Review(
+        json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}),
+    )
+}
+
+fn allow(call: &WebhookCall, patch: Option<Value>) -> WebhookReply {
+    let mut response = json!({"allowed": true});
     if let Some(patch) = patch {
         response["patchType"] = "JSONPatch".into();
         response["patch"] = STANDARD.encode(patch.to_string()).into();
     }
-    WebhookReply::Review(json!({"response": response}))
+    answer(call, response)
 }
 
 fn add_label(name: &str) -> Value {
@@ -77,7 +84,7 @@ fn a_mutating_webhook_changes_what_is_stored() {
         "nothing is stored while a webhook is asked"
     );
     let response = server
-        .resume(asked.id, allow(Some(add_label("x"))))
+        .resume(asked.id, allow(&asked, Some(add_label("x"))))
         .response()
         .unwrap();
     assert_eq!(response.code, 201);
@@ -91,14 +98,15 @@ fn a_validating_webhook_sees_the_result_and_may_refuse() {
     register(&mut server, "mutating", "m", json!({}));
     register(&mut server, "validating", "v", json!({}));
     let first = call(create(&mut server, "a"));
-    let second = call(server.resume(first.id, allow(Some(add_label("x")))));
+    let second = call(server.resume(first.id, allow(&first, Some(add_label("x")))));
     assert_eq!(second.webhook, "v.example.com");
     let object = &second.review["request"]["object"];
     assert_eq!(object["metadata"]["labels"], json!({"x": "1"}));
     assert!(object["metadata"]["uid"].is_string());
-    let refusal = json!({"response": {"allowed": false, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}});
+    let refusal =
+        json!({"allowed": false, "status": {"message": "not today", "code": 422, "reason": "Invalid"}});
     let response = server
-        .resume(second.id, WebhookReply::Review(refusal))
+        .resume(second.id, answer(&second, refusal))
         .response()
         .unwrap();
     let status = response.value();
@@ -120,7 +128,11 @@ fn an_unreachable_webhook_blocks_unless_it_may_be_ignored() {
         let response = server.resume(asked.id, failed).response().unwrap();
         assert_eq!(response.code, code, "{policy}");
         assert_eq!(
-            server.resume(asked.id, allow(None)).response().unwrap().code,
+            server
+                .resume(asked.id, allow(&asked, None))
+                .response()
+                .unwrap()
+                .code,
             500,
             "answered once"
         );
@@ -170,8 +182,8 @@ fn a_webhook_is_called_again_after_a_later_change() {
     );
     register(&mut server, "mutating", "second", json!({}));
     let first = call(create(&mut server, "a"));
-    let second = call(server.resume(first.id, allow(None)));
-    let third = call(server.resume(second.id, allow(Some(add_label("x")))));
+    let second = call(server.resume(first.id, allow(&first, None)));
+    let third = call(server.resume(second.id, allow(&second, Some(add_label("x")))));
     assert_eq!(
         [&*second.webhook, &*third.webhook],
         ["second.example.com", "first.example.com"]
@@ -180,7 +192,14 @@ fn a_webhook_is_called_again_after_a_later_change() {
         third.review["request"]["object"]["metadata"]["labels"],
         json!({"x": "1"})
     );
-    assert_eq!(server.resume(third.id, allow(None)).response().unwrap().code, 201);
+    assert_eq!(
+        server
+            .resume(third.id, allow(&third, None))
+            .response()
+            .unwrap()
+            .code,
+        201
+    );
 }
 
 #[test]
@@ -196,10 +215,17 @@ fn an_update_that_was_overtaken_asks_anew() {
     };
     let slow = patch(&mut server, "slow");
     let fast = patch(&mut server, "fast");
-    assert_eq!(server.resume(fast.id, allow(None)).response().unwrap().code, 200);
-    let again = call(server.resume(slow.id, allow(None)));
+    assert_eq!(
+        server
+            .resume(fast.id, allow(&fast, None))
+            .response()
+            .unwrap()
+            .code,
+        200
+    );
+    let again = call(server.resume(slow.id, allow(&slow, None)));
     assert_eq!(again.review["request"]["oldObject"]["data"]["fast"], "new");
-    let response = server.resume(again.id, allow(None)).response().unwrap();
+    let response = server.resume(again.id, allow(&again, None)).response().unwrap();
     assert_eq!(
         response.value()["data"],
         json!({"k": "v", "fast": "new", "slow": "new"})
@@ -217,7 +243,14 @@ fn conditions_decide_whether_a_webhook_is_asked() {
         condition("request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels))"),
     );
     let asked = call(create(&mut server, "a"));
-    assert_eq!(server.resume(asked.id, allow(None)).response().unwrap().code, 201);
+    assert_eq!(
+        server
+            .resume(asked.id, allow(&asked, None))
+            .response()
+            .unwrap()
+            .code,
+        201
+    );
     assert_eq!(
         server.delete(&format!("{MAPS}/a"), None).0,
         200,
@@ -263,4 +296,126 @@ fn conditions_that_are_not_understood_are_refused() {
             "webhooks[0].matchConditions[1].expression"
         ]
     );
+}
+
+#[test]
+fn an_answer_to_another_review_is_none() {
+    let mut server = Server::new();
+    register(&mut server, "validating", "v", json!({}));
+    let first = call(create(&mut server, "a"));
+    let second = call(create(&mut server, "a"));
+    let response = server.resume(first.id, allow(&second, None)).response().unwrap();
+    let (asked, given) = (&first.review["request"]["uid"], &second.review["request"]["uid"]);
+    assert_eq!(
+        response.value()["message"],
+        format!(
+            "Internal error occurred: failed calling webhook \"v.example.com\": received invalid webhook response: \
+             expected response.uid={asked}, got {given}"
+        )
+    );
+    assert_eq!(server.get(&format!("{MAPS}/a")).0, 404);
+}
+
+/// A webhook whose rules are about `resources` of any group.
+fn for_resources(resources: &[&str]) -> Value {
+    json!({"rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": resources}]})
+}
+
+#[test]
+fn operations_may_be_all() {
+    let mut server = Server::new();
+    register(&mut server, "validating", "v", for_resources(&["*"]));
+    call(create(&mut server, "a"));
+}
+
+#[test]
+fn scaling_is_admitted_as_a_scale() {
+    let mut server = Server::new();
+    let labels = json!({"app": "web"});
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    assert_eq!(server.post(path, &deployment).0, 201);
+    register(&mut server, "mutating", "whole", for_resources(&["deployments"]));
+    register(
+        &mut server,
+        "mutating",
+        "scale",
+        for_resources(&["deployments/scale"]),
+    );
+    let target = format!("{path}/web/scale");
+    let patch = Request::new(Method::Patch, &target, Some(&json!({"spec": {"replicas": 5}})));
+    let patch = patch.content_type("application/merge-patch+json");
+    let asked = call(server.api.handle(&patch, server.now));
+    assert_eq!(asked.webhook, "scale.example.com");
+    let request = &asked.review["request"];
+    assert_eq!(
+        request["kind"],
+        json!({"group": "autoscaling", "version": "v1", "kind": "Scale"})
+    );
+    assert_eq!(
+        (&request["resource"]["resource"], &request["subResource"]),
+        (&json!("deployments"), &json!("scale"))
+    );
+    assert_eq!(
+        (
+            &request["object"]["spec"]["replicas"],
+            &request["oldObject"]["spec"]["replicas"]
+        ),
+        (&json!(5), &json!(1))
+    );
+    let less = json!([{"op": "replace", "path": "/spec/replicas", "value": 3}]);
+    let scaled = server
+        .resume(asked.id, allow(&asked, Some(less)))
+        .response()
+        .unwrap();
+    assert_eq!(
+        (scaled.code, &scaled.value()["spec"]["replicas"]),
+        (200, &json!(3))
+    );
+    assert_eq!(server.get(&format!("{path}/web")).1["spec"]["replicas"], 3);
+}
+
+#[test]
+fn an_eviction_is_admitted_instead_of_the_deletion() {
+    let mut server = Server::new();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(server.post(pods, &pod).0, 201);
+    register(&mut server, "validating", "pods", for_resources(&["pods"]));
+    register(
+        &mut server,
+        "validating",
+        "evictions",
+        for_resources(&["pods/eviction"]),
+    );
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
+    let evict = Request::new(Method::Post, &format!("{pods}/a/eviction"), Some(&eviction));
+    let asked = call(server.api.handle(&evict, server.now));
+    assert_eq!(asked.webhook, "evictions.example.com");
+    assert_eq!(asked.review["request"]["operation"], "CREATE");
+    assert_eq!(asked.review["request"]["kind"]["kind"], "Eviction");
+    assert_eq!(
+        server
+            .resume(asked.id, allow(&asked, None))
+            .response()
+            .unwrap()
+            .code,
+        201
+    );
+    assert_eq!(server.get(&format!("{pods}/a")).0, 404);
+}
+
+#[test]
+fn selectors_look_at_what_earlier_webhooks_did() {
+    let mut server = Server::new();
+    register(&mut server, "mutating", "a", json!({}));
+    let selector = json!({"objectSelector": {"matchLabels": {"x": "1"}}});
+    register(&mut server, "mutating", "b", selector);
+    let first = call(create(&mut server, "m"));
+    let second = call(server.resume(first.id, allow(&first, Some(add_label("x")))));
+    assert_eq!(second.webhook, "b.example.com");
+    let again = call(create(&mut server, "m"));
+    let created = server.resume(again.id, allow(&again, None)).response().unwrap();
+    assert_eq!(created.code, 201, "without the label nobody else is asked");
 }

@@ -44,10 +44,20 @@ fn replica_set(world: &mut World, replicas: i64) {
     send(world, Method::Post, SETS, Some(&set));
 }
 
-fn allow(_: &WebhookCall) -> WebhookReply {
+fn answer(call: &WebhookCall, mut response: Value) -> WebhookReply {
+    response["uid"] = call.review["request"]["uid"].clone();
+    WebhookReply::Review(
+        json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}),
+    )
+}
+
+fn allow(call: &WebhookCall) -> WebhookReply {
     // [{"op":"add","path":"/metadata/labels/seen","value":"1"}]
     let patch = "W3sib3AiOiJhZGQiLCJwYXRoIjoiL21ldGFkYXRhL2xhYmVscy9zZWVuIiwidmFsdWUiOiIxIn1d";
-    WebhookReply::Review(json!({"response": {"allowed": true, "patchType": "JSONPatch", "patch": patch}}))
+    answer(
+        call,
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": patch}),
+    )
 }
 
 /// Plays for a while; calls are answered at once. Returns the users that were asked about.
@@ -142,7 +152,7 @@ fn the_background_asks_and_obeys() {
     send(&mut world, Method::Delete, &format!("{maps}/owner"), None);
     let refuse_a = |call: &WebhookCall| {
         let allowed = call.review["request"]["name"] != "a";
-        WebhookReply::Review(json!({"response": {"allowed": allowed}}))
+        answer(call, json!({"allowed": allowed}))
     };
     let users = play(&mut world, Duration::from_secs(1), refuse_a);
     assert!(users.len() >= 2, "{users:?}");
@@ -167,4 +177,39 @@ fn a_clients_request_is_answered_to_the_client() {
     assert_eq!(world.calls(), [], "it is the client's to make");
     let outcome = world.resume(call.id, allow(&call)).unwrap();
     assert_eq!(outcome.response().unwrap().code, 201);
+}
+
+#[test]
+fn a_component_tries_again_when_its_webhook_was_not_there() {
+    let mut world = world();
+    register(&mut world, "mutating", "CREATE");
+    replica_set(&mut world, 2);
+    let absent = |_: &WebhookCall| WebhookReply::Failed("connection refused".into());
+    let asked = play(&mut world, Duration::from_millis(10_500), absent).len();
+    assert_eq!(
+        asked,
+        2 * 5,
+        "twice at once, the status being news, and after 1, 3 and 7 seconds"
+    );
+    assert_eq!(pods(&mut world), Vec::<Value>::new());
+    play(&mut world, Duration::from_secs(10), allow);
+    assert_eq!(pods(&mut world).len(), 2);
+    assert_eq!(world.next_due(), None);
+}
+
+#[test]
+fn components_that_begin_anew_do_not_wait_for_the_calls_of_the_old() {
+    let mut world = world();
+    register(&mut world, "mutating", "CREATE");
+    replica_set(&mut world, 2);
+    let now = world.now();
+    world.advance(now);
+    let [lost] = world.calls().try_into().unwrap();
+    let mut world = World::over(world.into_api(), &Options::default(), 7, now).unwrap();
+    play(&mut world, Duration::from_secs(1), allow);
+    assert_eq!(pods(&mut world).len(), 2);
+    let late = world.resume(lost.id, allow(&lost)).unwrap().response().unwrap();
+    assert_eq!(late.code, 500, "nobody waits for it");
+    play(&mut world, Duration::from_secs(1), allow);
+    assert_eq!(pods(&mut world).len(), 2);
 }

@@ -223,7 +223,7 @@ fn status_and_scale_are_those_of_the_version() {
 #[test]
 fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
     type Spoil = fn(&mut Value);
-    let spoilt: [(Spoil, &str); 5] = [
+    let spoilt: [(Spoil, &str); 6] = [
         (
             |response| response["result"] = json!({"status": "Failure", "message": "no way"}),
             " failed: no way",
@@ -242,7 +242,11 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
         ),
         (
             |response| *response = Value::Null,
-            " failed: no response provided",
+            " failed: webhook response was absent",
+        ),
+        (
+            |response| response["uid"] = "other".into(),
+            " failed: expected response.uid=",
         ),
     ];
     let mut server = server();
@@ -252,10 +256,10 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
         let call = asked(&mut server, &create);
         let response = server.resume(call.id, reply(&call, spoil)).response().unwrap();
         let expected = format!("conversion webhook for example.com/v1, Kind=Thing{why}");
-        assert_eq!(
-            (response.code, &response.value()["message"]),
-            (500, &json!(expected))
-        );
+        let status = response.value();
+        let message = status["message"].as_str().unwrap();
+        assert!(message.starts_with(&expected), "{message} instead of {expected}");
+        assert_eq!(response.code, 500);
     }
     let call = asked(&mut server, &create);
     let failed = WebhookReply::Failed("Post \"https://x\": refused".into());
@@ -389,9 +393,12 @@ fn a_webhook_for_another_version_of_the_resource_is_asked_in_that_version() {
                     request["requestKind"]["version"],
                     request["object"]["spec"]["count"]
                 ]));
-                WebhookReply::Review(json!({"response": {"allowed": true, "patchType": "JSONPatch",
+                WebhookReply::Review(
+                    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+                    "response": {"uid": request["uid"], "allowed": true, "patchType": "JSONPatch",
                     // [{"op":"replace","path":"/spec/count","value":8}]
-                    "patch": "W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9zcGVjL2NvdW50IiwidmFsdWUiOjh9XQ=="}}))
+                    "patch": "W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9zcGVjL2NvdW50IiwidmFsdWUiOjh9XQ=="}}),
+                )
             } else {
                 convert(&call)
             };
@@ -411,4 +418,40 @@ fn a_webhook_for_another_version_of_the_resource_is_asked_in_that_version() {
         server.delete(&format!("{path}/hook"), None);
         server.delete(&format!("{V2}/a"), None);
     }
+}
+
+#[test]
+fn what_was_stored_in_another_version_is_converted_too() {
+    let mut server = server();
+    server.post(V2, &thing("a", "count", 1));
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let mut changed = server.get(&path).1;
+    for (index, storage) in [(0, true), (1, false)] {
+        changed["spec"]["versions"][index]["storage"] = storage.into();
+    }
+    assert_eq!(server.put(&path, &changed).0, 200);
+    let (code, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (code, &object["apiVersion"], sizes.len()),
+        (200, &json!("example.com/v1"), 1)
+    );
+    assert_eq!(object["spec"]["size"], 1);
+    assert_eq!(
+        server.get(&format!("{V2}/a")).1["spec"]["count"],
+        1,
+        "it still is v2"
+    );
+    let patch = request(
+        Method::Patch,
+        &format!("{V1}/a"),
+        Some(&json!({"spec": {"size": 2}})),
+    );
+    let (code, _, _) = send(&mut server, &patch.content_type("application/merge-patch+json"));
+    assert_eq!(code, 200);
+    let (_, object, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!(
+        (&object["spec"]["size"], sizes),
+        (&json!(2), vec![]),
+        "now it is v1"
+    );
 }

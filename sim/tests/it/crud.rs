@@ -246,3 +246,53 @@ fn a_namespace_goes_with_its_content_and_takes_nothing_new() {
     assert_eq!(server.get(maps).1["items"], json!([]));
     assert!(!server.api.tick(server.now));
 }
+
+#[test]
+fn custom_resources_are_held_to_patterns_and_formats() {
+    let mut server = Server::new();
+    let definition = |pattern: &str| {
+        json!({"metadata": {"name": "things.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+                "properties": {"spec": {"type": "object", "properties": {
+                    "color": {"type": "string", "pattern": pattern},
+                    "when": {"type": "string", "format": "date-time"}}}}}}}]}})
+    };
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (code, status) = server.post(path, &definition("("));
+    assert_eq!(code, 422);
+    assert_eq!(
+        status["details"]["causes"][0]["field"],
+        "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[color].pattern"
+    );
+    assert_eq!(server.post(path, &definition("^(red|blue)$")).0, 201);
+    let things = "/apis/example.com/v1/namespaces/default/things";
+    let thing =
+        |color: &str, when: &str| json!({"metadata": {"name": "a"}, "spec": {"color": color, "when": when}});
+    let (code, status) = server.post(things, &thing("green", "yesterday"));
+    assert_eq!(code, 422);
+    assert_eq!(
+        status["message"],
+        "Thing.example.com \"a\" is invalid: [spec.color: Invalid value: \"green\": spec.color in body should match \
+         '^(red|blue)$', spec.when: Invalid value: \"yesterday\": spec.when in body must be of type date-time: \
+         \"yesterday\"]"
+    );
+    assert_eq!(server.post(things, &thing("red", "2026-01-01T00:00:00Z")).0, 201);
+}
+
+#[test]
+fn a_refused_service_takes_no_address() {
+    let mut server = Server::new();
+    let services = "/api/v1/namespaces/default/services";
+    let service = |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+    let (code, first) = server.post(services, &service("a"));
+    assert_eq!(code, 201, "{first}");
+    assert_eq!(server.post(services, &service("a")).0, 409);
+    assert_eq!(server.post(services, &service("Not a name")).0, 422);
+    let second = server.post(services, &service("b")).1;
+    let last = |service: &Value| -> u8 {
+        let address = service["spec"]["clusterIP"].as_str().unwrap();
+        address.rsplit('.').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(last(&second), last(&first) + 1);
+}

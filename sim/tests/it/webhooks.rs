@@ -115,7 +115,8 @@ impl Setup {
     }
 }
 
-/// One exchange of HTTP: the review in the body is allowed and its object labelled. `/slow` never answers.
+/// One exchange of HTTP: the review in the body is allowed and its object labelled, or its objects get the version that
+/// is wanted. `/slow` never answers.
 async fn answer_review(acceptor: TlsAcceptor, stream: TcpStream, calls: Arc<AtomicUsize>) {
     let Ok(mut stream) = acceptor.accept(stream).await else {
         return;
@@ -135,10 +136,18 @@ async fn answer_review(acceptor: TlsAcceptor, stream: TcpStream, calls: Arc<Atom
     if seen.starts_with(b"POST /slow?timeout=1s ") {
         std::future::pending::<()>().await;
     }
-    let patch = STANDARD.encode(r#"[{"op":"add","path":"/metadata/labels/seen","value":"1"}]"#);
-    let response =
-        json!({"uid": review["request"]["uid"], "allowed": true, "patchType": "JSONPatch", "patch": patch});
-    let body = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response});
+    let request = &review["request"];
+    let response = if review["kind"] == "ConversionReview" {
+        let mut objects = request["objects"].clone();
+        for object in objects.as_array_mut().unwrap() {
+            object["apiVersion"] = request["desiredAPIVersion"].clone();
+        }
+        json!({"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects})
+    } else {
+        let patch = STANDARD.encode(r#"[{"op":"add","path":"/metadata/labels/seen","value":"1"}]"#);
+        json!({"uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": patch})
+    };
+    let body = json!({"kind": review["kind"], "apiVersion": review["apiVersion"], "response": response});
     let body = body.to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all((head + &body).as_bytes()).await.unwrap();
@@ -270,4 +279,60 @@ async fn webhooks_of_the_clusters_own_writes_are_called_too() {
         list["items"].as_array().unwrap().len()
     });
     assert_eq!(count, 2, "none was created twice");
+}
+
+#[tokio::test]
+async fn a_watch_shows_what_a_webhook_converts() {
+    let setup = Setup::start().await;
+    let version = |name: &str, storage: bool| {
+        json!({"name": name, "served": true, "storage": storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+    };
+    let definition = json!({"metadata": {"name": "things.example.com"}, "spec": {"group": "example.com",
+        "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+        "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+            "clientConfig": setup.client("/convert")}},
+        "versions": [version("v1", false), version("v2", true)]}});
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (code, answer) = setup.send("POST", path, Some(&definition)).await;
+    assert_eq!(code, 201, "{answer}");
+    let things = |version: &str| format!("/apis/example.com/{version}/namespaces/default/things");
+    let thing = |name: &str| json!({"metadata": {"name": name}});
+    setup.send("POST", &things("v2"), Some(&thing("a"))).await;
+    let mut watch = TcpStream::connect(setup.api).await.unwrap();
+    let head = format!(
+        "GET {}?watch=true HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        things("v1")
+    );
+    watch.write_all(head.as_bytes()).await.unwrap();
+    for name in ["b", "c"] {
+        let (code, answer) = setup.send("POST", &things("v1"), Some(&thing(name))).await;
+        assert_eq!(code, 201, "{answer}");
+    }
+    let mut seen = Vec::new();
+    let read = async {
+        while String::from_utf8_lossy(&seen)
+            .matches("\"type\":\"ADDED\"")
+            .count()
+            < 3
+        {
+            watch.read_buf(&mut seen).await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap();
+    let text = String::from_utf8_lossy(&seen);
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let events: Vec<Value> = lines.filter(Value::is_object).collect();
+    let names: Vec<&Value> = events
+        .iter()
+        .map(|event| &event["object"]["metadata"]["name"])
+        .collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert!(
+        events
+            .iter()
+            .all(|event| event["object"]["apiVersion"] == "example.com/v1")
+    );
 }

@@ -1,7 +1,7 @@
 //! What a structural schema refuses, in the words of a server.
 //!
-//! Types, required members, enumerations, bounds of numbers, texts, lists and maps, and the combinators. `pattern`,
-//! `format` and CEL rules are not evaluated.
+//! Types, required members, enumerations, bounds of numbers, texts, lists and maps, `pattern`, `format`, and the
+//! combinators. CEL rules are not evaluated.
 
 use serde_json::{Map, Value};
 
@@ -53,6 +53,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
                 }
             }
         }
+        Value::String(text) => super::text::check(errors, schema, text, path),
         _ => {}
     }
     combinators(errors, schema, value, path, place);

@@ -97,6 +97,10 @@ impl Actor for Deployments {
         }
     }
 
+    fn restart(&mut self) {
+        self.feed.rewind();
+    }
+
     fn due(&self) -> Option<Timestamp> {
         None
     }
