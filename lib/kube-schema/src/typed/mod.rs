@@ -63,10 +63,14 @@ fn store(table: &Table, kind: &Kind, value: &mut Value) {
             *list = Value::Null;
         }
         (Kind::List(item), Value::Array(items)) => {
-            items.iter_mut().for_each(|one| store(table, item, one));
+            for one in items {
+                store(table, item, one);
+            }
         }
         (Kind::Map(item), Value::Object(members)) => {
-            members.values_mut().for_each(|one| store(table, item, one));
+            for one in members.values_mut() {
+                store(table, item, one);
+            }
         }
         (Kind::Struct(of), value) => stored(table, *of, value),
         _ => {}
