@@ -141,7 +141,7 @@ fn a_client_go_program_lists_watches_patches_and_conflicts() {
         .current_dir(&folder)
         .output();
     match built {
-        Err(error) => return eprintln!("SKIPPED: no Go: {error}"),
+        Err(error) => return socket::say(&format!("SKIPPED: no Go: {error}")),
         Ok(output) if !output.status.success() => {
             let why = String::from_utf8_lossy(&output.stderr);
             let offline = ["dial tcp", "no such host", "GOPROXY", "GOFLAGS", "i/o timeout"];
@@ -149,7 +149,7 @@ fn a_client_go_program_lists_watches_patches_and_conflicts() {
                 offline.iter().any(|text| why.contains(text)),
                 "it does not build: {why}"
             );
-            return eprintln!("SKIPPED: its modules cannot be had: {why}");
+            return socket::say(&format!("SKIPPED: its modules cannot be had: {why}"));
         }
         Ok(_) => {}
     }

@@ -123,7 +123,7 @@ spec:
 #[test]
 fn kubectl_creates_applies_reads_changes_and_deletes() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("SKIPPED: no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     let version = kubectl.run(&["version"], "");
@@ -202,7 +202,7 @@ fn kubectl_creates_applies_reads_changes_and_deletes() {
 #[test]
 fn kubectl_works_with_custom_resources() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("SKIPPED: no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     kubectl.run(&["apply", "-f", "-"], DEFINITION);
@@ -248,7 +248,7 @@ fn kubectl_works_with_custom_resources() {
 #[test]
 fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("SKIPPED: no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";

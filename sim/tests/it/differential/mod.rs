@@ -8,7 +8,9 @@
 //! To record anew, give the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and
 //! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`. `SIM_FAMILIES=wt` records these
 //! families only. Family `g` is recorded only when named, and needs kube-controller-manager with
-//! `--controllers=garbage-collector-controller,namespace-controller`.
+//! `--controllers=garbage-collector-controller,namespace-controller`. A real server does not always agree with itself:
+//! recorded again, one sequence in 150 differs, by the order of a Go map or by whether a write that changes nothing fell
+//! into the second of the one before (then its field managers are as they were, and it takes no revision).
 
 mod bodies;
 mod delta;
@@ -167,7 +169,8 @@ fn answers_are_those_of_a_real_server() {
         }
     }
     let equal = transcripts.len() - different.len();
-    println!("{equal} of {} sequences are equal", transcripts.len());
+    let all = transcripts.len();
+    crate::socket::say(&format!("{equal} of {all} sequences are equal"));
     assert!(report.is_empty(), "unexpected differences:\n{report}");
     assert!(equal * 100 >= transcripts.len() * 97);
     let mended: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
@@ -181,7 +184,7 @@ fn answers_are_those_of_a_real_server() {
 fn the_corpus_is_worth_its_name() {
     let transcripts = transcripts();
     let shares = report::Shares::of(&transcripts);
-    println!("{shares}");
+    crate::socket::say(&shares.to_string());
     assert!(shares.sequences >= 1000);
     assert!(transcripts.iter().all(|one| one.steps.len() >= 5));
     assert!(shares.errors >= 30, "{shares}");
