@@ -27,9 +27,9 @@
 //! Where it is still more permissive than a server: CEL rules and the less exact formats (`uri`, `email`, `hostname`, …) of
 //! custom resources, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
 //! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
-//! little beyond their metadata, and nobody counts the pods of budgets; logs say what the pod's status says, and do not
-//! follow. Where it is stricter: match conditions know a part of CEL and are refused beyond it;
-//! patterns with Unicode classes are refused; a write whose answer cannot be converted is not stored.
+//! little beyond their metadata; logs say what the pod's status says, and do not follow. Where it is stricter: match
+//! conditions know a part of CEL and are refused beyond it; patterns with Unicode classes are refused; a write whose
+//! answer cannot be converted is not stored.
 
 mod admission;
 mod api;

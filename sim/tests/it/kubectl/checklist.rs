@@ -437,13 +437,30 @@ source: {component: somebody}
 fn drains(kubectl: &Kubectl) {
     kubectl.run(&["cordon", "n1"], "");
     kubectl.shows(&["get", "node", "n1"], &["SchedulingDisabled"]);
-    // nobody has counted the budget's pods yet, so it allows nothing
+    // a budget that needs all pods holds the drain back
+    let tight = r#"{"spec":{"minAvailable":2}}"#;
+    kubectl.run(
+        &["patch", "-n", "shop", "pdb/side", "--type=merge", "-p", tight],
+        "",
+    );
+    kubectl.run(&["scale", "-n", "shop", "deploy/side", "--replicas=2"], "");
+    kubectl.run(
+        &[
+            "wait",
+            "-n",
+            "shop",
+            "--for=jsonpath={.status.currentHealthy}=2",
+            "pdb/side",
+            "--timeout=30s",
+        ],
+        "",
+    );
     let held = kubectl.refused(&["drain", "n1", "--timeout=2s"], "");
     assert!(
         held.contains("would violate the pod's disruption budget"),
         "{held}"
     );
-    kubectl.run(&["delete", "-n", "shop", "pdb/side"], "");
+    kubectl.run(&["scale", "-n", "shop", "deploy/side", "--replicas=4"], "");
     kubectl.run(&["drain", "n1", "--timeout=60s"], "");
     let left = kubectl.run(
         &[
