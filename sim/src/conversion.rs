@@ -22,6 +22,7 @@ use crate::webhook::{Asked, Question, Stop, WebhookReply, misfit};
 /// How long a conversion webhook may take, in seconds.
 const TIMEOUT: i64 = 30;
 const KIND: &str = "ConversionReview";
+const V1: &str = "apiextensions.k8s.io/v1";
 
 /// An object in a version.
 pub(crate) fn one(call: &Call<'_>, object: Value, version: &str) -> Result<Value, Stop> {
@@ -125,11 +126,11 @@ impl Batch {
             .into_iter()
             .flatten()
             .filter_map(|one| match one.as_str() {
-                Some("v1") => Some("apiextensions.k8s.io/v1"),
+                Some("v1") => Some(V1),
                 Some("v1beta1") => Some("apiextensions.k8s.io/v1beta1"),
                 _ => None,
             });
-        known.next().unwrap_or("apiextensions.k8s.io/v1")
+        known.next().unwrap_or(V1)
     }
 
     /// What a reply says of each object, by the key it is looked up with.
@@ -152,9 +153,10 @@ impl Batch {
         );
         let converted = match reply {
             WebhookReply::Failed(why) => Err(why.clone()),
-            WebhookReply::Review(review) => match misfit(review, KIND, self.review_version(), &self.uid) {
-                Some(why) => Err(why),
-                None => response(review),
+            WebhookReply::Review(review) => match misfit(review, KIND, V1, &self.uid) {
+                // the older reviews were never held to their version and uid
+                Some(why) if self.review_version() == V1 => Err(why),
+                _ => response(review),
             },
         };
         let converted = converted.map_err(|why| Failure::unknown(&format!("{hook} failed: {why}")))?;
@@ -166,35 +168,57 @@ impl Batch {
         let pairs = self.objects.iter().zip(converted).enumerate();
         pairs
             .map(|(index, (original, object))| {
-                self.restored(original, object).map_err(|why| {
-                    Failure::unknown(&format!("{hook} returned invalid object at index {index}: {why}"))
+                self.restored(original, object).map_err(|flaw| {
+                    Failure::unknown(&format!("{hook} returned {}", self.flawed(index, flaw)))
                 })
             })
             .collect()
     }
 
-    /// A converted object, if it still is the same, with the metadata that no webhook may change.
-    fn restored(&self, original: &Value, mut object: Value) -> Result<Value, String> {
-        let wanted = self.wanted();
-        if text(&object, "apiVersion") != wanted {
-            let found = text(&object, "apiVersion");
-            return Err(format!("invalid apiVersion {found:?}, expected {wanted:?}"));
+    /// Alone an object is spoken of in other words than in a list.
+    fn flawed(&self, index: usize, flaw: Flaw) -> String {
+        match (flaw, self.objects.len()) {
+            (Flaw::Kind(why), 1) => format!("invalid object at index 0: {why}"),
+            (Flaw::Identity(why), 1) => format!("invalid object: {why}"),
+            (Flaw::Metadata(why), 1) => format!("invalid metadata: {why}"),
+            (Flaw::Kind(why) | Flaw::Identity(why), _) => {
+                format!("invalid converted object at index {index}: {why}")
+            }
+            (Flaw::Metadata(why), _) => format!("invalid metadata in object at index {index}: {why}"),
         }
-        if text(&object, "kind") != text(original, "kind") {
-            let (had, found) = (text(original, "kind"), text(&object, "kind"));
-            return Err(format!("must have the same kind: {found} != {had}"));
+    }
+
+    /// A converted object, if it still is the same, with the metadata that no webhook may change.
+    fn restored(&self, original: &Value, mut object: Value) -> Result<Value, Flaw> {
+        let pairs = [
+            ("groupVersion", self.wanted(), text(&object, "apiVersion")),
+            ("kind", text(original, "kind").to_owned(), text(&object, "kind")),
+        ];
+        for (called, wanted, found) in pairs {
+            if wanted != found {
+                let why = format!("invalid {called} (expected {wanted}, received {found})");
+                return Err(Flaw::Kind(why));
+            }
         }
         for (name, called) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
-            let (had, found) = (
-                object::metadata_text(original, name),
-                object::metadata_text(&object, name),
-            );
+            let had = object::metadata_text(original, name);
+            let found = object::metadata_text(&object, name);
             if had != found {
-                return Err(format!("must have the same {called}: {found} != {had}"));
+                return Err(Flaw::Identity(format!(
+                    "must have the same {called}: {had} != {found}"
+                )));
             }
         }
         let mut metadata = original.get("metadata").cloned().unwrap_or_default();
         for name in ["labels", "annotations"] {
+            let given = object::get_metadata(&object, name);
+            let texts = given
+                .as_object()
+                .is_some_and(|all| all.values().all(Value::is_string));
+            if !given.is_null() && !texts {
+                let why = format!("metadata.{name} must be a map of strings in converted object");
+                return Err(Flaw::Metadata(why));
+            }
             crate::kinds::keep(&mut metadata, object::metadata_of(&object), name);
         }
         if let Value::Object(members) = &mut object {
@@ -204,9 +228,20 @@ impl Batch {
     }
 }
 
+/// What is wrong with a converted object.
+enum Flaw {
+    /// It is something else.
+    Kind(String),
+    /// It is another object.
+    Identity(String),
+    /// Its labels or annotations are none.
+    Metadata(String),
+}
+
 /// The objects of a successful response.
 fn response(review: &Value) -> Result<Vec<Value>, String> {
-    let response = review.get("response").unwrap_or(&Value::Null);
+    let response = review.get("response").filter(|response| response.is_object());
+    let response = response.ok_or("no response provided")?;
     let result = response.get("result").unwrap_or(&Value::Null);
     if text(result, "status") != "Success" {
         return Err(match text(result, "message") {

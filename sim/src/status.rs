@@ -1,5 +1,7 @@
 //! Failures as `metav1.Status`, with the words, codes and details of a real server.
 
+use std::borrow::Cow;
+
 use kube_schema::validate::{FieldError, Kind, aggregate};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +12,7 @@ use crate::wire::Response;
 pub struct Failure {
     /// The HTTP status.
     pub code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Option<Value>,
 }
@@ -53,7 +55,7 @@ impl Failure {
     fn new(code: u16, reason: &'static str, message: String, details: Option<Map<String, Value>>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message,
             details: details.map(Value::Object),
         }
@@ -67,7 +69,7 @@ impl Failure {
         });
         if let Value::Object(members) = &mut status {
             if !self.reason.is_empty() {
-                members.insert("reason".into(), self.reason.into());
+                members.insert("reason".into(), self.reason.as_ref().into());
             }
             if let Some(details) = &self.details {
                 members.insert("details".into(), details.clone());
@@ -221,7 +223,7 @@ impl Failure {
         let details = json!({"causes": [cause], "retryAfterSeconds": 1});
         Self {
             code: 504,
-            reason: "Timeout",
+            reason: "Timeout".into(),
             message,
             details: Some(details),
         }
@@ -232,7 +234,7 @@ impl Failure {
         let cause = json!({"reason": "DisruptionBudget", "message": cause});
         Self {
             code: 429,
-            reason: "TooManyRequests",
+            reason: "TooManyRequests".into(),
             message: message.into(),
             details: Some(json!({"causes": [cause]})),
         }
@@ -243,24 +245,20 @@ impl Failure {
         let details = json!({"causes": [{"message": why}]});
         Self {
             code: 500,
-            reason: "InternalError",
+            reason: "InternalError".into(),
             message,
             details: Some(details),
         }
     }
 
     /// What a webhook answered.
-    pub(crate) fn denied(code: u16, reason: &str, message: String) -> Self {
-        const KNOWN: &[&str] = &[
-            "BadRequest",
-            "Forbidden",
-            "Invalid",
-            "Conflict",
-            "TooManyRequests",
-            "NotFound",
-        ];
-        let known = KNOWN.iter().find(|known| **known == reason).copied();
-        Self::new(code, known.unwrap_or_default(), message, None)
+    pub(crate) fn denied(code: u16, reason: &str, message: String, details: Option<Value>) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned().into(),
+            message,
+            details,
+        }
     }
 
     /// An error that the server has no reason for.

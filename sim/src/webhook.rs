@@ -97,6 +97,10 @@ pub enum WebhookReply {
 
 /// What is wrong with a review as the answer to one of some kind, version and uid.
 pub(crate) fn misfit(review: &Value, kind: &str, api_version: &str, uid: &str) -> Option<String> {
+    let absent = match kind {
+        "ConversionReview" => "no response provided",
+        _ => "webhook response was absent",
+    };
     let (found_version, found_kind) = (text(review, "apiVersion"), text(review, "kind"));
     if (found_version, found_kind) != (api_version, kind) {
         return Some(format!(
@@ -104,7 +108,7 @@ pub(crate) fn misfit(review: &Value, kind: &str, api_version: &str, uid: &str) -
         ));
     }
     let Some(response) = review.get("response").filter(|response| !response.is_null()) else {
-        return Some("webhook response was absent".to_owned());
+        return Some(absent.to_owned());
     };
     let found = text(response, "uid");
     (found != uid).then(|| format!("expected response.uid={uid:?}, got {found:?}"))

@@ -97,7 +97,7 @@ pub(crate) fn response(review: &Value, uid: &str) -> Result<Value, String> {
     }
 }
 
-/// A refusal in the webhook's words.
+/// A refusal in the webhook's words, and with its code, reason and details.
 pub(super) fn denied(webhook: &str, response: &Value) -> Failure {
     let status = response.get("status").unwrap_or(&Value::Null);
     let by = format!("admission webhook {webhook:?} denied the request");
@@ -110,10 +110,8 @@ pub(super) fn denied(webhook: &str, response: &Value) -> Failure {
         .get("code")
         .and_then(Value::as_u64)
         .and_then(|code| u16::try_from(code).ok());
-    let code = code.filter(|code| *code >= 400).unwrap_or(403);
-    let mut reason = text(status, "reason");
-    if reason.is_empty() && code == 403 {
-        reason = "Forbidden";
-    }
-    Failure::denied(code, reason, message)
+    // a refusal is no success, whatever the webhook says
+    let code = code.filter(|code| (400..600).contains(code)).unwrap_or(400);
+    let details = status.get("details").filter(|details| details.is_object());
+    Failure::denied(code, text(status, "reason"), message, details.cloned())
 }

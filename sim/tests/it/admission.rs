@@ -419,3 +419,22 @@ fn selectors_look_at_what_earlier_webhooks_did() {
     let created = server.resume(again.id, allow(&again, None)).response().unwrap();
     assert_eq!(created.code, 201, "without the label nobody else is asked");
 }
+
+#[test]
+fn a_refusal_carries_what_the_webhook_says_and_is_never_a_success() {
+    for (status, code, reason, message) in [
+        (Value::Null, 400, Value::Null, " without explanation"),
+        (json!({"code": 200, "message": "no"}), 400, Value::Null, ": no"),
+        (json!({"code": 409, "reason": "Odd"}), 409, json!("Odd"), ": Odd"),
+    ] {
+        let mut server = Server::new();
+        register(&mut server, "validating", "v", json!({}));
+        let asked = call(create(&mut server, "a"));
+        let refusal = answer(&asked, json!({"allowed": false, "status": status}));
+        let response = server.resume(asked.id, refusal).response().unwrap();
+        let found = response.value();
+        assert_eq!((response.code, &found["reason"]), (code, &reason));
+        let expected = format!("admission webhook \"v.example.com\" denied the request{message}");
+        assert_eq!(found["message"], expected);
+    }
+}

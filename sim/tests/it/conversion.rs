@@ -223,7 +223,7 @@ fn status_and_scale_are_those_of_the_version() {
 #[test]
 fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
     type Spoil = fn(&mut Value);
-    let spoilt: [(Spoil, &str); 6] = [
+    let spoilt: [(Spoil, &str); 7] = [
         (
             |response| response["result"] = json!({"status": "Failure", "message": "no way"}),
             " failed: no way",
@@ -234,15 +234,19 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
         ),
         (
             |response| response["convertedObjects"][0]["metadata"]["name"] = "other".into(),
-            " returned invalid object at index 0: must have the same name: other != a",
+            " returned invalid object: must have the same name: a != other",
         ),
         (
             |response| response["convertedObjects"][0]["apiVersion"] = "example.com/v3".into(),
-            " returned invalid object at index 0: invalid apiVersion \"example.com/v3\", expected \"example.com/v2\"",
+            " returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v3)",
+        ),
+        (
+            |response| response["convertedObjects"][0]["metadata"]["labels"] = json!({"a": 1}),
+            " returned invalid metadata: metadata.labels must be a map of strings in converted object",
         ),
         (
             |response| *response = Value::Null,
-            " failed: webhook response was absent",
+            " failed: no response provided",
         ),
         (
             |response| response["uid"] = "other".into(),
