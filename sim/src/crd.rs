@@ -1,5 +1,7 @@
 //! Custom resource definitions: a definition is a row of the registry, and its schema is what objects look like.
 
 mod definition;
+mod validation;
 
-pub(crate) use self::definition::{default, established, prepare_create, resource, validate};
+pub(crate) use self::definition::{default, established, prepare_create, resource, terminate};
+pub(crate) use self::validation::{validate, validate_update};

@@ -22,11 +22,14 @@
 //! * a refused or dry-run request changes nothing;
 //! * a verb, subresource or encoding that is not implemented is refused as a server would refuse what it lacks.
 //!
+//! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
+//!
 //! Where it is still more permissive than a server: CEL rules and the less exact formats (`uri`, `email`, `hostname`, …) of
 //! custom resources, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
 //! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
-//! little beyond their metadata. Where it is stricter: match conditions know a part of CEL and are refused beyond it;
-//! patterns with Unicode classes are refused; a write whose answer cannot be converted is not stored.
+//! little beyond their metadata; logs say what the pod's status says, and do not follow. Where it is stricter: match
+//! conditions know a part of CEL and are refused beyond it; patterns with Unicode classes are refused; a write whose
+//! answer cannot be converted is not stored.
 
 mod admission;
 mod api;

@@ -1,8 +1,10 @@
 //! Which form of an answer a client takes, and giving it that form.
 
+use kube_schema::table::Table;
 use serde_json::{Value, json};
 
 use crate::api::{Call, Reply};
+use crate::registry::Schema;
 use crate::route::Target;
 use crate::status::Failure;
 use crate::wire::Response;
@@ -14,6 +16,8 @@ pub(crate) enum Form {
     Whole,
     /// Only their metadata.
     Metadata,
+    /// Only their metadata, of a list.
+    MetadataList,
     /// Rows with columns for people.
     Table,
 }
@@ -37,18 +41,31 @@ impl Form {
         if accept.trim().is_empty() {
             return Ok(Self::Whole);
         }
+        let mut other_form = false;
         for clause in accept.split(',') {
             let mut parts = clause.split(';').map(str::trim);
             let kind = parts.next().unwrap_or_default();
             if !matches!(kind, "application/json" | "application/*" | "*/*") {
                 continue;
             }
-            match parts.find_map(|part| part.strip_prefix("as=")) {
+            let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+            let of = |name: &str| {
+                parameters
+                    .iter()
+                    .find(|(one, _)| *one == name)
+                    .map(|(_, value)| *value)
+            };
+            let is_meta = of("g") == Some("meta.k8s.io") && matches!(of("v"), Some("v1" | "v1beta1"));
+            match of("as") {
                 None => return Ok(Self::Whole),
-                Some("Table") => return Ok(Self::Table),
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList") => return Ok(Self::Metadata),
-                Some(_) => {}
+                Some("Table") if is_meta => return Ok(Self::Table),
+                Some("PartialObjectMetadata") if is_meta => return Ok(Self::Metadata),
+                Some("PartialObjectMetadataList") if is_meta => return Ok(Self::MetadataList),
+                Some(_) => other_form = true,
             }
+        }
+        if other_form {
+            return Err(Failure::not_acceptable_custom());
         }
         let is_list = target.name.is_empty();
         Err(Failure::not_acceptable(if is_list { LISTS } else { OBJECTS }))
@@ -58,7 +75,7 @@ impl Form {
     pub(crate) fn object(self, call: &Call<'_>, object: Value) -> Value {
         match self {
             Self::Whole => object,
-            Self::Metadata => partial(object),
+            Self::Metadata | Self::MetadataList => partial(object),
             Self::Table => crate::verbs::table(call, &[object], true),
         }
     }
@@ -67,6 +84,19 @@ impl Form {
 fn partial(mut object: Value) -> Value {
     let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+}
+
+/// A kind as Go prints its internal type.
+fn go_type(call: &Call<'_>, kind: &str) -> String {
+    match &call.version.schema {
+        Schema::Typed(of) => {
+            let name = Table::builtin().get(*of).name;
+            let package = name.split('/').next().unwrap_or_default();
+            format!("*{package}.{kind}")
+        }
+        Schema::Structural(_) if kind == call.resource.kind.as_ref() => "*unstructured.Unstructured".into(),
+        Schema::Structural(_) => "*unstructured.UnstructuredList".into(),
+    }
 }
 
 /// Gives an answer the form that the client takes. Failures and statuses have only one.
@@ -79,7 +109,18 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
     if kind == "Status" || call.form == Form::Whole {
         return Response::json(reply.code, &reply.value);
     }
-    if kind != call.resource.list_kind() {
+    let is_list = kind == call.resource.list_kind();
+    let unfit = match call.form {
+        Form::Metadata if is_list => Some(("PartialObjectMetadata", "a list")),
+        Form::MetadataList if !is_list => Some(("PartialObjectMetadataList", "not a list")),
+        _ => None,
+    };
+    if let Some((form, found)) = unfit {
+        let what = go_type(call, kind);
+        let why = format!("you requested {form}, but the requested object is {found} ({what})");
+        return Failure::unfit_form(why).response();
+    }
+    if !is_list {
         return Response::json(reply.code, &call.form.object(call, reply.value));
     }
     let mut list = reply.value;

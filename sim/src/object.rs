@@ -29,34 +29,85 @@ pub(crate) enum FieldValidation {
 pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
     let mut value: Value = serde_json::from_slice(body).map_err(|_| {
         let why = crate::verbs::go_error(body);
-        let shown: String = String::from_utf8_lossy(body).chars().take(30).collect();
-        let dots = if body.len() > 30 { " ..." } else { "" };
-        Failure::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown}{dots})"
-        ))
+        unrecognized(
+            body,
+            kind,
+            &format!("couldn't get version/kind; json parse error: {why}"),
+        )
     })?;
-    if let Value::Object(members) = &mut value {
-        for (name, expected) in [("apiVersion", api_version), ("kind", kind)] {
-            let given = members.get(name).and_then(Value::as_str).unwrap_or_default();
-            if given.is_empty() {
-                members.insert(name.into(), expected.into());
-            }
-        }
+    if let Some(found) = not_an_object(&value) {
+        let why = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(unrecognized(body, kind, &why));
     }
-    let (given_version, given_kind) = (text(&value, "apiVersion"), text(&value, "kind"));
-    if given_version != api_version || given_kind != kind {
-        if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
-            return Err(Failure::bad_request(format!(
-                "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
-            )));
-        }
-        let short = given_version.rsplit('/').next().unwrap_or_default();
-        return Err(Failure::bad_request(format!(
-            "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
-            unregistered(given_kind, given_version)
-        )));
+    let given = [text(&value, "apiVersion"), text(&value, "kind")];
+    check_type(given, metadata_text(&value, "name"), kind, api_version, version)?;
+    if let Value::Object(members) = &mut value {
+        members.insert("apiVersion".into(), api_version.into());
+        members.insert("kind".into(), kind.into());
     }
     Ok(value)
+}
+
+/// The type of a value that is none with members, as Go names it.
+fn not_an_object(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Object(_) | Value::Null => None,
+        Value::Array(_) => Some("array"),
+        Value::String(_) => Some("string"),
+        Value::Number(_) => Some("number"),
+        Value::Bool(_) => Some("bool"),
+    }
+}
+
+/// A body that is no object, shown by its beginning.
+pub(crate) fn unrecognized(body: &[u8], kind: &str, why: &str) -> Failure {
+    let start = body.get(..30).unwrap_or(body);
+    let dots = if body.len() > start.len() { " ..." } else { "" };
+    let shown = match start.first() {
+        None => "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start
+            .iter()
+            .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+    };
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown}{dots})"
+    ))
+}
+
+/// Whether the version and kind of a body, which may be empty, are those of the request's path.
+pub(crate) fn check_type<'a>(
+    given: [&'a str; 2],
+    name: &str,
+    kind: &'a str,
+    api_version: &'a str,
+    version: &Version,
+) -> Result<(), Failure> {
+    let [given_version, given_kind] = given;
+    let or = |given: &'a str, expected: &'a str| if given.is_empty() { expected } else { given };
+    let (given_version, given_kind) = (or(given_version, api_version), or(given_kind, kind));
+    if given_version == api_version && given_kind == kind {
+        return Ok(());
+    }
+    if matches!(version.schema, Schema::Structural(_)) && given_version != api_version {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    if matches!(version.schema, Schema::Structural(_)) {
+        let mut errors = Errors::default();
+        errors.invalid("kind", given_kind, &format!("must be {kind}"));
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let subject = crate::status::Subject::new(group, given_kind);
+        return Err(Failure::invalid(&subject, name, &errors.0));
+    }
+    let short = given_version.rsplit('/').next().unwrap_or_default();
+    Err(Failure::bad_request(format!(
+        "{given_kind} in version {short:?} cannot be handled as a {kind}: {}",
+        unregistered(given_kind, given_version)
+    )))
 }
 
 /// The words of a server that does not know a kind.
@@ -103,6 +154,9 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
     let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
         kube_schema::structural::validate(schema, object)
     }));
+    if let Some(status) = object.get("status").filter(|status| not_members(status)) {
+        odd_status(&mut errors, status, definition);
+    }
     let path = definition
         .pointer("/subresources/scale/specReplicasPath")
         .and_then(Value::as_str);
@@ -113,6 +167,34 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
         errors.invalid(path, replicas, "should be a non-negative integer");
     }
     errors.0
+}
+
+fn not_members(value: &Value) -> bool {
+    !value.is_object() && !value.is_null()
+}
+
+/// A status without members is looked at by itself, and by those who look for counts in it.
+fn odd_status(errors: &mut Errors, status: &Value, definition: &Value) {
+    for error in errors.0.iter_mut().filter(|error| error.path == "status") {
+        error.detail = error.detail.replacen("status", "", 1);
+    }
+    let found = match status {
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Array(_) => "[]interface {}",
+        Value::Number(number) if number.is_f64() => "float64",
+        _ => "int64",
+    };
+    let shown = kube_schema::patch::go_value(status);
+    for (name, empty) in [("statusReplicasPath", json!(0)), ("labelSelectorPath", json!(""))] {
+        let scale = definition.pointer("/subresources/scale");
+        if let Some(path) = scale.and_then(|scale| scale.get(name)).and_then(Value::as_str) {
+            let why = format!(
+                "{path} accessor error: {shown} is of the type {found}, expected map[string]interface{{}}"
+            );
+            errors.invalid(path, empty, &why);
+        }
+    }
 }
 
 /// The object's metadata, made if absent.
@@ -188,6 +270,11 @@ pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> boo
     if resource.traits.generation == crate::registry::Generation::SpecAndAnnotations {
         let annotations = |object| get_metadata(object, "annotations");
         return new.get("spec") != old.get("spec") || annotations(new) != annotations(old);
+    }
+    if resource.traits.generation == crate::registry::Generation::ContentAndLabels
+        && get_metadata(new, "labels") != get_metadata(old, "labels")
+    {
+        return true;
     }
     let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
     let strip = |object: &Value| {

@@ -229,7 +229,16 @@ fn requirement(term: &str) -> Result<Requirement, String> {
         (" in(", false),
     ] {
         if let Some((key, values)) = term.split_once(operator) {
-            let values = values.trim().trim_start_matches('(');
+            let given = if operator.ends_with('(') {
+                values
+            } else {
+                values.trim()
+            };
+            let values = match given.strip_prefix('(') {
+                Some(values) => values,
+                None if operator.ends_with('(') => given,
+                None => return Err(format!("found '{given}' expected: '('")),
+            };
             let values = values
                 .strip_suffix(')')
                 .ok_or_else(|| "found '', expected: ',' or ')'".to_owned())?;

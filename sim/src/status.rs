@@ -172,6 +172,12 @@ impl Failure {
         Self::new(405, "MethodNotAllowed", message, Some(Map::new()))
     }
 
+    /// The subresource of a custom resource takes other methods.
+    pub(crate) fn verb_unsupported(subject: &Subject, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{subject}\"");
+        Self::new(405, "MethodNotAllowed", message, Some(subject.details("")))
+    }
+
     pub(crate) fn unsupported_media_type(supported: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -192,6 +198,11 @@ impl Failure {
             supported.join(", ")
         );
         Self::new(406, "NotAcceptable", message, Some(Map::new()))
+    }
+
+    /// The answer does not have the form that was asked for.
+    pub(crate) fn unfit_form(why: String) -> Self {
+        Self::new(406, "NotAcceptable", why, None)
     }
 
     /// As [`Self::not_acceptable`], of a custom resource.
@@ -264,6 +275,7 @@ fn cause(error: &FieldError) -> Value {
         Kind::NotFound => "FieldValueNotFound",
         Kind::NotSupported(_) => "FieldValueNotSupported",
         Kind::Required => "FieldValueRequired",
+        Kind::TooLong(_) => "FieldValueTooLong",
         Kind::TooMany(_) => "FieldValueTooMany",
         Kind::TypeInvalid => "FieldValueTypeInvalid",
     };

@@ -45,15 +45,15 @@ var lines = map[string][]string{}
 
 // Types whose JSON form is their own.
 var scalars = map[string]string{
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                             "time",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                        "microtime",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":                         "duration",
-	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":                         "any",
-	"k8s.io/apimachinery/pkg/runtime.RawExtension":                          "any",
-	"k8s.io/apimachinery/pkg/api/resource.Quantity":                         "quantity",
-	"k8s.io/apimachinery/pkg/util/intstr.IntOrString":                       "intorstring",
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON":         "any",
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaProps": "any",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                                      "time",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                                 "microtime",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":                                  "duration",
+	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":                                  "any",
+	"k8s.io/apimachinery/pkg/runtime.RawExtension":                                   "any",
+	"k8s.io/apimachinery/pkg/api/resource.Quantity":                                  "quantity",
+	"k8s.io/apimachinery/pkg/util/intstr.IntOrString":                                "intorstring",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON":                  "any",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaProps":       "any",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrBool": "any",
 }
 
@@ -99,22 +99,40 @@ func visit(t reflect.Type) {
 		return
 	}
 	seen[t] = true
-	lines[name(t)] = fields(t)
+	lines[name(t)] = fields(t, "")
 }
 
-func fields(t reflect.Type) []string {
+// What is not in protobuf: kind and version travel beside the object.
+const absent = "-"
+
+// The number of a field in protobuf, below those of the structs it is embedded in.
+func number(f reflect.StructField, outer string) string {
+	tag := strings.Split(f.Tag.Get("protobuf"), ",")
+	if len(tag) < 2 || outer == absent {
+		return absent
+	}
+	if outer == "" {
+		return tag[1]
+	}
+	return outer + "." + tag[1]
+}
+
+func fields(t reflect.Type, outer string) []string {
 	var out []string
 	for i := 0; i < t.NumField(); i++ {
 		f := t.Field(i)
 		tag := strings.Split(f.Tag.Get("json"), ",")
 		if tag[0] == "" && f.Anonymous {
-			out = append(out, fields(f.Type)...)
+			out = append(out, fields(f.Type, number(f, outer))...)
 			continue
 		}
 		if tag[0] == "" || tag[0] == "-" {
 			continue
 		}
 		line := " " + tag[0] + " " + kind(f.Type)
+		if n := number(f, outer); n != absent {
+			line += " #" + n
+		}
 		for _, flag := range tag[1:] {
 			if flag == "omitempty" || flag == "omitzero" {
 				line += " " + flag

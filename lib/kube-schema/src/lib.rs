@@ -1,6 +1,7 @@
 //! What Kubernetes knows about the shape of its objects, on raw JSON.
 //!
 //! * [`table`] holds the built-in types; [`typed`] reads objects of them as a Go server would;
+//! * [`protobuf`] reads objects of them that clients send in Kubernetes' binary encoding;
 //! * [`patch`] applies JSON, merge and strategic merge patches;
 //! * [`structural`] prunes and defaults custom resources;
 //! * [`defaults`] fills in what the API server would fill into a pod template;
@@ -13,6 +14,7 @@
 pub mod defaults;
 mod metadata;
 pub mod patch;
+pub mod protobuf;
 pub mod structural;
 pub mod table;
 pub mod typed;

@@ -79,7 +79,8 @@ fn prune_members(
     });
 }
 
-/// Fills in defaults: members that are absent, or `null` where the schema takes no `null`.
+/// Fills in defaults: members that are absent, or `null` where the schema takes no `null`. A `null` that the schema
+/// takes no more and that has no default goes.
 pub fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -100,12 +101,14 @@ pub fn default(schema: &Value, value: &mut Value) {
             let others = schema
                 .get("additionalProperties")
                 .filter(|others| others.is_object());
-            for (name, value) in members {
+            members.retain(|name, value| {
                 let known = properties.and_then(|properties| properties.get(name));
-                if let Some(schema) = known.or(others) {
-                    self::default(schema, value);
-                }
-            }
+                let Some(schema) = known.or(others) else {
+                    return true;
+                };
+                self::default(schema, value);
+                !value.is_null() || is(schema, "nullable")
+            });
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {

@@ -25,6 +25,9 @@ const NAMESPACES: &str = "system:serviceaccount:kube-system:namespace-controller
 /// Rounds of one tick: chains of owners longer than this take several ticks.
 const ROUNDS: usize = 16;
 
+/// Holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
 fn id(group: &str, plural: &str) -> ResourceId {
     ResourceId {
         group: group.into(),
@@ -67,19 +70,36 @@ impl Api {
             return;
         };
         self.registry.insert(resource);
+        let name = metadata_text(definition, "name").to_owned();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        if !metadata_text(definition, "deletionTimestamp").is_empty() {
+            // its objects go with it
+            let kept: Vec<&str> = finalizers(definition)
+                .into_iter()
+                .filter(|one| *one != CLEANUP)
+                .collect();
+            if kept.len() < finalizers(definition).len() {
+                let patch = json!({"metadata": {"finalizers": kept}});
+                let request = Request::new(Method::Patch, &path, Some(&patch));
+                self.act(
+                    DEFINITIONS,
+                    request.content_type("application/merge-patch+json"),
+                    now,
+                );
+            }
+            return;
+        }
         let established = definition.pointer("/status/conditions").and_then(Value::as_array);
         if established.is_some_and(|list| !list.is_empty()) {
             return;
         }
         let mut definition = definition.clone();
         crd::established(&mut definition, now);
-        let name = metadata_text(&definition, "name").to_owned();
-        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}/status");
-        self.act(
-            DEFINITIONS,
-            Request::new(Method::Put, &path, Some(&definition)),
-            now,
-        );
+        let mut kept: Vec<Value> = finalizers(&definition).into_iter().map(Value::from).collect();
+        kept.push(CLEANUP.into());
+        crate::object::set_metadata(&mut definition, "finalizers", kept.into());
+        let request = Request::new(Method::Put, &format!("{path}/status"), Some(&definition));
+        self.act(DEFINITIONS, request, now);
     }
 
     /// A definition is gone, and with it all objects of its kind.
@@ -203,7 +223,12 @@ impl Api {
                 self.delete_place(GARBAGE, dependent, &foreground, now);
             }
         }
-        if !orphan && self.store.dependents(&uid).next().is_some() {
+        if !orphan
+            && self
+                .store
+                .dependents(&uid)
+                .any(|dependent| self.blocks(dependent, &uid))
+        {
             return;
         }
         let kept: Vec<&str> = finalizers(owner)
@@ -212,6 +237,20 @@ impl Api {
             .collect();
         let patch = json!({"metadata": {"finalizers": kept}});
         self.patch_place(place, &patch, now);
+    }
+
+    /// Whether an owner has to wait for a dependent: the dependent says so.
+    fn blocks(&self, place: &Place, uid: &str) -> bool {
+        let stored = self.store.get(&place.0, &place.1);
+        let object: Value = stored
+            .and_then(|stored| serde_json::from_slice(&stored.json).ok())
+            .unwrap_or_default();
+        let owners = object
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        owners.into_iter().flatten().any(|owner| {
+            owner.get("uid") == Some(&uid.into()) && owner.get("blockOwnerDeletion") == Some(&true.into())
+        })
     }
 
     /// Takes one owner from an object.

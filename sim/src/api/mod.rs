@@ -329,6 +329,10 @@ impl Api {
         if let Some(text) = self.as_stored(&call) {
             return Ok(Outcome::Respond(Response::bytes(200, text)));
         }
+        if let Some(log) = verbs::log(self, &call)? {
+            return Ok(Outcome::Respond(log));
+        }
+        verbs::check_table(&call)?;
         let reply = verbs::run(self, &mut call)?;
         let mut response = negotiate::render(&call, reply);
         response.warnings = call.warnings;

@@ -1,5 +1,6 @@
 //! The controllers of a controller manager that workloads lean on.
 
+mod budgets;
 mod claims;
 mod deployment;
 mod orphans;
@@ -7,6 +8,7 @@ mod replica_set;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::budgets::Budgets;
 pub(crate) use self::claims::Claims;
 pub(crate) use self::deployment::Deployments;
 pub(crate) use self::orphans::Orphans;

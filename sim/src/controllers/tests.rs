@@ -196,3 +196,48 @@ fn a_claim_gets_its_own_volume_and_stays_while_it_is_used() {
     assert_eq!(play.get(&format!("{CLAIMS}/data")), None);
     assert_eq!(play.get(&volume), None);
 }
+
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+fn budget(play: &mut Play) -> [i64; 4] {
+    let budget = play.get(&format!("{BUDGETS}/b")).unwrap();
+    [
+        "expectedPods",
+        "currentHealthy",
+        "desiredHealthy",
+        "disruptionsAllowed",
+    ]
+    .map(|name| budget["status"][name].as_i64().unwrap())
+}
+
+#[test]
+fn a_budget_is_counted_and_an_eviction_spends_it() {
+    for (bound, counts) in [
+        (json!({"minAvailable": 2}), [3, 3, 2, 1]),
+        (json!({"minAvailable": "50%"}), [3, 3, 2, 1]),
+        (json!({"maxUnavailable": 2}), [3, 3, 1, 2]),
+        (json!({"maxUnavailable": "34%"}), [3, 3, 1, 2]),
+    ] {
+        let mut play = play();
+        play.post(DEPLOYMENTS, &workload("Deployment", 3, &json!({})));
+        let mut spec = json!({"selector": {"matchLabels": {"app": "web"}}});
+        spec.as_object_mut()
+            .unwrap()
+            .extend(bound.as_object().unwrap().clone());
+        play.post(BUDGETS, &json!({"metadata": {"name": "b"}, "spec": spec}));
+        play.rest();
+        assert_eq!(budget(&mut play), counts, "{bound}");
+        let name = pods(&mut play)[0]["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let eviction = json!({"metadata": {"name": name}});
+        play.post(&format!("{PODS}/{name}/eviction"), &eviction);
+        play.pass(Duration::from_millis(1));
+        assert_eq!(budget(&mut play)[3], counts[3] - 1, "{bound}");
+        play.rest();
+        assert_eq!(budget(&mut play), counts, "{bound}: another pod took its place");
+        let spent = play.get(&format!("{BUDGETS}/b")).unwrap();
+        assert_eq!(spent["status"].get("disruptedPods"), None, "{bound}");
+    }
+}

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use crate::registry::{
@@ -20,12 +19,12 @@ fn fill(of: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     versions.into_iter().flatten()
 }
 
-fn is(of: &Value, name: &str) -> bool {
+pub(super) fn is(of: &Value, name: &str) -> bool {
     of.get(name) == Some(&Value::Bool(true))
 }
 
@@ -41,8 +40,10 @@ pub(crate) fn default(definition: &mut Value) {
         }
         if let Some(names) = spec.get_mut("names") {
             let kind = text(names, "kind").to_owned();
-            fill(names, "singular", kind.to_lowercase().into());
-            fill(names, "listKind", format!("{kind}List").into());
+            if !kind.is_empty() {
+                fill(names, "singular", kind.to_lowercase().into());
+                fill(names, "listKind", format!("{kind}List").into());
+            }
         }
     }
     if let Some(status) = definition.get_mut("status")
@@ -67,86 +68,6 @@ pub(crate) fn prepare_create(definition: &mut Value) {
         members.insert(
             "status".into(),
             json!({"conditions": null, "acceptedNames": names, "storedVersions": stored}),
-        );
-    }
-}
-
-pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
-    let spec = definition.get("spec").unwrap_or(&Value::Null);
-    let names = spec.get("names").unwrap_or(&Value::Null);
-    let (group, plural) = (text(spec, "group"), text(names, "plural"));
-    let name = definition
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if name != format!("{plural}.{group}") {
-        errors.invalid(
-            "metadata.name",
-            name,
-            "must be spec.names.plural+\".\"+spec.group",
-        );
-    }
-    if versions(definition)
-        .filter(|version| is(version, "storage"))
-        .count()
-        != 1
-    {
-        let why = "must have exactly one version marked as storage version";
-        errors.invalid(
-            "spec.versions",
-            spec.get("versions").cloned().unwrap_or_default(),
-            why,
-        );
-    }
-    if text(names, "kind").is_empty() {
-        errors.required("spec.names.kind", "");
-    }
-    for (index, version) in versions(definition).enumerate() {
-        if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
-            let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            errors
-                .0
-                .extend(kube_schema::structural::bad_patterns(schema, &path));
-        }
-    }
-    conversion(&mut errors, spec.get("conversion").unwrap_or(&Value::Null));
-    errors.0
-}
-
-/// A webhook must say where it is and what it speaks.
-fn conversion(errors: &mut Errors, conversion: &Value) {
-    const STRATEGIES: &[&str] = &["None", "Webhook"];
-    let strategy = text(conversion, "strategy");
-    if strategy.is_empty() {
-        return;
-    }
-    errors.one_of("spec.conversion.strategy", strategy, STRATEGIES);
-    if strategy != "Webhook" {
-        return;
-    }
-    let path = "spec.conversion.webhook";
-    let client = conversion.pointer("/webhook/clientConfig");
-    match client.filter(|client| client.is_object()) {
-        None => errors.required(
-            format!("{path}.clientConfig"),
-            "required when strategy is set to Webhook",
-        ),
-        Some(client) if client.get("url").is_some() == client.get("service").is_some() => {
-            let why = "exactly one of url or service is required";
-            errors.required(format!("{path}.clientConfig"), why);
-        }
-        Some(_) => {}
-    }
-    let versions = conversion.pointer("/webhook/conversionReviewVersions");
-    let versions = versions.and_then(Value::as_array);
-    let spoken = |version: &Value| matches!(version.as_str(), Some("v1" | "v1beta1"));
-    if !versions.is_some_and(|versions| versions.iter().any(spoken)) {
-        let why = "must include at least one of v1, v1beta1";
-        errors.invalid(
-            format!("{path}.conversionReviewVersions"),
-            versions.cloned().unwrap_or_default(),
-            why,
         );
     }
 }
@@ -252,5 +173,17 @@ pub(crate) fn established(definition: &mut Value, now: Timestamp) {
                 ),
             ]),
         );
+    }
+}
+
+/// Marks a definition whose objects are about to be removed.
+pub(crate) fn terminate(definition: &mut Value, now: Timestamp) {
+    let time = format!("{now:.0}");
+    crate::object::set_metadata(definition, "deletionTimestamp", time.as_str().into());
+    let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "lastTransitionTime": time});
+    if let Some(Value::Array(conditions)) = definition.pointer_mut("/status/conditions") {
+        conditions.push(condition);
     }
 }

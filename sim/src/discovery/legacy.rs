@@ -129,6 +129,7 @@ pub(super) fn subresource(resource: &Resource, which: Subresource) -> Option<Off
         Subresource::Eviction => (Some(("policy", "v1")), "Eviction".into(), vec!["create"]),
         Subresource::Binding => (None, "Binding".into(), vec!["create"]),
         Subresource::Finalize => (None, own, vec!["update"]),
+        Subresource::Log => (None, own, vec!["get"]),
         Subresource::EphemeralContainers | Subresource::Resize | Subresource::Absent(_) => return None,
     };
     Some(Offer { of, kind, verbs })

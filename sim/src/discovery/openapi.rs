@@ -1,4 +1,6 @@
-//! As much of OpenAPI v3 as kubectl needs to trust the server's own validation of fields.
+//! As much of OpenAPI v3 as kubectl needs: which operations validate fields, and the schemas that it explains.
+
+mod schema;
 
 use serde_json::{Map, Value, json};
 
@@ -41,14 +43,16 @@ fn document(registry: &Registry, wanted: &str) -> Option<Response> {
     if place(group, version) != wanted || !registry.serves(group, version) {
         return None;
     }
-    let of = registry
-        .all()
-        .filter(|one| one.id.group.as_ref() == group && one.version(version).is_some());
-    let paths: Map<String, Value> = of.map(|one| path_item(one, wanted, version)).collect();
+    let of = || {
+        let all = registry.all().map(AsRef::as_ref);
+        all.filter(|one: &&Resource| one.id.group.as_ref() == group && one.version(version).is_some())
+    };
+    let paths: Map<String, Value> = of().map(|one| path_item(one, wanted, version)).collect();
+    let schemas = schema::schemas(of(), version);
     let info = json!({"title": "Kubernetes", "version": "v1.34.2"});
     Some(Response::json(
         200,
-        &json!({"openapi": "3.0.0", "info": info, "paths": paths}),
+        &json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}),
     ))
 }
 
@@ -69,8 +73,14 @@ fn path_item(resource: &Resource, root: &str, version: &str) -> (String, Value) 
             "parameters": [parameter("dryRun"), parameter("fieldValidation")], "responses": {},
         })
     };
+    let shown = schema::name(resource, version).unwrap_or_default();
+    let content = json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{shown}")}}});
+    let get = json!({
+        "x-kubernetes-action": "get", "x-kubernetes-group-version-kind": kind,
+        "responses": {"200": {"description": "OK", "content": content}},
+    });
     (
         path,
-        json!({"patch": operation("patch"), "put": operation("put")}),
+        json!({"get": get, "patch": operation("patch"), "put": operation("put")}),
     )
 }

@@ -29,6 +29,24 @@ pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
     keep(new, old, "status");
 }
 
+/// A namespace's phase says whether it is being deleted.
+pub(crate) fn validate_namespace_status(new: &Value, _old: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let phase = new
+        .pointer("/status/phase")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let deleting = new.pointer("/metadata/deletionTimestamp").is_some();
+    if deleting && phase != "Terminating" {
+        let why = "may only be 'Terminating' if `deletionTimestamp` is not empty";
+        errors.invalid("status.Phase", phase, why);
+    } else if !deleting && phase != "Active" {
+        let why = "may only be 'Active' if `deletionTimestamp` is empty";
+        errors.invalid("status.Phase", phase, why);
+    }
+    errors.0
+}
+
 pub(crate) fn default_node(node: &mut Value) {
     if let Some(status) = node.get_mut("status")
         && let Some(capacity) = status.get("capacity").cloned()
@@ -53,6 +71,29 @@ pub(crate) fn prepare_node(node: &mut Value) {
 
 pub(crate) fn keep_status(new: &mut Value, old: &Value) {
     keep(new, old, "status");
+}
+
+/// A rule must allow something.
+pub(crate) fn validate_role(role: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let rules = role.get("rules").and_then(Value::as_array);
+    for (index, rule) in rules.into_iter().flatten().enumerate() {
+        let verbs = rule.get("verbs").and_then(Value::as_array);
+        if verbs.is_none_or(Vec::is_empty) {
+            errors.required(
+                format!("rules[{index}].verbs"),
+                "verbs must contain at least one value",
+            );
+        }
+    }
+    errors.0
+}
+
+/// The server looks at a changed role twice.
+pub(crate) fn validate_role_update(new: &Value, _old: &Value) -> Vec<FieldError> {
+    let mut errors = validate_role(new);
+    errors.extend(validate_role(new));
+    errors
 }
 
 pub(crate) fn validate_lease(lease: &Value) -> Vec<FieldError> {

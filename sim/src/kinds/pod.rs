@@ -19,9 +19,6 @@ pub(crate) fn default(pod: &mut Value) {
             }
         }
     }
-    if let Some(status) = object(pod, "status") {
-        fill(status, "phase", "Pending");
-    }
 }
 
 pub(crate) fn prepare_create(pod: &mut Value) {
@@ -70,6 +67,13 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
         fill(spec, "priority", priority.clone());
     }
     admit(new);
+}
+
+/// The class of service is settled when the pod is made.
+pub(crate) fn prepare_status(new: &mut Value, old: &Value) {
+    if let (Some(status), Some(class)) = (object(new, "status"), old.pointer("/status/qosClass")) {
+        fill(status, "qosClass", class.clone());
+    }
 }
 
 pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {

@@ -30,6 +30,12 @@ pub(crate) fn default(service: &mut Value) {
     }
 }
 
+pub(crate) fn default_endpoints(endpoints: &mut Value) {
+    for port in each(endpoints, "subsets").flat_map(|subset| each(subset, "ports")) {
+        fill(port, "protocol", "TCP");
+    }
+}
+
 pub(crate) fn prepare_create(service: &mut Value) {
     set(service, "status", json!({"loadBalancer": {}}));
 }
@@ -77,6 +83,12 @@ pub(crate) fn validate(service: &Value) -> Vec<FieldError> {
             errors.invalid(format!("{path}.targetPort"), target, why);
         }
     }
+    let affinity = spec.get("sessionAffinity").and_then(Value::as_str);
+    errors.one_of(
+        "spec.sessionAffinity",
+        affinity.unwrap_or_default(),
+        &["ClientIP", "None"],
+    );
     errors.0
 }
 

@@ -85,9 +85,35 @@ pub(crate) fn reset_replicas(workload: &mut Value) {
 }
 
 /// A daemon set's status counts what it has no field to leave out.
-pub(crate) fn reset_daemon_set(workload: &mut Value) {
+fn reset_daemon_set(workload: &mut Value) {
     let status = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
     set(workload, "status", status);
+}
+
+/// Where daemon sets still count the changes of their template.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn template_generation(set: &Value) -> Option<i64> {
+    let annotations = set.pointer("/metadata/annotations")?;
+    annotations.get(TEMPLATE_GENERATION)?.as_str()?.parse().ok()
+}
+
+fn set_template_generation(set: &mut Value, count: i64) {
+    if let Some(annotations) = object(set, "metadata").and_then(|metadata| object(metadata, "annotations")) {
+        self::set(annotations, TEMPLATE_GENERATION, count.to_string());
+    }
+}
+
+pub(crate) fn prepare_daemon_set(set: &mut Value) {
+    reset_daemon_set(set);
+    set_template_generation(set, 1);
+}
+
+pub(crate) fn prepare_daemon_set_update(new: &mut Value, old: &Value) {
+    keep_status(new, old);
+    let changed = new.pointer("/spec/template") != old.pointer("/spec/template");
+    let before = template_generation(old).unwrap_or(1);
+    set_template_generation(new, before + i64::from(changed));
 }
 
 pub(crate) fn keep_status(new: &mut Value, old: &Value) {
@@ -104,11 +130,25 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
     {
         errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0");
     }
+    if let Some(seconds) = spec
+        .get("minReadySeconds")
+        .and_then(Value::as_i64)
+        .filter(|count| *count < 0)
+    {
+        errors.invalid(
+            "spec.minReadySeconds",
+            seconds,
+            "must be greater than or equal to 0",
+        );
+    }
     let selector = spec.get("selector").filter(|selector| !selector.is_null());
     let template = spec.get("template").unwrap_or(&Value::Null);
     match selector {
         None => {
-            errors.required("spec.selector", "");
+            // daemon sets take it for one that selects nothing
+            if workload.get("kind") != Some(&"DaemonSet".into()) {
+                errors.required("spec.selector", "");
+            }
             mismatch(&mut errors, template);
         }
         Some(selector) if selector == &json!({}) => {
@@ -133,17 +173,24 @@ pub(crate) fn validate(workload: &Value) -> Vec<FieldError> {
         &[],
         "spec.template",
     ));
+    let strategy = spec.get("strategy").unwrap_or(&Value::Null);
+    if strategy.get("type") == Some(&"Recreate".into()) && strategy.get("rollingUpdate").is_some() {
+        let why = "may not be specified when strategy `type` is 'Recreate'";
+        errors.forbidden("spec.strategy.rollingUpdate", why);
+    }
+    let policy = template.pointer("/spec/restartPolicy").and_then(Value::as_str);
+    errors.one_of(
+        "spec.template.spec.restartPolicy",
+        policy.unwrap_or_default(),
+        &["Always"],
+    );
     errors.0
 }
 
 fn mismatch(errors: &mut Errors, template: &Value) {
     let labels = template.pointer("/metadata/labels").cloned();
     let why = "`selector` does not match template `labels`";
-    errors.invalid(
-        "spec.template.metadata.labels",
-        labels.unwrap_or_else(|| json!({})),
-        why,
-    );
+    errors.invalid("spec.template.metadata.labels", labels.unwrap_or_default(), why);
 }
 
 /// Whether the equalities of a selector hold; expressions are taken to hold.

@@ -5,7 +5,7 @@ mod others;
 use kube_schema::table::Table;
 
 use super::resource::Subresource::{
-    self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status,
+    self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Log, Resize, Scale, Status,
 };
 use super::{
     Conversion, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema,
@@ -160,11 +160,6 @@ const UPSERT: Traits = Traits {
     create_on_update: true,
     ..Traits::PLAIN
 };
-const NO_OPTIONAL_VERSION: Traits = Traits {
-    unconditional_update: false,
-    ..Traits::PLAIN
-};
-
 fn core() -> Vec<Row> {
     let row = |kind, plural| Row::new("", "core", kind, plural);
     vec![
@@ -177,7 +172,7 @@ fn core() -> Vec<Row> {
                 Eviction,
                 EphemeralContainers,
                 Resize,
-                Absent("log"),
+                Log,
                 Absent("exec"),
                 Absent("attach"),
                 Absent("portforward"),
@@ -192,6 +187,7 @@ fn core() -> Vec<Row> {
                 default: pod::default,
                 prepare_create: pod::prepare_create,
                 prepare_update: pod::prepare_update,
+                prepare_status: pod::prepare_status,
                 validate: pod::validate,
                 validate_update: pod::validate_update,
                 ..Traits::PLAIN
@@ -206,6 +202,7 @@ fn core() -> Vec<Row> {
                 default: cluster::default_namespace,
                 prepare_create: cluster::prepare_namespace,
                 prepare_update: cluster::keep_namespace,
+                validate_status: cluster::validate_namespace_status,
                 ..Traits::PLAIN
             }),
         row("Node", "nodes")
@@ -234,7 +231,11 @@ fn core() -> Vec<Row> {
                 validate_update: service::validate_update,
                 ..Traits::PLAIN
             }),
-        row("Endpoints", "endpoints").short(&["ep"]).traits(UPSERT),
+        row("Endpoints", "endpoints").short(&["ep"]).traits(Traits {
+            default: service::default_endpoints,
+            metadata: Traits::REPEATED,
+            ..UPSERT
+        }),
         row("Event", "events").short(&["ev"]).traits(Traits {
             propagation: Propagation::Unsupported,
             create_on_update: true,
@@ -349,7 +350,8 @@ fn apps() -> Vec<Row> {
             .sub(&[Status])
             .traits(Traits {
                 default: workload::default_daemon_set,
-                prepare_create: workload::reset_daemon_set,
+                prepare_create: workload::prepare_daemon_set,
+                prepare_update: workload::prepare_daemon_set_update,
                 ..workload
             }),
         row("ControllerRevision", "controllerrevisions").traits(Traits {

@@ -68,6 +68,8 @@ pub(crate) enum Subresource {
     Eviction,
     Binding,
     Finalize,
+    /// `log`: text.
+    Log,
     /// `ephemeralcontainers`: part of the pod's spec.
     EphemeralContainers,
     /// `resize`: part of the pod's spec.
@@ -84,6 +86,7 @@ impl Subresource {
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
+            Self::Log => "log",
             Self::EphemeralContainers => "ephemeralcontainers",
             Self::Resize => "resize",
             Self::Absent(name) => name,
@@ -107,6 +110,8 @@ pub(crate) enum Generation {
     None,
     /// Starts at one and counts changes of the spec.
     Spec,
+    /// As [`Generation::Content`], and changes of the labels too.
+    ContentAndLabels,
     /// As [`Generation::Spec`], and changes of the annotations too.
     SpecAndAnnotations,
     /// Counts changes of anything but metadata and status.
@@ -184,6 +189,10 @@ pub(crate) struct Traits {
     pub(crate) prepare_create: fn(&mut Value),
     /// Resets what an update may not change: the new object and the old.
     pub(crate) prepare_update: fn(&mut Value, &Value),
+    /// Completes a new status from the old.
+    pub(crate) prepare_status: fn(&mut Value, &Value),
+    /// What is wrong with a change of the status: the new object and the old.
+    pub(crate) validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with an object.
     pub(crate) validate: fn(&Value) -> Vec<FieldError>,
     /// What is wrong with a change: the new object and the old.
@@ -235,6 +244,8 @@ impl Traits {
         default: |_| {},
         prepare_create: |_| {},
         prepare_update: |_, _| {},
+        prepare_status: |_, _| {},
+        validate_status: |_, _| Vec::new(),
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),
     };

@@ -53,6 +53,8 @@ pub(crate) struct Store {
     /// Changes kept per resource.
     window: usize,
     collections: BTreeMap<ResourceId, Collection>,
+    /// History up to here is gone, also of resources that have none yet.
+    compacted: u64,
     /// Who names an owner, by the owner's uid.
     dependents: BTreeMap<Box<str>, BTreeSet<Place>>,
     /// Uids of all objects.
@@ -67,6 +69,7 @@ impl Store {
             revision: 1,
             window,
             collections: BTreeMap::new(),
+            compacted: 0,
             dependents: BTreeMap::new(),
             uids: BTreeSet::new(),
             deleting: BTreeSet::new(),
@@ -87,6 +90,11 @@ impl Store {
         self.collections.get(id)
     }
 
+    /// The collection of a resource that never had objects.
+    pub(crate) fn empty(&self) -> Collection {
+        Collection::since(self.compacted)
+    }
+
     pub(crate) fn get(&self, id: &ResourceId, key: &Key) -> Option<&Arc<Stored>> {
         self.collections.get(id)?.get(key)
     }
@@ -99,7 +107,9 @@ impl Store {
             head,
             json: json.into_boxed_slice(),
         });
-        let collection = self.collections.entry(id.clone()).or_default();
+        let compacted = self.compacted;
+        let new = || Collection::since(compacted);
+        let collection = self.collections.entry(id.clone()).or_insert_with(new);
         let old = collection.put(key.clone(), stored.clone(), self.window);
         self.relink((id.clone(), key), old.as_deref(), Some(&stored));
         stored
@@ -143,6 +153,7 @@ impl Store {
 
     /// Forgets the history of all resources up to the newest revision.
     pub(crate) fn compact(&mut self) {
+        self.compacted = self.revision;
         for collection in self.collections.values_mut() {
             collection.log.clear(self.revision);
         }

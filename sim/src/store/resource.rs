@@ -30,6 +30,13 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
+    /// Without objects, and without history up to a revision.
+    pub(super) fn since(revision: u64) -> Self {
+        let mut out = Self::default();
+        out.log.clear(revision);
+        out
+    }
+
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Stored>> {
         self.objects.get(key)
     }

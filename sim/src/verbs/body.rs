@@ -1,5 +1,7 @@
 //! Bodies of writes.
 
+use kube_schema::protobuf::{self, Envelope};
+use kube_schema::table::{Table, TypeId};
 use serde_json::Value;
 
 use crate::api::Call;
@@ -11,25 +13,98 @@ const BODIES: &[&str] = &[
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
-    "application/cbor",
 ];
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// Reads the object of a body and gives it its kind's shape and defaults.
 pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
-    if !matches!(call.request.media_type(), "" | "application/json") {
-        return Err(Failure::unsupported_media_type(BODIES));
-    }
-    let api_version = call.api_version();
-    let value = object::parse(
-        &call.request.body,
-        &call.resource.kind,
-        &api_version,
-        &call.version,
-    )?;
+    let (kind, api_version) = (&call.resource.kind, call.api_version());
+    let value = match (call.request.media_type(), &call.version.schema) {
+        ("" | "application/json", _) => object::parse(&call.request.body, kind, &api_version, &call.version)?,
+        (PROTOBUF, Schema::Typed(of)) if protobuf::is_supported(Table::builtin(), *of) => {
+            let envelope = open(call, kind)?;
+            object::check_type(
+                [&envelope.api_version, &envelope.kind],
+                "",
+                kind,
+                &api_version,
+                &call.version,
+            )?;
+            let mut value = decode(&envelope, *of, kind)?;
+            if let Value::Object(members) = &mut value {
+                members.insert("apiVersion".into(), api_version.into());
+                members.insert("kind".into(), kind.as_ref().into());
+            }
+            value
+        }
+        _ => return Err(Failure::unsupported_media_type(BODIES)),
+    };
     shape(call, value, |kind, version, why, _| {
         Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
         ))
+    })
+}
+
+/// Reads a body that is not the resource's own kind but what a subresource takes. `of` is a type of the table.
+pub(super) fn other(call: &Call<'_>, of: &str) -> Result<Value, Failure> {
+    let body = &call.request.body;
+    let kind = of.rsplit('.').next().unwrap_or_default();
+    match (call.request.media_type(), Table::builtin().find(of)) {
+        ("" | "application/json", _) => serde_json::from_slice(body).map_err(|_| {
+            let why = go_error(body);
+            object::unrecognized(
+                body,
+                kind,
+                &format!("couldn't get version/kind; json parse error: {why}"),
+            )
+        }),
+        (PROTOBUF, Some(of)) => decode(&open(call, kind)?, of, kind),
+        _ => Err(Failure::unsupported_media_type(BODIES)),
+    }
+}
+
+/// Reads `DeleteOptions`; without a body they are `null`. What is wrong with them is no fault of the client's, says a
+/// server.
+pub(super) fn delete_options(call: &Call<'_>) -> Result<Value, Failure> {
+    let body = &call.request.body;
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let table = Table::builtin();
+    let options: Value = match (call.request.media_type(), table.find("meta/v1.DeleteOptions")) {
+        ("" | "application/json", _) => serde_json::from_slice(body).map_err(|_| {
+            let why = go_error(body);
+            Failure::unknown(&format!("couldn't get version/kind; json parse error: {why}"))
+        })?,
+        (PROTOBUF, Some(of)) => {
+            let envelope = Envelope::open(body);
+            let decoded = envelope.and_then(|envelope| envelope.decode(table, of));
+            decoded.map_err(|error| Failure::unknown(&error.to_string()))?
+        }
+        _ => return Err(Failure::unsupported_media_type(BODIES)),
+    };
+    let text = |name: &str| options.get(name).and_then(Value::as_str).unwrap_or_default();
+    match text("kind") {
+        "" | "DeleteOptions" => Ok(options),
+        kind => Err(Failure::unknown(&object::unregistered(kind, text("apiVersion")))),
+    }
+}
+
+fn open<'a>(call: &Call<'a>, kind: &str) -> Result<Envelope<'a>, Failure> {
+    let body = &call.request.body;
+    Envelope::open(body).map_err(|error| object::unrecognized(body, kind, &error.to_string()))
+}
+
+/// An object that came in protobuf, with the kind that it has.
+fn decode(envelope: &Envelope<'_>, of: TypeId, kind: &str) -> Result<Value, Failure> {
+    envelope.decode(Table::builtin(), of).map_err(|error| {
+        let short = envelope.api_version.rsplit('/').next().unwrap_or_default();
+        let why = format!(
+            "{} in version {short:?} cannot be handled as a {kind}: {error}",
+            envelope.kind
+        );
+        Failure::bad_request(why)
     })
 }
 
@@ -89,6 +164,11 @@ pub(crate) fn reshape(call: &Call<'_>, value: Value) -> Result<Value, Failure> {
     Ok(value)
 }
 
+/// Whether text is JSON that ends too early.
+fn is_cut(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
+}
+
 /// What Go says of text that is not JSON, for the commonest faults.
 pub(crate) fn go_error(text: &[u8]) -> String {
     let after = |at: usize| {
@@ -102,7 +182,8 @@ pub(crate) fn go_error(text: &[u8]) -> String {
         .position(|b| !b.is_ascii_whitespace())
         .unwrap_or_default();
     let (found, place) = match (text.get(start), after(start + 1)) {
-        (None, _) | (Some(b'{' | b'['), None) => return "unexpected end of JSON input".into(),
+        _ if is_cut(text) => return "unexpected end of JSON input".into(),
+        (None, _) => return "unexpected end of JSON input".into(),
         (Some(b'{'), Some(next)) if *next != b'"' => (*next, "looking for beginning of object key string"),
         (Some(first), _) => (*first, "looking for beginning of value"),
     };

@@ -1,11 +1,13 @@
 //! The only place where verbs change the store.
 
+use kube_schema::table::Table;
+use kube_schema::{protobuf, typed};
 use serde_json::Value;
 
 use crate::api::{Api, Call, Purpose};
 use crate::conversion;
 use crate::object::set_metadata;
-use crate::registry::Resource;
+use crate::registry::{Resource, Schema};
 use crate::store::{Head, Key};
 use crate::webhook::Stop;
 
@@ -14,6 +16,12 @@ pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, object: Value) -> Re
     let mut forms = Forms::of(call, object)?;
     if call.dry_run || call.purpose == Purpose::Rehearsal {
         return Ok(forms.shown);
+    }
+    // definitions are stored as JSON
+    if let Schema::Typed(of) = call.version.schema
+        && protobuf::is_supported(Table::builtin(), of)
+    {
+        typed::stored(Table::builtin(), of, &mut forms.shown);
     }
     forms.stamp(api.store.next_revision());
     write(api, &call.resource, key, forms.stored());

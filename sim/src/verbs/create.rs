@@ -9,7 +9,7 @@ use crate::entropy::Entropy;
 use crate::object::{self, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
-use crate::store::{Key, ResourceId};
+use crate::store::{Key, ResourceId, Stored};
 use crate::validation;
 use crate::webhook::Stop;
 
@@ -64,28 +64,31 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     Ok(created)
 }
 
-/// Admission: objects live in namespaces that live.
+/// Admission: what is made lives in a namespace that lives.
 fn admit(api: &Api, call: &Call<'_>, name: &str) -> Result<(), Failure> {
-    if call.target.namespace.is_empty() {
-        return Ok(());
+    match namespace_exists(api, call)? {
+        Some(namespace) if namespace.head.deleting => Err(Failure::terminating(
+            &call.resource.subject(),
+            name,
+            &call.target.namespace,
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Admission: what is written is in a namespace, or in none.
+pub(super) fn namespace_exists<'a>(api: &'a Api, call: &Call<'_>) -> Result<Option<&'a Stored>, Failure> {
+    let name = &call.target.namespace;
+    if name.is_empty() {
+        return Ok(None);
     }
     let namespaces = ResourceId {
         group: "".into(),
         plural: "namespaces".into(),
     };
-    let namespace = api.store.get(&namespaces, &Key::new("", &call.target.namespace));
-    match namespace {
-        None => {
-            let subject = crate::status::Subject::new("", "namespaces");
-            Err(Failure::not_found(&subject, &call.target.namespace))
-        }
-        Some(stored) if stored.head.deleting => Err(Failure::terminating(
-            &call.resource.subject(),
-            name,
-            &call.target.namespace,
-        )),
-        Some(_) => Ok(()),
-    }
+    let found = api.store.get(&namespaces, &Key::new("", name));
+    let absent = || Failure::not_found(&crate::status::Subject::new("", "namespaces"), name);
+    Ok(Some(found.ok_or_else(absent)?))
 }
 
 /// A name for an object that only has a prefix.

@@ -77,12 +77,29 @@ fn details(call: &Call<'_>, object: &Value) -> Value {
 pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Stop> {
     let mut object = call.read(find(api, call)?)?;
     let before = object.clone();
-    check(call, &object, &options)?;
+    let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
+    if is_namespace {
+        check_namespace(call, &object, &options)?;
+    } else {
+        check(call, &object, &options)?;
+    }
     admission::mutate(api, call, "DELETE", Value::Null, &before)?;
     admission::validate(api, call, "DELETE", &Value::Null, &before)?;
-    let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace && terminate(&mut object, call.now) {
+        set_finalizers(call, &mut object, &options);
         return Ok(Progress::Waiting(save(api, call, &before, object)?));
+    }
+    let is_definition = call.resource.id.plural.as_ref() == "customresourcedefinitions";
+    if is_definition
+        && get_metadata(&object, "deletionTimestamp").is_null()
+        && !finalizers(&object).is_empty()
+    {
+        crate::crd::terminate(&mut object, call.now);
+        return Ok(Progress::Waiting(save(api, call, &before, object)?));
+    }
+    let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
+    if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
+        return Ok(Progress::Waiting(object));
     }
     let grace = grace(call, &mut object, &options);
     if grace == Waits::Already {
@@ -96,9 +113,9 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     if pending || matches!(grace, Waits::For(1..)) {
         return Ok(Progress::Waiting(save(api, call, &before, object)?));
     }
-    let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
-    if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
-        return Ok(Progress::Waiting(object));
+    if matches!(grace, Waits::For(_)) {
+        // watches see that it was marked before it went
+        object = save(api, call, &before, object)?;
     }
     let key = call.key();
     Ok(Progress::Gone(commit::remove(api, call, &key, object)?))
@@ -131,6 +148,28 @@ fn check(call: &Call<'_>, object: &Value, options: &DeleteOptions) -> Result<(),
             "the {label} in the precondition ({wanted}) does not match the {label} in record ({found}). The object might have been {then}"
         );
         return Err(Failure::conflict(&subject, &call.target.name, &why));
+    }
+    Ok(())
+}
+
+/// As [`check`], in the words that namespaces have.
+fn check_namespace(call: &Call<'_>, namespace: &Value, options: &DeleteOptions) -> Result<(), Failure> {
+    let pairs = [
+        ("UID", "uid", &options.uid),
+        ("ResourceVersion", "resourceVersion", &options.resource_version),
+    ];
+    for (label, name, wanted) in pairs {
+        let found = metadata_text(namespace, name);
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+            let why = format!(
+                "Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {found}"
+            );
+            return Err(Failure::conflict(
+                &call.resource.subject(),
+                &call.target.name,
+                &why,
+            ));
+        }
     }
     Ok(())
 }

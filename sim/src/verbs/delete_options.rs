@@ -29,13 +29,7 @@ pub(crate) enum Policy {
 
 impl DeleteOptions {
     pub(super) fn read(call: &Call<'_>) -> Result<Self, Failure> {
-        let body: Value = if call.request.body.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&call.request.body).map_err(|error| {
-                Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-            })?
-        };
+        let body = super::body::delete_options(call)?;
         let mut options = Self {
             dry_run: call.dry_run,
             ..Self::default()

@@ -12,7 +12,7 @@ use super::body::go_error;
 use crate::api::{Api, Call, Reply};
 use crate::selector::Selector;
 use crate::status::Failure;
-use crate::store::{Collection, Key, Stored};
+use crate::store::{Key, Stored};
 use crate::webhook::Stop;
 
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -71,13 +71,9 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
         text => Some(Token::parse(text)?),
     };
     let revision = revision(api, call, token.as_ref())?;
-    let limit = call
-        .query
-        .number("limit")
-        .and_then(|limit| usize::try_from(limit).ok())
-        .unwrap_or_default();
+    let limit = limit(call)?;
     let after = token.as_ref().map(|token| &token.after);
-    let empty = Collection::default();
+    let empty = api.store.empty();
     let collection = api.store.collection(&call.resource.id).unwrap_or(&empty);
     let namespace = &call.target.namespace;
     let page = if collection.unchanged_since(revision) {
@@ -105,6 +101,18 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     Ok(Reply { code: 200, value })
 }
 
+/// How many objects a page has; zero is all.
+fn limit(call: &Call<'_>) -> Result<usize, Failure> {
+    let text = call.query.text("limit");
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let number: i64 = text
+        .parse()
+        .map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))?;
+    Ok(usize::try_from(number).unwrap_or_default())
+}
+
 fn in_past<'a>(
     past: &'a BTreeMap<Key, Arc<Stored>>,
     namespace: &'a str,
@@ -128,12 +136,13 @@ fn cut<'a>(
     };
     let mut last = None;
     for (key, stored) in objects {
-        if !selector.matches(&key.namespace, &key.name, &stored.head) {
-            continue;
-        }
         if limit > 0 && page.items.len() == limit {
+            // whether anything of the rest is shown is not looked at
             page.next.clone_from(&last);
             page.remaining += 1;
+            continue;
+        }
+        if !selector.matches(&key.namespace, &key.name, &stored.head) {
             continue;
         }
         page.items.push(stored.clone());
@@ -155,6 +164,11 @@ pub(super) fn item(call: &Call<'_>, mut object: Value) -> Value {
 fn revision(api: &Api, call: &Call<'_>, token: Option<&Token>) -> Result<u64, Failure> {
     let current = api.store.revision();
     if let Some(token) = token {
+        let given = call.query.text("resourceVersion");
+        if !given.is_empty() && given != "0" {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Failure::bad_request(why));
+        }
         return Ok(token.revision);
     }
     let wanted = parse_version(call.query.text("resourceVersion"))?;
@@ -167,7 +181,7 @@ fn revision(api: &Api, call: &Call<'_>, token: Option<&Token>) -> Result<u64, Fa
 }
 
 /// A `resourceVersion` parameter; absent is zero.
-pub(crate) fn parse_version(text: &str) -> Result<u64, Failure> {
+fn parse_version(text: &str) -> Result<u64, Failure> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -178,7 +192,8 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, Failure> {
     })
 }
 
-fn check(call: &Call<'_>) -> Result<(), Failure> {
+/// What is wrong with the parameters of a list.
+pub(crate) fn check(call: &Call<'_>) -> Result<(), Failure> {
     const MATCHES: &[&str] = &["Exact", "NotOlderThan", ""];
     let mut errors = Errors::default();
     let query = &call.query;

@@ -6,6 +6,7 @@ mod create;
 mod delete;
 mod delete_options;
 mod list;
+mod log;
 mod patch;
 mod pod;
 mod scale;
@@ -17,8 +18,9 @@ use serde_json::Value;
 pub(crate) use self::body::{go_error, reshape};
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
-pub(crate) use self::list::parse_version;
-pub(crate) use self::table::table;
+pub(crate) use self::list::check as check_list;
+pub(crate) use self::log::log;
+pub(crate) use self::table::{check as check_table, table};
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;
@@ -109,6 +111,16 @@ fn subresource(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         return Err(failure.into());
     };
     match (found, call.request.method) {
+        (Subresource::Status | Subresource::Scale, Method::Post | Method::Delete)
+            if call.resource.is_custom() =>
+        {
+            let verb = if call.request.method == Method::Post {
+                "create"
+            } else {
+                "delete"
+            };
+            Err(Failure::verb_unsupported(&call.resource.subject(), verb).into())
+        }
         (Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize, Method::Get) => {
             get(api, call)
         }

@@ -27,6 +27,12 @@ const CUSTOM: &[&str] = &[
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let (old, mut new) = patched(api, call)?;
     create::place(call, &mut new)?;
+    if crate::object::metadata_text(&new, "name").is_empty() {
+        let name = &call.target.name;
+        let why =
+            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+        return Err(Failure::bad_request(why).into());
+    }
     update::check_name(call, &new)?;
     update::replace(api, call, &old, new)
 }
@@ -35,13 +41,7 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
 pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Stop> {
     let request = call.request;
     let media = request.media_type();
-    let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
-    if !TYPED.contains(&media) && !call.resource.is_custom() {
-        return Err(Failure::media_type_unknown().into());
-    }
-    if !supported.contains(&media) || media.starts_with("application/apply-patch") {
-        return Err(Failure::unsupported_media_type(supported).into());
-    }
+    check_media(call)?;
     let old = call.read(find(api, call)?)?;
     let mut new = old.clone();
     apply(call, media, &mut new)?;
@@ -53,7 +53,7 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
             path: "patch".into(),
             kind: Kind::Invalid,
             value: if strategic {
-                go_value(&serde_json::from_slice(&request.body).unwrap_or_default())
+                patch::go_value(&serde_json::from_slice(&request.body).unwrap_or_default())
             } else {
                 text.clone()
             }
@@ -65,24 +65,17 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), 
     Ok((old, new))
 }
 
-/// A value as Go prints maps and slices: what is wrong with a strategic merge patch is said this way.
-fn go_value(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let members: Vec<String> = members
-                .iter()
-                .map(|(name, member)| format!("{name}:{}", go_value(member)))
-                .collect();
-            format!("map[{}]", members.join(" "))
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_value).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".into(),
-        other => other.to_string(),
+/// Which kinds of patch a resource takes.
+pub(super) fn check_media(call: &Call<'_>) -> Result<(), Failure> {
+    let media = call.request.media_type();
+    let supported = if call.resource.is_custom() { CUSTOM } else { TYPED };
+    if !TYPED.contains(&media) && !call.resource.is_custom() {
+        return Err(Failure::media_type_unknown());
     }
+    if !supported.contains(&media) || media.starts_with("application/apply-patch") {
+        return Err(Failure::unsupported_media_type(supported));
+    }
+    Ok(())
 }
 
 /// A strategic merge patch cannot reach the kind.
@@ -112,9 +105,14 @@ fn member<'a>(object: &'a Value, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// A patch that is not JSON.
+pub(super) fn malformed(body: &[u8]) -> Failure {
+    Failure::bad_request(format!("error decoding patch: {}", body::go_error(body)))
+}
+
 fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure> {
-    let body: Value = serde_json::from_slice(&call.request.body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    let body: Value =
+        serde_json::from_slice(&call.request.body).map_err(|_| malformed(&call.request.body))?;
     let result = match (media, &call.version.schema) {
         ("application/json-patch+json", _) => {
             if !body.is_array() {

@@ -12,16 +12,12 @@ use crate::status::{Failure, Subject};
 use crate::store::{Key, ResourceId};
 use crate::webhook::Stop;
 
-fn body(call: &Call<'_>) -> Result<Value, Failure> {
-    let value: Value = serde_json::from_slice(&call.request.body)
-        .map_err(|error| Failure::bad_request(error.to_string()))?;
+/// What the subresource takes, a type of the table; it must name the pod of the path.
+fn body(call: &Call<'_>, of: &str) -> Result<Value, Failure> {
+    let value = super::body::other(call, of)?;
     let name = metadata_text(&value, "name");
     if name != call.target.name && (!name.is_empty() || call.target.subresource == "eviction") {
-        let kind = if call.target.subresource == "eviction" {
-            "Eviction"
-        } else {
-            "Binding"
-        };
+        let kind = of.rsplit('.').next().unwrap_or_default();
         return Err(Failure::bad_request(format!(
             "name in URL does not match name in {kind} object"
         )));
@@ -31,7 +27,7 @@ fn body(call: &Call<'_>) -> Result<Value, Failure> {
 
 /// Deletes a pod unless a budget forbids it now.
 pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
-    let eviction = body(call)?;
+    let eviction = body(call, "policy/v1.Eviction")?;
     let mut options = DeleteOptions::default();
     if let Some(given) = eviction.get("deleteOptions") {
         options.of_body(given);
@@ -123,6 +119,8 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     let mut budget = budget.clone();
     if let Some(Value::Object(status)) = budget.get_mut("status") {
         status.insert("disruptionsAllowed".into(), (allowed - 1).into());
+        let condition = disruption_allowed(allowed - 1, status.get("observedGeneration"), call);
+        status.insert("conditions".into(), json!([condition]));
         let disrupted = status.entry("disruptedPods").or_insert_with(|| json!({}));
         if let Value::Object(disrupted) = disrupted {
             disrupted.insert(call.target.name.clone(), seconds(call.now).into());
@@ -136,6 +134,21 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     Ok(())
 }
 
+/// The condition that tells how many disruptions are left.
+fn disruption_allowed(left: i64, generation: Option<&Value>, call: &Call<'_>) -> Value {
+    let (status, reason) = if left > 0 {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
+    let mut condition = json!({"type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
+        "lastTransitionTime": seconds(call.now)});
+    if let (Some(generation), Value::Object(members)) = (generation, &mut condition) {
+        members.insert("observedGeneration".into(), generation.clone());
+    }
+    condition
+}
+
 fn is_ready(pod: &Value) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
     conditions
@@ -146,13 +159,16 @@ fn is_ready(pod: &Value) -> bool {
 
 /// Gives a pod its node.
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
-    let binding = body(call)?;
+    let binding = body(call, "core/v1.Binding")?;
     let binding = admission::admit(api, call, "CREATE", binding, &Value::Null)?;
     let node = binding
         .pointer("/target/name")
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
+    if node.is_empty() {
+        return Err(Failure::unknown("target.name: Required value").into());
+    }
     let mut pod = call.read(find(api, call)?)?;
     let name = &call.target.name;
     let subject = Subject::new("", "pods/binding");

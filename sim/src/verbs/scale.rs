@@ -43,6 +43,9 @@ impl Paths {
 
 pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<Reply, Stop> {
     let paths = Paths::of(call).ok_or_else(Failure::no_resource)?;
+    if method == Method::Patch {
+        super::patch::check_media(call)?;
+    }
     let old = call.read(find(api, call)?)?;
     let current = view(&old, &paths);
     let wanted = match method {
@@ -52,8 +55,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
                 value: current,
             });
         }
-        Method::Put => serde_json::from_slice(&call.request.body)
-            .map_err(|error| Failure::bad_request(error.to_string()))?,
+        Method::Put => super::body::other(call, "autoscaling/v1.Scale")?,
         Method::Patch => patched(call, current.clone())?,
         Method::Post | Method::Delete => return Err(Failure::method_unknown().into()),
     };
@@ -89,7 +91,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
 
 fn patched(call: &Call<'_>, mut scale: Value) -> Result<Value, Failure> {
     let body: Value = serde_json::from_slice(&call.request.body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+        .map_err(|_| super::patch::malformed(&call.request.body))?;
     if call
         .request
         .content_type
@@ -100,7 +102,17 @@ fn patched(call: &Call<'_>, mut scale: Value) -> Result<Value, Failure> {
         // a scale has no lists: both kinds of merge are the same
         patch::merge(&mut scale, body);
     }
-    Ok(scale)
+    let table = kube_schema::table::Table::builtin();
+    let Some(of) = table.find("autoscaling/v1.Scale") else {
+        return Ok(scale);
+    };
+    let text = scale.to_string();
+    let read = kube_schema::typed::decode(table, of, scale).map_err(|error| {
+        let mut errors = kube_schema::validate::Errors::default();
+        errors.invalid("patch", text, &error.text);
+        Failure::invalid(&crate::status::Subject::new("", ""), "", &errors.0)
+    })?;
+    Ok(read.value)
 }
 
 fn set(object: &mut Value, pointer: &str, value: Value) {

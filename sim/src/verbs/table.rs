@@ -7,7 +7,20 @@ use serde_json::{Value, json};
 
 use self::columns::{Cell, Column, columns};
 use crate::api::Call;
+use crate::negotiate::Form;
 use crate::object::metadata_text;
+use crate::status::Failure;
+
+/// What is wrong with the parameters of a table, if one is asked for.
+pub(crate) fn check(call: &Call<'_>) -> Result<(), Failure> {
+    let include = call.query.text("includeObject");
+    if call.form != Form::Table || matches!(include, "" | "None" | "Metadata" | "Object") {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "Unable to convert to Table as requested: includeObject: Invalid value: {include:?}: must be 'Metadata', 'Object', 'None', or empty"
+    )))
+}
 
 /// A table of objects. Rows carry as much of their object as `includeObject` asks for.
 pub(crate) fn table(call: &Call<'_>, objects: &[Value], with_header: bool) -> Value {
@@ -19,8 +32,12 @@ pub(crate) fn table(call: &Call<'_>, objects: &[Value], with_header: bool) -> Va
     } else {
         Value::Null
     };
+    // a list's own version is put there by whoever knows it
+    let version = objects
+        .first()
+        .map_or("", |object| metadata_text(object, "resourceVersion"));
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {},
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version},
         "columnDefinitions": definitions, "rows": rows,
     })
 }
@@ -54,6 +71,7 @@ fn cell(cell: &Cell, object: &Value, now: Timestamp) -> Value {
             .pointer(pointer)
             .cloned()
             .unwrap_or_else(|| json!("<none>")),
+        Cell::Optional(pointer) => object.pointer(pointer).cloned().unwrap_or_else(|| "".into()),
         Cell::Count(pointer) => object
             .pointer(pointer)
             .and_then(Value::as_i64)

@@ -70,6 +70,7 @@ fn storage_key(call: &Call<'_>) -> String {
     let id = &call.resource.id;
     let prefix = match id.plural.as_ref() {
         "services" => "services/specs".to_owned(),
+        "endpoints" => "services/endpoints".to_owned(),
         "nodes" => "minions".to_owned(),
         _ if call.resource.is_custom() => format!("{}/{}", id.group, id.plural),
         plural => plural.to_owned(),
@@ -83,16 +84,14 @@ fn storage_key(call: &Call<'_>) -> String {
 
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
 pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
+    create::namespace_exists(api, call)?;
     new = admission::mutate(api, call, "UPDATE", new, old)?;
     check_version(call, old, &mut new)?;
     if call.target.subresource == "status" {
         new = status_only(call, old, new);
+        (call.resource.traits.prepare_status)(&mut new, old);
     } else if call.target.subresource == "finalize" {
-        let spec = new.get("spec").cloned().unwrap_or_default();
-        new = old.clone();
-        if let Value::Object(members) = &mut new {
-            members.insert("spec".into(), spec);
-        }
+        crate::kinds::keep(&mut new, old, "status");
     } else {
         if call.resource.is_custom() && call.resource.has(Subresource::Status) {
             crate::kinds::keep(&mut new, old, "status");
@@ -192,6 +191,8 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     errors.extend(object::schema_errors(new, &call.version));
     if call.target.subresource.is_empty() {
         errors.extend((call.resource.traits.validate_update)(new, old));
+    } else if call.target.subresource == "status" {
+        errors.extend((call.resource.traits.validate_status)(new, old));
     }
     if errors.is_empty() {
         return Ok(());
@@ -205,7 +206,10 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
 
 /// Whether the last finalizer of a deleted object just went.
 fn is_finished(new: &Value, old: &Value) -> bool {
+    let of_spec = new.pointer("/spec/finalizers").and_then(Value::as_array);
     finalizers(new).is_empty()
+        // a namespace has some that are its own
+        && of_spec.is_none_or(Vec::is_empty)
         && !get_metadata(old, "deletionTimestamp").is_null()
         && get_metadata(old, "deletionGracePeriodSeconds")
             .as_i64()

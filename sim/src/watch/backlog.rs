@@ -8,7 +8,7 @@ use crate::api::Call;
 use crate::conversion;
 use crate::negotiate::Form;
 use crate::object::set_metadata;
-use crate::registry::Conversion;
+use crate::registry::{Conversion, Schema};
 use crate::status::Failure;
 use crate::store::{Change, Collection, Stored};
 use crate::validation::text;
@@ -39,7 +39,7 @@ impl Watch {
                 .checked_add(BOOKMARK_SECONDS.seconds())
                 .unwrap_or(call.now);
             self.backlog
-                .push_back(Event::Other(bookmark(call, self.cursor, false)));
+                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, false)));
         }
         if self.until.is_some_and(|until| call.now >= until) {
             self.backlog.push_back(Event::Other(WatchEvent::End));
@@ -69,7 +69,7 @@ impl Watch {
         }
         if initial == Initial::StateAndBookmark {
             self.backlog
-                .push_back(Event::Other(bookmark(call, self.cursor, true)));
+                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, true)));
         }
     }
 
@@ -149,17 +149,18 @@ fn shown(kind: &str, change: &Change) -> Value {
     }
 }
 
-fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> WatchEvent {
+fn bookmark(call: &Call<'_>, revision: u64, complete: bool) -> Value {
     let mut metadata = json!({"resourceVersion": revision.to_string()});
     if complete && let Value::Object(members) = &mut metadata {
         members.insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
     }
     let object =
         json!({"kind": call.resource.kind.as_ref(), "apiVersion": call.api_version(), "metadata": metadata});
-    let object = if call.form == Form::Metadata {
-        call.form.object(call, object)
-    } else {
-        object
-    };
-    WatchEvent::Line("BOOKMARK", object)
+    // of a built-in kind, an object without content, which has some members even so
+    match call.version.schema {
+        Schema::Typed(_) => {
+            crate::object::shape(object.clone(), &call.version).map_or(object, |read| read.value)
+        }
+        Schema::Structural(_) => object,
+    }
 }

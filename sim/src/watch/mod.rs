@@ -26,7 +26,6 @@ use crate::query::Query;
 use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
-use crate::store::Collection;
 use crate::verbs;
 use crate::webhook::{Answers, Asked, WebhookReply};
 use crate::wire::Request;
@@ -111,8 +110,13 @@ impl Api {
         if !call.target.name.is_empty() {
             selector.only(&call.target.name);
         }
-        check(&call.query)?;
-        let wanted = verbs::parse_version(call.query.text("resourceVersion"))?;
+        if call.target.watch && !call.query.flag("watch") {
+            // the old form of watches is checked like a list
+            verbs::check_list(call)?;
+        } else {
+            check(&call.query)?;
+        }
+        let wanted = version(call.query.text("resourceVersion"))?;
         let current = self.store.revision();
         let streams = call.query.flag("sendInitialEvents");
         let bookmarks = call.query.flag("allowWatchBookmarks");
@@ -189,7 +193,7 @@ impl Api {
             seed: 0,
             answers: &answers,
         };
-        let empty = Collection::default();
+        let empty = self.store.empty();
         let collection = self.store.collection(&call.resource.id).unwrap_or(&empty);
         watch.collect(&call, collection, self.store.revision());
         self.convert(id, watch, &call);
@@ -246,6 +250,18 @@ impl Api {
             }
         }
     }
+}
+
+/// Where to start; absent is zero. A server does not say whose fault a bad one is.
+fn version(text: &str) -> Result<u64, Failure> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        Failure::unknown(&format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))
+    })
 }
 
 fn check(query: &Query) -> Result<(), Failure> {

@@ -31,7 +31,7 @@ pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{Claims, Deployments, Orphans, ReplicaSets};
+use crate::controllers::{Budgets, Claims, Deployments, Orphans, ReplicaSets};
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
 use crate::webhook::{CallId, WebhookCall, WebhookReply};
@@ -101,6 +101,7 @@ impl World {
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
             Box::new(Claims::new()),
+            Box::new(Budgets::new()),
             Box::new(Orphans::new()),
             Box::new(Scheduler::new()),
             Box::new(nodes),

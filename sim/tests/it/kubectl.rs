@@ -1,12 +1,11 @@
 //! The stock kubectl against the API on a socket. Without a kubectl there is nothing to test.
 
+mod checklist;
+
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-
-use jiff::Timestamp;
-use kruise_sim::{Config, Options, Timings, World, http};
 
 struct Kubectl {
     program: PathBuf,
@@ -18,20 +17,7 @@ struct Kubectl {
 impl Kubectl {
     fn start() -> Option<Self> {
         let program = find()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = runtime.block_on(tokio::net::TcpListener::bind(local)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let options = Options {
-            timings: Timings::fast(),
-            ..Options::default()
-        };
-        let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
-        runtime.spawn(http::serve(listener, http::Live::new(world)));
+        let (runtime, address) = crate::socket::serve();
         let home = std::env::temp_dir().join(format!("kruise-sim-{}", address.port()));
         std::fs::create_dir_all(&home).unwrap();
         Some(Self {
@@ -42,13 +28,20 @@ impl Kubectl {
         })
     }
 
-    fn output(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(&self.program)
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .arg(format!("--server=http://{}", self.address))
             .arg(format!("--cache-dir={}", self.home.display()))
             .args(arguments)
             .env("HOME", &self.home)
-            .env_remove("KUBECONFIG")
+            .env_remove("KUBECONFIG");
+        command
+    }
+
+    fn output(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -130,7 +123,7 @@ spec:
 #[test]
 fn kubectl_creates_applies_reads_changes_and_deletes() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     let version = kubectl.run(&["version"], "");
@@ -209,7 +202,7 @@ fn kubectl_creates_applies_reads_changes_and_deletes() {
 #[test]
 fn kubectl_works_with_custom_resources() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     kubectl.run(&["apply", "-f", "-"], DEFINITION);
@@ -255,7 +248,7 @@ fn kubectl_works_with_custom_resources() {
 #[test]
 fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
     let Some(kubectl) = Kubectl::start() else {
-        eprintln!("no kubectl found");
+        crate::socket::say("SKIPPED: no kubectl found");
         return;
     };
     let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";

@@ -8,11 +8,16 @@
 )]
 
 mod admission;
+mod clients;
 mod components;
 mod conversion;
 mod crud;
 mod differential;
 mod kubectl;
+mod log;
+mod openapi;
+mod protobuf;
 mod server;
+mod socket;
 mod watch;
 mod webhooks;

@@ -2,10 +2,27 @@
 
 use serde_json::{Map, Value};
 
+/// Kubernetes removes `null` members from objects in lists too.
+fn without_nulls(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members
+                .values_mut()
+                .for_each(|member| *member = without_nulls(member.take()));
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| *item = without_nulls(item.take())),
+        _ => {}
+    }
+    value
+}
+
 /// Applies a merge patch: members of objects are merged, `null` removes, everything else replaces.
 pub fn apply(target: &mut Value, patch: Value) {
     let Value::Object(members) = patch else {
-        *target = patch;
+        *target = without_nulls(patch);
         return;
     };
     if !target.is_object() {

@@ -9,7 +9,7 @@ mod strategic;
 
 pub use json::apply as json;
 pub use merge::apply as merge;
-pub use strategic::apply as strategic;
+pub use strategic::{apply as strategic, go_value};
 
 /// Why a patch was not applied; the variant decides the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

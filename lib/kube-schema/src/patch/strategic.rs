@@ -10,6 +10,7 @@ mod order;
 
 use serde_json::{Map, Value};
 
+pub use self::directive::go_value;
 use self::directive::{DELETE_FROM, MARKER, SET_ORDER};
 use super::PatchError;
 use crate::table::{Kind, Merge, Table, TypeId};
@@ -59,11 +60,14 @@ impl Shape<'_> {
 }
 
 fn merge_object(mut original: Object, mut patch: Object, shape: Shape<'_>) -> Result<Object, PatchError> {
-    if let Some(marker) = patch.remove(MARKER) {
+    if let Some(marker) = patch.get(MARKER).cloned() {
         return match marker.as_str() {
-            Some("replace") => Ok(patch),
+            Some("replace") => {
+                patch.remove(MARKER);
+                Ok(patch)
+            }
             Some("delete") => Ok(Object::new()),
-            _ => Err(directive::unknown(&marker)),
+            _ => Err(directive::unknown(&marker, &Value::Object(patch))),
         };
     }
     directive::retain_keys(&mut original, &mut patch)?;

@@ -41,6 +41,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
     match value {
         Value::Object(members) => object(errors, schema, members, path, place),
         Value::Array(items) => {
+            duplicates(errors, schema, items, path);
             if let Some(schema) = schema.get("items") {
                 for (index, item) in items.iter().enumerate() {
                     let place = if is(schema, EMBEDDED) {
@@ -97,6 +98,9 @@ fn enumeration(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
 fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let count = |name: &str| schema.get(name).and_then(Value::as_u64);
+    if let Some(factor) = limit("multipleOf") {
+        multiple(errors, value, factor, path);
+    }
     let mut invalid =
         |detail: String| errors.invalid(path, value.clone(), &format!("{path} in body {detail}"));
     if let Some(number) = value.as_f64() {
@@ -127,7 +131,8 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
             invalid(format!("should be at least {least} chars long"));
         }
         if let Some(most) = count("maxLength").filter(|most| length > *most) {
-            invalid(format!("should be at most {most} chars long"));
+            errors.add(path, Kind::TooLong(most), Value::Null, "");
+            return;
         }
     }
     let (length, least, most) = match value {
@@ -137,10 +142,69 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     };
     let what = if value.is_array() { "items" } else { "properties" };
     if let Some(least) = count(least).filter(|least| length < *least) {
-        invalid(format!("should have at least {least} {what}"));
+        errors.invalid(
+            path,
+            length,
+            &format!("{path} in body should have at least {least} {what}"),
+        );
     }
     if let Some(most) = count(most).filter(|most| length > *most) {
         errors.add(path, Kind::TooMany(most), length, "");
+    }
+}
+
+/// Items of sets, and keys of maps, occur once.
+fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) {
+    let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+        Some("set") => Vec::new(),
+        Some("map") => {
+            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+            keys.into_iter().flatten().filter_map(Value::as_str).collect()
+        }
+        _ => return,
+    };
+    let identity = |item: &Value| -> Value {
+        if keys.is_empty() {
+            return item.clone();
+        }
+        let members = keys
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), item.get(key)?.clone())));
+        Value::Object(members.collect())
+    };
+    let mut seen: Vec<Value> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let own = identity(item);
+        if seen.contains(&own) {
+            errors.add(format!("{path}[{index}]"), Kind::Duplicate, own, "");
+        } else {
+            seen.push(own);
+        }
+    }
+}
+
+/// A server divides whole numbers by the whole part of the factor.
+fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
+    let fits = match value.as_i64() {
+        Some(_) if factor < 1.0 => {
+            let why = format!(
+                "factor MultipleOf declared for {path} must be positive: {}",
+                factor as i64
+            );
+            errors.invalid(path, factor as i64, &why);
+            return;
+        }
+        Some(number) => number % (factor as i64) == 0,
+        None => value
+            .as_f64()
+            .is_none_or(|number| (number / factor).fract() == 0.0),
+    };
+    if !fits {
+        errors.invalid(
+            path,
+            value.clone(),
+            &format!("{path} in body should be a multiple of {factor}"),
+        );
     }
 }
 
@@ -152,6 +216,13 @@ fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, pat
             format!("{path}.{name}")
         }
     };
+    if place == Place::Root && !path.is_empty() {
+        for name in ["apiVersion", "kind"] {
+            if !members.contains_key(name) {
+                errors.required(join(name), "");
+            }
+        }
+    }
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
         if !members.contains_key(name) {
@@ -234,7 +305,7 @@ mod tests {
         );
         assert_eq!(
             one(json!({"type": "array", "minItems": 1}), json!([])),
-            ["spec.n: Invalid value: []: spec.n in body should have at least 1 items"]
+            ["spec.n: Invalid value: 0: spec.n in body should have at least 1 items"]
         );
         assert_eq!(one(json!({"enum": ["a", "b"]}), json!("c")).len(), 1);
         assert_eq!(one(json!({"maxLength": 2}), json!("abc")).len(), 1);

@@ -1,7 +1,7 @@
 //! The shapes of Kubernetes' built-in API types, as Go encodes and strategic merge patches them.
 //!
-//! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, whether Go omits it when
-//! empty, patch strategy and merge key. It is read once; everything borrows from it. `gen/` says how it is made.
+//! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, number in protobuf, whether
+//! Go omits it when empty, patch strategy and merge key. It is read once; everything borrows from it. `gen/` says how it is made.
 
 mod parse;
 
@@ -35,6 +35,9 @@ pub struct Field {
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,
+    /// Its number in protobuf. Members of an embedded struct, which JSON inlines, are in a message of their own: the
+    /// numbers on the way down. Empty if protobuf has no such field.
+    pub numbers: Vec<u32>,
     /// When Go leaves it out.
     pub omit: Omit,
     /// How a strategic merge patch treats it.

@@ -29,7 +29,12 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
     let mut words = line.split(' ');
     let (name, kind) = (words.next()?, kind(words.next()?, names)?);
     let (mut omit, mut merge) = (Omit::Never, Merge::default());
+    let mut numbers = Vec::new();
     for word in words {
+        if let Some(path) = word.strip_prefix('#') {
+            numbers = path.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+            continue;
+        }
         match word.split_once('=') {
             Some(("key", key)) => merge.key = Some(key),
             Some(("strategy", strategies)) => {
@@ -47,6 +52,7 @@ fn field(line: &'static str, names: &BTreeMap<&'static str, TypeId>) -> Option<F
     Some(Field {
         name,
         kind,
+        numbers,
         omit,
         merge,
     })

@@ -9,7 +9,7 @@ mod scalar;
 
 use serde_json::Value;
 
-use crate::table::{Table, TypeId};
+use crate::table::{Kind, Table, TypeId};
 
 /// A value that Go could not read into its struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,36 @@ pub fn decode(table: &Table, of: TypeId, value: Value) -> Result<Decoded, Decode
         value,
         unknown: reader.unknown,
     })
+}
+
+/// An object as it reads after a server stored it in protobuf, which knows no difference between an empty list and none.
+pub fn stored(table: &Table, of: TypeId, value: &mut Value) {
+    let Value::Object(members) = value else { return };
+    for field in &table.get(of).fields {
+        if let Some(member) = members.get_mut(field.name) {
+            store(table, &field.kind, member);
+        }
+    }
+}
+
+fn store(table: &Table, kind: &Kind, value: &mut Value) {
+    match (kind.target(), value) {
+        (Kind::List(_), list @ Value::Array(_)) if list.as_array().is_some_and(Vec::is_empty) => {
+            *list = Value::Null;
+        }
+        (Kind::List(item), Value::Array(items)) => {
+            for one in items {
+                store(table, item, one);
+            }
+        }
+        (Kind::Map(item), Value::Object(members)) => {
+            for one in members.values_mut() {
+                store(table, item, one);
+            }
+        }
+        (Kind::Struct(of), value) => stored(table, *of, value),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub enum Kind {
     NotSupported(&'static [&'static str]),
     /// The value is missing.
     Required,
+    /// The text has more than this many characters.
+    TooLong(u64),
     /// The list or map holds more than this many items.
     TooMany(u64),
     /// The value is of the wrong JSON type.
@@ -45,6 +47,7 @@ impl fmt::Display for FieldError {
             Kind::Required => f.write_str("Required value")?,
             Kind::Forbidden => f.write_str("Forbidden")?,
             Kind::Duplicate => write!(f, "Duplicate value: {}", self.value)?,
+            Kind::TooLong(most) => write!(f, "Too long: may not be more than {most} bytes")?,
             Kind::TooMany(most) => {
                 write!(f, "Too many: {}: must have at most {most} items", self.value)?;
             }

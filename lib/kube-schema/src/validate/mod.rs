@@ -16,7 +16,7 @@
 //! | `resources` | quantities, not negative, requests within limits |
 //! | probes | one handler, counts not negative, one success for liveness and startup |
 //! | `restartPolicy` | known |
-//! | `volumes` | DNS labels, unique |
+//! | `volumes` | DNS labels, unique; of one type |
 //! | `ephemeralContainers` | none |
 
 mod container;
@@ -33,6 +33,7 @@ use serde_json::{Map, Value};
 pub use self::error::{Errors, FieldError, Kind, aggregate};
 use self::json::{items, member, text};
 pub use self::object::{metadata, selector};
+use crate::table::Table;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const ANNOTATIONS_BYTES: usize = 256 * 1024;
@@ -107,12 +108,38 @@ fn unique_label<'a>(errors: &mut Errors, name: &'a str, seen: &mut BTreeSet<&'a 
     }
 }
 
+/// The names that can be mounted: those of volumes that are in order.
 fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a str> {
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut good) = (BTreeSet::new(), BTreeSet::new());
     for (volume, path) in items(spec, "volumes", path) {
-        unique_label(errors, text(volume, "name"), &mut seen, format!("{path}.name"));
+        let before = errors.0.len();
+        let name = text(volume, "name");
+        unique_label(errors, name, &mut seen, format!("{path}.name"));
+        one_source(errors, volume, &path);
+        if errors.0.len() == before {
+            good.insert(name);
+        }
     }
-    seen
+    good
+}
+
+/// A volume is of one type. Members that no known type has are somebody else's business.
+fn one_source(errors: &mut Errors, volume: &Value, path: &str) {
+    let table = Table::builtin();
+    let Some(of) = table.find("core/v1.Volume") else {
+        return;
+    };
+    let is_given = |name: &str| volume.get(name).is_some_and(Value::is_object);
+    let types = table.get(of).fields.iter().map(|field| field.name);
+    let mut given: Vec<&str> = types.filter(|name| is_given(name)).collect();
+    // a server looks at this one first, and at the others in the order of its type
+    given.sort_by_key(|name| *name != "emptyDir");
+    for name in given.iter().skip(1) {
+        errors.forbidden(
+            format!("{path}.{name}"),
+            "may not specify more than 1 volume type",
+        );
+    }
 }
 
 fn entries<'a>(metadata: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a str)> {

@@ -24,6 +24,14 @@ pub(super) fn qualified_name(text: &str) -> Option<&'static str> {
     let (prefix, name) = text
         .split_once('/')
         .map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    if name.contains('/') {
+        return Some(
+            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+             alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+             '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' \
+             (e.g. 'example.com/MyName')",
+        );
+    }
     if prefix.is_some_and(|prefix| !dns_subdomain(prefix)) {
         return Some(
             "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \

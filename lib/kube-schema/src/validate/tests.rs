@@ -49,7 +49,7 @@ fn each_rule_refuses_what_breaks_it() {
         (
             "/metadata/labels",
             json!({"a/b/c": ""}),
-            "labels: Invalid value: \"a/b/c\": name part",
+            "labels: Invalid value: \"a/b/c\": a qualified name",
         ),
         (
             "/metadata/annotations",

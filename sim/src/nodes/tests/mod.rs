@@ -254,7 +254,11 @@ fn a_deleted_pod_stops_before_it_goes_and_its_grace_period_bounds_that() {
         );
         assert_eq!(
             seen[1..],
-            [format!("MODIFIED {end}"), format!("DELETED {end}")],
+            [
+                format!("MODIFIED {end}"),
+                format!("MODIFIED {end}"),
+                format!("DELETED {end}")
+            ],
             "{name}"
         );
         let took = play.0.now().duration_since(before.unwrap());
@@ -275,6 +279,8 @@ fn sidecars_stop_after_the_containers_they_serve() {
     let expected = [
         "MODIFIED Running [SBICR]  (side+0 running s:1, main+0 running web:1)".to_owned(),
         "MODIFIED Running [SBI] ContainersNotReady (side+0 running s:1, main-0 ended 0)".into(),
+        format!("MODIFIED {end}"),
+        // its grace period ends, and it goes
         format!("MODIFIED {end}"),
         format!("DELETED {end}"),
     ];

@@ -1,10 +1,16 @@
 //! Rows outside of the core and apps groups.
 
-use super::{NO_OPTIONAL_VERSION, Row, UPSERT};
+use super::{Row, UPSERT};
 use crate::kinds::{cluster, webhook, workload};
 use crate::registry::resource::Subresource::Status;
-use crate::registry::{Generation, Traits};
+use crate::registry::{Generation, MetadataRules, Traits};
 use crate::validation;
+
+const ROLE: Traits = Traits {
+    validate: cluster::validate_role,
+    validate_update: cluster::validate_role_update,
+    ..UPSERT
+};
 
 pub(super) fn rows() -> Vec<Row> {
     let webhooks = |kind, plural, default| {
@@ -57,14 +63,18 @@ pub(super) fn rows() -> Vec<Row> {
             .short(&["sc"])
             .cluster(),
         Row::new("discovery.k8s.io", "discovery", "EndpointSlice", "endpointslices").traits(Traits {
-            generation: Generation::Content,
-            ..NO_OPTIONAL_VERSION
+            generation: Generation::ContentAndLabels,
+            metadata: MetadataRules {
+                repeats_create: 1,
+                ..Traits::GENERIC
+            },
+            ..Traits::PLAIN
         }),
-        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(UPSERT),
+        Row::new("rbac.authorization.k8s.io", "rbac", "Role", "roles").traits(ROLE),
         Row::new("rbac.authorization.k8s.io", "rbac", "RoleBinding", "rolebindings").traits(UPSERT),
         Row::new("rbac.authorization.k8s.io", "rbac", "ClusterRole", "clusterroles")
             .cluster()
-            .traits(UPSERT),
+            .traits(ROLE),
         Row::new(
             "rbac.authorization.k8s.io",
             "rbac",
@@ -94,11 +104,12 @@ pub(super) fn rows() -> Vec<Row> {
         .traits(Traits {
             generation: Generation::Spec,
             unconditional_update: false,
+            metadata: Traits::FOREIGN,
             default: crate::crd::default,
             prepare_create: crate::crd::prepare_create,
             prepare_update: cluster::keep_status,
             validate: crate::crd::validate,
-            validate_update: |new, _| crate::crd::validate(new),
+            validate_update: crate::crd::validate_update,
             ..Traits::PLAIN
         }),
     ]

@@ -6,17 +6,30 @@ use super::bodies::{SAMPLES, Sample};
 use super::step::Step;
 
 /// A small generator (xorshift), so that seeds mean the same for ever.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        for _ in 0..5 {
+            dice.roll(2);
+        }
+        dice
+    }
+
+    /// One of a few texts.
+    pub fn word(&mut self, list: &[&'static str]) -> &'static str {
+        list[self.roll(list.len())]
+    }
+
+    pub fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 >> 11).unwrap() % sides
     }
 
-    fn pick(&mut self, mut list: Vec<Value>) -> Value {
+    pub fn pick(&mut self, mut list: Vec<Value>) -> Value {
         let at = self.roll(list.len());
         list.swap_remove(at)
     }
@@ -25,24 +38,26 @@ impl Dice {
 /// The name of the sequence, which is its namespace, and its steps.
 pub fn sequence(seed: u64) -> (String, Vec<Step>) {
     let name = format!("x{seed:04}");
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for _ in 0..5 {
-        dice.roll(2);
-    }
+    let mut dice = Dice::new(seed);
     let sample = &SAMPLES[usize::try_from(seed).unwrap() % SAMPLES.len()];
     let namespace = json!({"metadata": {"name": "$ns"}});
     let mut steps = vec![
         Step::new("POST", "/api/v1/namespaces", namespace),
         Step::new("POST", sample.path, object(sample, "a", &json!({}))),
     ];
-    for _ in 0..8 + dice.roll(5) {
-        let index = steps.len();
-        steps.push(step(&mut dice, sample, index));
-    }
+    steps.extend(more(&mut dice, sample, steps.len()));
     (name, steps)
 }
 
-fn object(sample: &Sample, name: &str, change: &Value) -> Value {
+/// A dozen requests about a sample; `first` is the index of the first.
+pub fn more(dice: &mut Dice, sample: &Sample, first: usize) -> Vec<Step> {
+    let count = 8 + dice.roll(5);
+    (first..first + count)
+        .map(|index| step(dice, sample, index))
+        .collect()
+}
+
+pub fn object(sample: &Sample, name: &str, change: &Value) -> Value {
     let mut object = (sample.good)();
     object["apiVersion"] = sample.api_version.into();
     object["kind"] = sample.kind.into();
@@ -51,7 +66,7 @@ fn object(sample: &Sample, name: &str, change: &Value) -> Value {
     object
 }
 
-fn merge(target: &mut Value, change: &Value) {
+pub fn merge(target: &mut Value, change: &Value) {
     match change {
         Value::Object(members) => {
             for (name, member) in members {
@@ -225,7 +240,7 @@ fn status(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
     Step::patch("merge", &target, body)
 }
 
-fn odd(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
+pub fn odd(dice: &mut Dice, sample: &Sample, one: &str) -> Step {
     match dice.roll(9) {
         0 => Step::new("POST", one, json!({})),
         1 => Step::new("PUT", sample.path, json!({})),

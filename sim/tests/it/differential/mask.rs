@@ -8,8 +8,20 @@ const HIDDEN: &[&str] = &["uid", "resourceVersion", "continue", "clusterIP"];
 
 pub fn answer(raw: &Answer, memory: &Memory) -> Answer {
     let mut body = raw.body.clone();
+    if let Value::Array(events) = &mut body {
+        events.retain(|event| !is_progress(event));
+    }
     mask(&mut body, memory);
     Answer { code: raw.code, body }
+}
+
+/// Bookmarks but the one that ends the initial events come when a timer says so.
+fn is_progress(event: &Value) -> bool {
+    let annotated = event.pointer("/object/metadata/annotations").is_some();
+    let in_row = event
+        .pointer("/object/rows/0/object/metadata/annotations")
+        .is_some();
+    event["type"] == "BOOKMARK" && !annotated && !in_row
 }
 
 fn mask(value: &mut Value, memory: &Memory) {
@@ -19,6 +31,11 @@ fn mask(value: &mut Value, memory: &Memory) {
             let generated = members.contains_key("generateName");
             for (name, member) in members.iter_mut() {
                 let hidden = HIDDEN.contains(&name.as_str()) || (generated && name == "name");
+                if name == "cells"
+                    && let Value::Array(cells) = member
+                {
+                    cells.iter_mut().for_each(hide_cell);
+                }
                 if name == "clusterIPs" {
                     *member = "<addresses>".into();
                 } else if let (true, Value::String(text)) = (hidden, &*member) {
@@ -34,6 +51,23 @@ fn mask(value: &mut Value, memory: &Memory) {
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, memory)),
         Value::String(text) => *text = hide(&without_patch(text), &memory.namespace),
         _ => {}
+    }
+}
+
+/// Ages in tables are times; services have addresses.
+fn hide_cell(cell: &mut Value) {
+    if cell
+        .as_str()
+        .is_some_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok())
+    {
+        *cell = "<address>".into();
+    }
+    let is_age = |text: &str| {
+        let digits = text.strip_suffix('s').unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if cell.as_str().is_some_and(is_age) {
+        *cell = "<age>".into();
     }
 }
 

@@ -1,30 +1,36 @@
 //! The same requests to this API and to a real one, answers compared.
 //!
-//! `tests/differential/transcripts.jsonl` holds sequences of requests with the masked answers of kube-apiserver 1.34; the
-//! default run replays them. Masked are uids, versions, times, addresses and generated names; `managedFields`, which
+//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver 1.34;
+//! the default run replays them. Masked are uids, versions, times, addresses and generated names; `managedFields`, which
 //! this server does not keep, is left out. Sequences that are known to differ are listed, each with its reason, in
 //! `tests/differential/known.txt`.
 //!
 //! To record anew, give the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and
-//! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`.
+//! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`. `SIM_FAMILIES=wt` records these
+//! families only. Family `g` is recorded only when named, and needs kube-controller-manager with
+//! `--controllers=garbage-collector-controller,namespace-controller`. A real server does not always agree with itself:
+//! recorded again, one sequence in 150 differs, by the order of a Go map or by whether a write that changes nothing fell
+//! into the second of the one before (then its field managers are as they were, and it takes no revision).
 
 mod bodies;
+mod delta;
+mod families;
 mod generate;
 mod mask;
 mod record;
+mod report;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use kruise_sim::Outcome;
 use serde_json::{Value, json};
 
+use self::families::{FAMILIES, Family};
 use self::step::{Answer, Memory, Step};
 use crate::server::Server;
-
-/// Sequences that are recorded.
-const SEQUENCES: u64 = 480;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential")
@@ -69,19 +75,22 @@ impl Transcript {
     fn difference(&self) -> Option<String> {
         let mut server = Server::new();
         server.post(DEFINITIONS, &definition());
+        // a real server's caches do not reach back to its beginning either
+        server.api.compact();
         let mut memory = Memory::new(&self.name);
         for (index, (step, expected)) in self.steps.iter().enumerate() {
-            let response = server.api.handle(&step.request(&memory), server.now).response()?;
-            let raw = Answer {
-                code: response.code,
-                body: response.value(),
-            };
+            let raw = replay(&mut server, step, &memory);
             memory.remember(&raw.body);
             let found = mask::answer(&raw, &memory);
             if &found != expected {
+                let Step {
+                    method, target, body, ..
+                } = step;
+                let (real, sim) = (expected.code, found.code);
+                let places = delta::delta(&expected.body, &found.body);
                 return Some(format!(
-                    "step {index}: {} {}\n    body {}\n    real {} {}\n    sim  {} {}",
-                    step.method, step.target, step.body, expected.code, expected.body, found.code, found.body
+                    "step {index}: {method} {target} accept {}\n    body {body}\n    real {real} sim {sim}\n{places}",
+                    step.accept
                 ));
             }
         }
@@ -89,9 +98,46 @@ impl Transcript {
     }
 }
 
+/// This server's answer to a step.
+fn replay(server: &mut Server, step: &Step, memory: &Memory) -> Answer {
+    if matches!(step.method.as_str(), "PAUSE" | "WAIT") {
+        server.api.tick(server.now);
+    }
+    if step.method == "PAUSE" {
+        return Answer::none();
+    }
+    match server.api.handle(&step.request(memory), server.now) {
+        Outcome::Respond(response) => Answer {
+            code: response.code,
+            body: response.value(),
+        },
+        Outcome::Watch(id) => {
+            let mut events = server.events(id);
+            server.pass(1);
+            events.extend(server.events(id));
+            let lines = events.into_iter().filter(|(kind, _)| kind != "END");
+            Answer {
+                code: 200,
+                body: lines
+                    .map(|(kind, object)| json!({"type": kind, "object": object}))
+                    .collect(),
+            }
+        }
+        Outcome::Call(call) => panic!("nobody set up a webhook: {call:?}"),
+    }
+}
+
+fn file(family: &Family) -> PathBuf {
+    folder().join(format!("transcripts/{}.jsonl", family.letter))
+}
+
 fn transcripts() -> Vec<Transcript> {
-    let text = std::fs::read_to_string(folder().join("transcripts.jsonl")).unwrap();
-    text.lines().map(Transcript::parse).collect()
+    let texts = FAMILIES
+        .iter()
+        .map(|family| std::fs::read_to_string(file(family)).unwrap());
+    texts
+        .flat_map(|text| text.lines().map(Transcript::parse).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Names of sequences that may differ, with the reasons.
@@ -123,8 +169,10 @@ fn answers_are_those_of_a_real_server() {
         }
     }
     let equal = transcripts.len() - different.len();
-    println!("{equal} of {} sequences are equal", transcripts.len());
+    let all = transcripts.len();
+    crate::socket::say(&format!("{equal} of {all} sequences are equal"));
     assert!(report.is_empty(), "unexpected differences:\n{report}");
+    assert!(equal * 100 >= transcripts.len() * 97);
     let mended: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
     assert!(
         mended.is_empty(),
@@ -135,27 +183,17 @@ fn answers_are_those_of_a_real_server() {
 #[test]
 fn the_corpus_is_worth_its_name() {
     let transcripts = transcripts();
+    let shares = report::Shares::of(&transcripts);
+    crate::socket::say(&shares.to_string());
+    assert!(shares.sequences >= 1000);
     assert!(transcripts.iter().all(|one| one.steps.len() >= 5));
-    let steps: Vec<_> = transcripts.iter().flat_map(|one| &one.steps).collect();
-    let errors = steps.iter().filter(|(_, answer)| answer.code >= 400).count();
-    assert!(
-        errors * 100 >= steps.len() * 30,
-        "{errors} errors of {}",
-        steps.len()
-    );
-    for kind in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
-        let share = steps.iter().filter(|(step, _)| step.method == kind).count() * 100 / steps.len();
-        assert!(share >= 5, "{kind}: {share} %");
+    assert!(shares.errors >= 30, "{shares}");
+    assert!(shares.last_errors >= 30, "{shares}");
+    for (method, share) in &shares.methods {
+        assert!(*share >= 5, "{method}: {share} %");
     }
-    for kind in ["json-patch", "merge-patch", "strategic-merge-patch"] {
-        let media = format!("application/{kind}+json");
-        let share = steps
-            .iter()
-            .filter(|(step, _)| step.content_type == media)
-            .count()
-            * 100
-            / steps.len();
-        assert!(share >= 3, "{kind}: {share} %");
+    for (kind, share) in &shares.patches {
+        assert!(*share >= 3, "{kind}: {share} %");
     }
 }
 
@@ -165,16 +203,42 @@ fn record() {
     let Ok(address) = std::env::var("SIM_RECORD") else {
         return;
     };
+    let wanted = std::env::var("SIM_FAMILIES").ok();
     let install = Step::new("POST", DEFINITIONS, definition());
     record::record(&address, "", vec![install]);
     // a real server takes a moment to serve what was defined
     std::thread::sleep(std::time::Duration::from_secs(3));
-    let mut text = String::new();
-    for seed in 0..SEQUENCES {
-        let (name, steps) = generate::sequence(seed);
-        let transcript = record::record(&address, &name, steps);
-        text.push_str(&transcript.line());
-        text.push('\n');
+    for family in FAMILIES {
+        let is_wanted = match &wanted {
+            Some(letters) => letters.contains(family.letter),
+            None => !family.controllers,
+        };
+        if is_wanted {
+            let lines = record_family(&address, family);
+            std::fs::write(file(family), lines.concat()).unwrap();
+        }
     }
-    std::fs::write(folder().join("transcripts.jsonl"), text).unwrap();
+}
+
+/// Sequences have a namespace each: several are recorded at a time.
+fn record_family(address: &str, family: &Family) -> Vec<String> {
+    const THREADS: u64 = 8;
+    let mut lines = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|first| {
+                scope.spawn(move || {
+                    let indexes = (first..family.count).step_by(8);
+                    let lines = indexes.map(|index| {
+                        let (name, steps) = family.sequence(index);
+                        format!("{}\n", record::record(address, &name, steps).line())
+                    });
+                    lines.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let lines = threads.into_iter().flat_map(|thread| thread.join().unwrap());
+        lines.collect::<Vec<_>>()
+    });
+    lines.sort();
+    lines
 }

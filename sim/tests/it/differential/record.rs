@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -9,11 +10,16 @@ use super::Transcript;
 use super::mask;
 use super::step::{Answer, Memory, Step};
 
+/// How long the background may take, and how often it is asked.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(1500);
+const POLL: Duration = Duration::from_millis(100);
+
 pub fn record(address: &str, name: &str, steps: Vec<Step>) -> Transcript {
     let mut memory = Memory::new(name);
     let mut recorded = Vec::new();
     for step in steps {
-        let raw = send(address, &step, &memory);
+        let raw = answer(address, &step, &memory);
         memory.remember(&raw.body);
         let masked = mask::answer(&raw, &memory);
         recorded.push((step, masked));
@@ -21,6 +27,29 @@ pub fn record(address: &str, name: &str, steps: Vec<Step>) -> Transcript {
     Transcript {
         name: name.to_owned(),
         steps: recorded,
+    }
+}
+
+fn answer(address: &str, step: &Step, memory: &Memory) -> Answer {
+    match step.method.as_str() {
+        "PAUSE" => {
+            std::thread::sleep(PAUSE);
+            Answer::none()
+        }
+        "WAIT" => {
+            let wanted = step.body.as_u64();
+            let read = Step::new("GET", &step.target, Value::Null);
+            let start = Instant::now();
+            loop {
+                let found = send(address, &read, memory);
+                if Some(u64::from(found.code)) == wanted {
+                    return found;
+                }
+                assert!(start.elapsed() < PATIENCE, "{} stays {}", step.target, found.code);
+                std::thread::sleep(POLL);
+            }
+        }
+        _ => send(address, step, memory),
     }
 }
 
@@ -59,10 +88,15 @@ fn send(address: &str, step: &Step, memory: &Memory) -> Answer {
     if head.contains("transfer-encoding: chunked") {
         body = unchunk(&body);
     }
-    Answer {
-        code,
-        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
-    }
+    let body = if step.is_watch() && code == 200 {
+        let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines
+            .map(|line| serde_json::from_slice::<Value>(line).unwrap())
+            .collect()
+    } else {
+        serde_json::from_slice(&body).unwrap_or(Value::Null)
+    };
+    Answer { code, body }
 }
 
 fn unchunk(mut body: &[u8]) -> Vec<u8> {

@@ -1,8 +1,15 @@
-//! One request and its answer. Requests may speak of earlier answers: `$uid(3)` and `$rv(3)` stand for the uid and
-//! version in the answer to step 3, `$ns` for the sequence's namespace.
+//! One request and its answer. Requests may speak of earlier answers: `$uid(3)`, `$rv(3)`, `$name(3)` and `$continue(3)`
+//! stand for what the answer to step 3 holds in its metadata, `$ns` for the sequence's namespace.
+//!
+//! Two methods are no requests: `WAIT` reads until the answer has the code in its body, because what happens in the
+//! background takes a real server a while, and `PAUSE` lets that happen unseen.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
+
+pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -22,30 +29,40 @@ pub struct Answer {
 /// What earlier answers held.
 pub struct Memory {
     pub namespace: String,
-    uids: Vec<String>,
-    versions: Vec<String>,
+    /// Of each answer, what [`MEMBERS`] names.
+    answers: Vec<[String; MEMBERS.len()]>,
 }
+
+/// How requests spell a member of an answer's metadata, and its name there.
+const MEMBERS: [(&str, &str); 4] = [
+    ("uid", "uid"),
+    ("rv", "resourceVersion"),
+    ("name", "name"),
+    ("continue", "continue"),
+];
 
 impl Memory {
     pub fn new(name: &str) -> Self {
         Self {
             namespace: name.to_owned(),
-            uids: Vec::new(),
-            versions: Vec::new(),
+            answers: Vec::new(),
         }
     }
 
     pub fn remember(&mut self, body: &Value) {
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or("0").to_owned();
-        self.uids.push(text("uid"));
-        self.versions.push(text("resourceVersion"));
+        self.answers.push(MEMBERS.map(|(_, name)| text(name)));
     }
 
     pub fn fill(&self, text: &str) -> String {
         let mut text = text.replace("$ns", &self.namespace);
-        for (index, (uid, version)) in self.uids.iter().zip(&self.versions).enumerate() {
-            text = text.replace(&format!("$uid({index})"), uid);
-            text = text.replace(&format!("$rv({index})"), version);
+        if !text.contains('$') {
+            return text;
+        }
+        for (index, answer) in self.answers.iter().enumerate() {
+            for ((word, _), value) in MEMBERS.iter().zip(answer) {
+                text = text.replace(&format!("${word}({index})"), value);
+            }
         }
         text
     }
@@ -69,17 +86,40 @@ impl Step {
         }
     }
 
-    /// The bytes of the body; a body that is text stands for itself.
+    /// A read that waits for a code.
+    pub fn wait(target: &str, code: u16) -> Self {
+        Self::new("WAIT", target, code.into())
+    }
+
+    /// A moment for the background.
+    pub fn pause() -> Self {
+        Self::new("PAUSE", "", Value::Null)
+    }
+
+    /// The same request for another form of answer.
+    pub fn accept(self, accept: &str) -> Self {
+        Self {
+            accept: accept.to_owned(),
+            ..self
+        }
+    }
+
+    pub fn is_watch(&self) -> bool {
+        self.method == "GET" && (self.target.contains("watch=") || self.target.contains("/watch/"))
+    }
+
+    /// The bytes of the body; a body that is text stands for itself, one of protobuf is in base64.
     pub fn bytes(&self, memory: &Memory) -> Vec<u8> {
         match &self.body {
             Value::Null => Vec::new(),
+            Value::String(text) if self.content_type == PROTOBUF => STANDARD.decode(text).unwrap(),
             Value::String(text) => memory.fill(text).into_bytes(),
             body => memory.fill(&body.to_string()).into_bytes(),
         }
     }
 
     pub fn request(&self, memory: &Memory) -> Request {
-        let method = Method::parse(&self.method).unwrap();
+        let method = Method::parse(&self.method).unwrap_or(Method::Get);
         let mut request = Request::new(method, &memory.fill(&self.target), None)
             .content_type(&self.content_type)
             .accept(&self.accept);
@@ -111,6 +151,14 @@ impl Step {
 }
 
 impl Answer {
+    /// Of what is no request.
+    pub fn none() -> Self {
+        Self {
+            code: 0,
+            body: Value::Null,
+        }
+    }
+
     pub fn to_json(&self) -> Value {
         json!({"code": self.code, "body": self.body})
     }

@@ -13,12 +13,33 @@ pub(super) const SET_ORDER: &str = "$setElementOrder/";
 /// Items to remove from a list of scalars.
 pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 
-pub(super) fn unknown(marker: &Value) -> PatchError {
-    PatchError::Unsupported(format!("unknown patch type: {}", text(marker)))
+/// A marker that is none, and the item or object that has it.
+pub(super) fn unknown(marker: &Value, of: &Value) -> PatchError {
+    PatchError::Unsupported(format!(
+        "unknown patch type: {} in map: {}",
+        go_value(marker),
+        go_value(of)
+    ))
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// A value as Go prints maps and slices, which is how a server speaks of patches.
+pub fn go_value(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            let members: Vec<String> = members
+                .map(|(name, member)| format!("{name}:{}", go_value(member)))
+                .collect();
+            format!("map[{}]", members.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".into(),
+        other => other.to_string(),
+    }
 }
 
 /// Drops members that the patch does not list, if it lists any.

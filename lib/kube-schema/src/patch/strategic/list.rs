@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::directive::{self, MARKER, SET_ORDER};
+use super::directive::{self, MARKER, SET_ORDER, go_value};
 use super::{Object, PatchError, Shape, merge_object, order};
 
 /// Merges the lists whose order the patch sets, and takes them out of the patch.
@@ -48,8 +48,8 @@ fn check_order(patch: &[Value], wanted: &[Value], key: Option<&str>) -> Result<(
             None => {
                 return Err(PatchError::Unsupported(format!(
                     "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
-                    Value::Array(patch.to_vec()),
-                    Value::Array(wanted.to_vec())
+                    go_value(&Value::Array(patch.to_vec())),
+                    go_value(&Value::Array(wanted.to_vec()))
                 )));
             }
         }
@@ -111,7 +111,7 @@ fn apply_markers(old: &mut Vec<Value>, new: Vec<Value>, key: &str) -> Result<Vec
                 let value = item.get(key).ok_or_else(|| no_key(&item, key))?;
                 old.retain(|one| one.get(key) != Some(value));
             }
-            Some(marker) => return Err(directive::unknown(marker)),
+            Some(marker) => return Err(directive::unknown(marker, &item)),
         }
     }
     if replace {
@@ -154,6 +154,7 @@ pub(super) fn delete_from(original: &mut Object, name: &str, doomed: &Value) -> 
 }
 
 fn no_key(item: &Value, key: &str) -> PatchError {
+    let item = go_value(item);
     PatchError::Unsupported(format!("map: {item} does not contain declared merge key: {key}"))
 }
 

@@ -1,0 +1,31 @@
+//! A world with fast timings on a socket, for clients that are programs.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use jiff::Timestamp;
+use kruise_sim::{Config, Options, Timings, World, http};
+
+/// Serves until the runtime is dropped.
+pub fn serve() -> (tokio::runtime::Runtime, SocketAddr) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = runtime.block_on(tokio::net::TcpListener::bind(local)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let options = Options {
+        timings: Timings::fast(),
+        ..Options::default()
+    };
+    let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
+    runtime.spawn(http::serve(listener, http::Live::new(world)));
+    (runtime, address)
+}
+
+/// Says something that is shown though the test passes.
+pub fn say(text: &str) {
+    let _told = writeln!(std::io::stderr(), "{text}");
+}
