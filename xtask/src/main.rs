@@ -30,11 +30,8 @@ enum Task {
     /// A real control plane with simulated nodes.
     #[command(subcommand)]
     Lab(lab::LabCommand),
-    /// The suite of tests/e2e on a real control plane.
-    E2e {
-        /// Run only tests whose name contains this.
-        filter: Option<String>,
-    },
+    /// The suite of tests/e2e on a real control plane, or on the embedded one.
+    E2e(suite::Options),
     /// Measure a CloneSet's life: time, CPU, memory and API requests of the manager.
     Bench(bench::Options),
     /// Check the rules of ARCHITECTURE.md.
@@ -45,7 +42,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Demo(options) => demo::run(&options),
         Task::Lab(command) => lab::run(command),
-        Task::E2e { filter } => suite::run(filter.as_deref()),
+        Task::E2e(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Tidy => tidy::run(),
     };

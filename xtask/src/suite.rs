@@ -5,6 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use kruise_e2e::process::{self, Signal};
 use kruise_e2e::wait;
 
@@ -20,17 +21,35 @@ const LIMIT: Duration = Duration::from_hours(1);
 /// How long an interrupted suite may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs the tests whose name contains `filter` (all without one); fails if one of them does.
-pub(crate) fn run(filter: Option<&str>) -> Result<()> {
+/// What cannot be asked of the playground, a line each: the name of a test and the reason.
+const NOT_EMBEDDED: &str = include_str!("../assets/not-in-the-playground.txt");
+
+/// What to run, and on what.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Run only tests whose name contains this.
+    filter: Option<String>,
+    /// On the embedded API of `kruise playground` instead of a real control plane.
+    #[arg(long)]
+    playground: bool,
+}
+
+/// Runs the suite; fails if a test does.
+pub(crate) fn run(options: &Options) -> Result<()> {
     let binaries = Binaries::find_or_build()?;
     let kruise = build_kruise()?;
-    let settings = Settings {
-        dir: folder(None, "e2e"),
+    let settings = |name| Settings {
+        dir: folder(None, name),
         nodes: 10,
         port: None,
         audit: Audit::On,
     };
-    let cluster = Cluster::up(&binaries, &settings)?;
+    let (cluster, skipped) = if options.playground {
+        let cluster = Cluster::up_embedded(&binaries, &kruise, &settings("playground"))?;
+        (cluster, skipped(NOT_EMBEDDED))
+    } else {
+        (Cluster::up(&binaries, &settings("e2e"))?, Vec::new())
+    };
     install(&cluster, &kruise)?;
     let mut tests = Command::new(env!("CARGO"));
     tests
@@ -43,7 +62,8 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
             "--",
             "--show-output",
         ])
-        .args(filter)
+        .args(&options.filter)
+        .args(skipped.iter().flat_map(|test| ["--skip", test]))
         .current_dir(workspace::root())
         .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
         .env("KRUISE_E2E_KUBECTL", binaries.program("kubectl"))
@@ -54,6 +74,12 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         bail!("the suite failed; logs are in {}", cluster.dir().display());
     }
     Ok(())
+}
+
+/// The names of a list with reasons.
+fn skipped(list: &str) -> Vec<&str> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_whitespace().next()).collect()
 }
 
 /// Runs a command and what it starts as one process group, which an interrupt ends as a whole.

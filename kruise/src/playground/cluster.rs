@@ -20,14 +20,19 @@ pub(super) enum Origin {
 
 /// A world in which everything is installed, with the manager's webhooks at a URL.
 pub(super) fn world(origin: Origin, options: &Options, webhook_url: &str) -> anyhow::Result<World> {
-    let config = Config::default();
-    let now = Timestamp::now();
-    let (world, nodes) = match origin {
-        Origin::New { nodes } => (World::new(&config, options, now), nodes),
-        Origin::Saved(api) => (World::over(*api, options, config.seed, now), 0),
+    let mut world = match origin {
+        Origin::New { nodes } => bare(nodes, options)?,
+        Origin::Saved(api) => {
+            World::over(*api, options, Config::default().seed, Timestamp::now()).context("--stages")?
+        }
     };
-    let mut world = world.context("--stages")?;
     install(&mut world, webhook_url)?;
+    Ok(world)
+}
+
+/// A world of nodes, in which nothing is installed.
+pub(super) fn bare(nodes: u16, options: &Options) -> anyhow::Result<World> {
+    let mut world = World::new(&Config::default(), options, Timestamp::now()).context("--stages")?;
     for number in 1..=nodes {
         apply(&mut world, &node(number))?;
     }

@@ -13,9 +13,11 @@
 //! | [`snapshot`] | the file of `--save` and `--load` |
 //! | [`manager`] | the manager in it |
 //! | [`run`] | the order in which all this starts and stops |
+//! | [`bare`] | the API and nodes without all that |
 //! | [`demo`], [`stage`] | the guided tour, told in it |
 //! | [`text`] | what the reader is told |
 
+mod bare;
 mod cluster;
 mod demo;
 mod folder;
@@ -58,6 +60,12 @@ pub struct Options {
     /// End when the tour is over.
     #[arg(long, requires = "demo")]
     exit: bool,
+    /// Only the API and the nodes: nothing is installed, no manager runs.
+    #[arg(long, conflicts_with_all = ["demo", "load", "save", "verbose"])]
+    bare: bool,
+    /// Write a line for each request here, as a kube-apiserver's audit log has it at level Metadata.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
     /// The manager's log on standard error instead of in a file.
     #[arg(short, long)]
     verbose: bool,

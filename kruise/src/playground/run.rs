@@ -24,7 +24,7 @@ use super::kubeconfig::{self, Kubeconfig};
 use super::manager::{Doors, HOST, Manager};
 use super::snapshot::{self, Target};
 use super::stage::Place;
-use super::{Options, demo, text};
+use super::{Options, bare, demo, text};
 use crate::manager::to_file;
 
 /// A signal so much later than the first means: now.
@@ -69,6 +69,9 @@ pub(super) struct Playground {
 /// Runs a playground to its end.
 pub(super) async fn run(options: &Options, started: Instant) -> anyhow::Result<Ending> {
     let (halt, halted) = signals().context("cannot listen for signals")?;
+    if options.bare {
+        return bare::run(options, halted).await;
+    }
     let mut playground = tokio::select! {
         playground = Playground::start(options, started) => playground?,
         () = shutdown::stopped(halted.clone()) => return Ok(Ending::interrupted(options)),
@@ -129,7 +132,7 @@ impl Playground {
             None => folder.path().join("kubeconfig"),
         };
         let kubeconfig = Kubeconfig::write(path, api)?;
-        let live = Live::new(world);
+        let live = Live::audited(world, bare::audit_log(options)?);
         let server = tokio::spawn(serving(listener, live.clone()));
         let mut manager = Manager::start(kubeconfig.path(), folder.path(), doors)?;
         if let Err(error) = manager.ready().await {
@@ -235,7 +238,7 @@ const LOG: &str = "manager.log";
 /// The tour's CloneSet, in the folder.
 const MANIFEST: &str = "web.yaml";
 
-async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind((HOST, port)).await.with_context(|| {
         format!("cannot listen on {HOST}:{port}; choose another --port, or leave it out to take a free one")
     })

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::audit::AuditLog;
 use super::caller;
 use crate::{CallId, Outcome, Request, World};
 
@@ -30,6 +31,7 @@ pub struct Live {
     state: Mutex<State>,
     /// Counts news: watches, the player and the caller of webhooks wait for it to move.
     news: watch::Sender<u64>,
+    audit: Option<AuditLog>,
 }
 
 #[derive(Debug)]
@@ -41,13 +43,23 @@ struct State {
 
 impl Live {
     /// Shares a world.
-    pub fn new(mut world: World) -> Arc<Self> {
+    pub fn new(world: World) -> Arc<Self> {
+        Self::audited(world, None)
+    }
+
+    /// Shares a world whose requests are logged.
+    pub fn audited(mut world: World, audit: Option<AuditLog>) -> Arc<Self> {
         let revision = world.api().revision();
         let (news, _) = watch::channel(0);
         Arc::new(Self {
             state: Mutex::new(State { world, revision }),
             news,
+            audit,
         })
+    }
+
+    pub(super) fn audit_log(&self) -> Option<&AuditLog> {
+        self.audit.as_ref()
     }
 
     /// Does something to the world between two requests: what is read is one consistent state, and what is written

@@ -7,11 +7,13 @@
 //!
 //! Whoever embeds the server reads and changes the world between two requests with [`Live::with_world`].
 
+mod audit;
 mod caller;
 mod live;
 mod player;
 mod server;
 mod stream;
 
+pub use self::audit::AuditLog;
 pub use self::live::Live;
 pub use self::server::serve;

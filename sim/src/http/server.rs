@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WARNING};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT, WARNING};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
@@ -58,30 +58,37 @@ async fn respond(
     live: Arc<Live>,
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Body>, Infallible> {
+    let user_agent = header(request.headers(), USER_AGENT);
     let Some(request) = read(request).await else {
         return Ok(whole(Response::text(400, "bad request\n")));
     };
-    Ok(match live.answer(&request).await {
+    let response = match live.answer(&request).await {
         Some(Outcome::Respond(response)) => whole(response),
-        Some(Outcome::Watch(id)) => streamed(live, id),
+        Some(Outcome::Watch(id)) => streamed(live.clone(), id),
         // a call is made by whom its request belongs to, and nothing else comes of a request
         Some(Outcome::Call(_)) | None => whole(Response::text(500, "no answer\n")),
-    })
+    };
+    if let Some(log) = live.audit_log() {
+        log.answered(&request, &user_agent, response.status().as_u16());
+    }
+    Ok(response)
+}
+
+/// The text of a header, or nothing.
+fn header(headers: &HeaderMap, name: HeaderName) -> String {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_owned()
 }
 
 async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
     let (parts, body) = request.into_parts();
-    let header = |name: HeaderName| {
-        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
     let body = Limited::new(body, BODY).collect().await.ok()?.to_bytes();
     Some(Request {
         method: Method::parse(parts.method.as_str())?,
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
-        content_type: header(CONTENT_TYPE),
-        accept: header(ACCEPT),
+        content_type: header(&parts.headers, CONTENT_TYPE),
+        accept: header(&parts.headers, ACCEPT),
         user: "kubernetes-admin".into(),
         body: body.to_vec(),
     })

@@ -86,9 +86,22 @@ fn cell(cell: &Cell, object: &Value, now: Timestamp) -> Value {
             Some(time) => age(time, now).into(),
             None => Value::Null,
         },
-        Cell::Custom(pointer) => object.pointer(pointer).cloned().unwrap_or(Value::Null),
+        Cell::Custom(pointer) => custom(object, pointer),
         Cell::Function(function) => function(object),
     }
+}
+
+/// What a column of a definition shows. Of many values the text, as a server joins them.
+fn custom(object: &Value, pointer: &str) -> Value {
+    let Some((list, rest)) = pointer.split_once("[*]") else {
+        return object.pointer(pointer).cloned().unwrap_or(Value::Null);
+    };
+    let items = object.pointer(list).and_then(Value::as_array);
+    let found = items.into_iter().flatten().filter_map(|item| item.pointer(rest));
+    let texts: Vec<String> = found
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect();
+    texts.join(",").into()
 }
 
 /// A time as the span since then, in the short form of kubectl.

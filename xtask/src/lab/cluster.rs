@@ -19,13 +19,17 @@ const AUDIT_POLICY: &str = include_str!("../../assets/audit-policy.yaml");
 const STAGES: &str = include_str!("../../assets/kwok-stages.yaml");
 
 /// Pid files and logs, in the order in which a cluster is stopped.
-const DAEMONS: [&str; 5] = [
+const DAEMONS: [&str; 6] = [
+    PLAYGROUND,
     "kwok",
     "kube-scheduler",
     "kube-controller-manager",
     "kube-apiserver",
     "etcd",
 ];
+
+/// The embedded API with its nodes, in the place of all others.
+const PLAYGROUND: &str = "playground";
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -47,6 +51,33 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts a cluster with empty logs and waits until its nodes are ready. From here on interrupts are requests.
     pub(crate) fn up(binaries: &Binaries, settings: &Settings) -> Result<Self> {
+        let cluster = Self::prepare(binaries, settings)?;
+        cluster.start(binaries, settings)?;
+        Ok(cluster)
+    }
+
+    /// As [`Cluster::up`], with the playground of `kruise` for a control plane. Its requests are always logged.
+    pub(crate) fn up_embedded(binaries: &Binaries, kruise: &Path, settings: &Settings) -> Result<Self> {
+        let cluster = Self::prepare(binaries, settings)?;
+        let mut arguments: Vec<String> = ["playground", "--bare", "--fast"].map(String::from).into();
+        arguments.push(format!("--nodes={}", settings.nodes));
+        arguments.push(format!("--port={}", settings.port.unwrap_or(0)));
+        arguments.push(format!("--kubeconfig={}", cluster.kubeconfig().display()));
+        arguments.push(format!("--audit-log={}", cluster.audit_log().display()));
+        let dir = cluster.dir.as_path();
+        Daemon {
+            name: PLAYGROUND,
+            dir,
+        }
+        .start(kruise, &arguments)?;
+        cluster.wait_for("all nodes are ready", PLAYGROUND, || {
+            Ok(cluster.kubeconfig().exists() && cluster.ready_nodes()? == settings.nodes as usize)
+        })?;
+        Ok(cluster)
+    }
+
+    /// A folder without what earlier clusters left in it.
+    fn prepare(binaries: &Binaries, settings: &Settings) -> Result<Self> {
         interrupt::listen()?;
         std::fs::create_dir_all(&settings.dir)?;
         let dir = settings.dir.canonicalize()?;
@@ -63,13 +94,11 @@ impl Cluster {
         }
         down(&dir)?;
         begin_logs(&dir)?;
-        let cluster = Self {
+        Ok(Self {
             dir,
             kubectl: binaries.program("kubectl"),
             leave: false,
-        };
-        cluster.start(binaries, settings)?;
-        Ok(cluster)
+        })
     }
 
     /// Kubeconfig of the administrator.

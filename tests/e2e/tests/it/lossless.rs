@@ -84,8 +84,10 @@ fn template(kubectl: &Kubectl, name: &str) -> Value {
         "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kruise-e2e"},
         "handler": "none", "overhead": {"podFixed": {"cpu": "10m", "memory": "16Mi"}},
     });
-    let apply = ["apply", "--server-side", "-f", "-"];
-    kubectl.run_with_input(&apply, &class.to_string()).unwrap();
+    // Each test of this file may be the first.
+    if let Err(error) = kubectl.create(&class) {
+        assert!(error.to_string().contains("AlreadyExists"), "{error:#}");
+    }
     let text = kubectl
         .run(&["create", "--dry-run=client", "-o", "json", "-f", &path])
         .unwrap();
