@@ -38,13 +38,23 @@ fn a_kube_rs_program_lists_watches_and_patches() {
     let uri = format!("http://{address}").parse().unwrap();
     runtime.block_on(async {
         let client = Client::try_from(Config::new(uri)).unwrap();
-        let api: Api<ConfigMap> = Api::namespaced(client, "default");
         let limit = Duration::from_secs(30);
-        tokio::time::timeout(limit, program(&api)).await.expect("it ends");
+        tokio::time::timeout(limit, program(client))
+            .await
+            .expect("it ends");
     });
 }
 
-async fn program(api: &Api<ConfigMap>) {
+/// What the next event of a watch shows, which must be a change.
+fn modified(event: Option<Result<WatchEvent<ConfigMap>, Error>>) -> String {
+    match event {
+        Some(Ok(WatchEvent::Modified(map))) => value_of(&map).to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn program(client: Client) {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     for name in ["a", "b", "c"] {
         let made = api
             .create(&PostParams::default(), &config_map(name))
@@ -79,22 +89,19 @@ async fn program(api: &Api<ConfigMap>) {
     let patches = [
         (Patch::Merge(json!({"data": {"k": "merged"}})), "merged"),
         (Patch::Strategic(json!({"data": {"k": "strategic"}})), "strategic"),
-        (
-            Patch::Json(
-                serde_json::from_value(json!([{"op": "replace", "path": "/data/k", "value": "json"}]))
-                    .unwrap(),
-            ),
-            "json",
-        ),
     ];
     for (patch, expected) in patches {
         let patched = api.patch("a", &PatchParams::default(), &patch).await.unwrap();
         assert_eq!(value_of(&patched), expected);
-        match watch.next().await {
-            Some(Ok(WatchEvent::Modified(seen))) => assert_eq!(value_of(&seen), expected),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(modified(watch.next().await), expected);
     }
+    let patch = json!([{"op": "replace", "path": "/data/k", "value": "json"}]).to_string();
+    let request = http::Request::patch(format!("{}/a", api.resource_url()))
+        .header("content-type", "application/json-patch+json")
+        .body(patch.into_bytes());
+    let patched: ConfigMap = client.request(request.unwrap()).await.unwrap();
+    assert_eq!(value_of(&patched), "json");
+    assert_eq!(modified(watch.next().await), "json");
 
     let stale = api.get("b").await.unwrap();
     let mut newer = stale.clone();
