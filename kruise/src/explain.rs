@@ -54,6 +54,7 @@ async fn explain(options: &Options, name: &str) -> anyhow::Result<String> {
         timeout: Duration::from_secs(30),
         rate: None,
         host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
         observer: None,
     };
     let client = client::connect(&source, settings).await?;

@@ -55,6 +55,7 @@ pub async fn follow<T: Cached + DeserializeOwned>(
         }
     };
     tokio::select! {
+        biased;
         () = endless => {}
         _ = stop.wait_for(|stop| *stop) => {}
     }

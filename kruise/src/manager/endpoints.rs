@@ -21,21 +21,20 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{admission, caches, caches::Caches, config::Config, registrar::Registrar};
+use super::{caches, config::Config, process::Routes, registrar::Registrar};
 
 /// Starts everything and returns once the webhooks are registered and answered.
 pub(super) async fn start(
     config: &Config,
-    client: &Client,
-    caches: &Caches,
+    client: Client,
+    routes: Routes,
     mut registry: Registry,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
-    let options = admission::options(config);
     let server = Arc::new(WebhookServer {
-        routes: admission::routes(options, config.gates.on("PodWebhook"), caches),
+        routes,
         ..WebhookServer::default()
     });
     tls.register(&mut registry);

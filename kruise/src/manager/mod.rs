@@ -9,6 +9,7 @@ mod flags;
 mod logging;
 mod objects;
 mod pod_readiness;
+mod process;
 mod registrar;
 mod run;
 
@@ -16,9 +17,12 @@ use std::process::ExitCode;
 
 use go_compat::flags::FlagSet;
 
+pub use caches::Jitter;
 pub use cloneset::World;
-pub use config::Config;
+pub use config::{Config, LeaseConfig};
+pub use flags::FLAGS;
 pub use objects::CachedCloneSet;
+pub use process::{Host, Routes, process};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
 /// that keeps it from working.

@@ -24,15 +24,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures::FutureExt;
-use jiff::Timestamp;
 use kruise_plan_kit::{EventNote, Memory, Plan, Resource};
 use kube_cache::{Gate, Seen, Verdict};
 use kube_queue::{Priority, Queue};
-use tokio::{sync::Notify, task::JoinSet};
+use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
 use crate::{
     Client,
@@ -230,7 +229,7 @@ impl<P: Planner> Controller<P> {
             .get(key)
             .map(|owner| owner.memory.clone())
             .unwrap_or_default();
-        match self.planner.plan(key, &memory, Timestamp::now()) {
+        match self.planner.plan(key, &memory, self.client.now()) {
             Outcome::Gone => {
                 let mut inner = self.lock();
                 inner.owners.remove(key);

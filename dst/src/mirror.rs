@@ -1,0 +1,127 @@
+//! What is true: every version of every object that managers deal with, as the API server shows it to a watch that is
+//! never late. Oracles read it, and the watches of managers are fed from it, as late as the history says.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use kruise_sim::{Method, Outcome, Request, WatchEvent, WatchId, World};
+use serde_json::Value;
+
+use crate::{history::Watched, object::Object};
+
+/// One event of a resource's history.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Version of the change.
+    pub version: u64,
+    /// The line that watches send.
+    pub line: Bytes,
+}
+
+/// Everything that ever was of one resource.
+#[derive(Debug, Default)]
+pub struct Resource {
+    watch: Option<WatchId>,
+    /// Changes in order.
+    pub log: Vec<Change>,
+    /// Versions of each object, by uid; the last of a deleted one is marked as gone.
+    pub objects: BTreeMap<Arc<str>, Vec<Arc<Object>>>,
+}
+
+/// The truth.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    resources: [Resource; 4],
+    revision: u64,
+}
+
+/// Path of a watched resource.
+pub fn path_of(of: Watched) -> &'static str {
+    match of {
+        Watched::Sets => "/apis/apps.kruise.io/v1beta1/clonesets",
+        Watched::Pods => "/api/v1/pods",
+        Watched::Revisions => "/apis/apps/v1/controllerrevisions",
+        Watched::Nodes => "/api/v1/nodes",
+    }
+}
+
+impl Mirror {
+    /// Watches the world from its beginning.
+    pub fn new(world: &mut World) -> Self {
+        let mut mirror = Self::default();
+        for of in Watched::ALL {
+            let request = Request::new(Method::Get, &format!("{}?watch=true&resourceVersion=0", path_of(of)), None);
+            if let Outcome::Watch(id) = world.handle(&request) {
+                mirror.resources[of.index()].watch = Some(id);
+            }
+        }
+        mirror
+    }
+
+    /// One resource.
+    pub fn of(&self, of: Watched) -> &Resource {
+        &self.resources[of.index()]
+    }
+
+    /// Lengths of the logs.
+    pub fn marks(&self) -> [usize; 4] {
+        Watched::ALL.map(|of| self.of(of).log.len())
+    }
+
+    /// Takes in what happened; tells which resources changed.
+    pub fn sync(&mut self, world: &mut World) -> [bool; 4] {
+        let mut changed = [false; 4];
+        let revision = world.api().revision();
+        if self.revision == revision {
+            return changed;
+        }
+        self.revision = revision;
+        let now = world.now();
+        for (resource, changed) in self.resources.iter_mut().zip(&mut changed) {
+            let Some(id) = resource.watch else { continue };
+            for event in world.api().watch_events(id, now) {
+                let text = event.text();
+                if let (WatchEvent::Line(kind, object), Some(line)) = (event, text) {
+                    *changed |= resource.take(kind, object, line, now);
+                }
+            }
+        }
+        changed
+    }
+}
+
+impl Resource {
+    fn take(&mut self, kind: &str, object: Value, mut line: String, now: Timestamp) -> bool {
+        if !matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
+            return false;
+        }
+        line.push('\n');
+        let object = Object::new(object, kind == "DELETED", now);
+        self.log.push(Change { version: object.version, line: line.into() });
+        self.objects.entry(object.uid.clone()).or_default().push(Arc::new(object));
+        true
+    }
+
+    /// Objects as they are now.
+    pub fn now(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values().filter_map(|versions| versions.last()).filter(|object| !object.gone)
+    }
+
+    /// The object of this name as it is now.
+    pub fn named(&self, name: &str) -> Option<&Arc<Object>> {
+        self.now().find(|object| &*object.name == name)
+    }
+
+    /// Versions of an object that somebody who knows everything up to `floor` may take for the newest one.
+    pub fn window(&self, uid: &str, floor: u64) -> &[Arc<Object>] {
+        let Some(versions) = self.objects.get(uid) else { return &[] };
+        let known = versions.partition_point(|object| object.version <= floor);
+        versions.get(known.saturating_sub(1)..).unwrap_or_default()
+    }
+
+    /// Place in the log after everything up to a version.
+    pub fn after(&self, version: u64) -> usize {
+        self.log.partition_point(|change| change.version <= version)
+    }
+}
