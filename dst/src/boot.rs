@@ -63,7 +63,10 @@ pub fn node(name: &str) -> Value {
 /// here, too, its `served` stays true and `webhooks::ask` gets the conversion calls.
 fn definition() -> Value {
     let mut definition = kruise_api::cloneset::crd::manifest("kruise-system");
-    if let Some(versions) = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut) {
+    if let Some(versions) = definition
+        .pointer_mut("/spec/versions")
+        .and_then(Value::as_array_mut)
+    {
         for version in versions {
             let stored = version["storage"] == true;
             version["served"] = stored.into();
@@ -74,21 +77,38 @@ fn definition() -> Value {
 
 /// A cluster that is up.
 pub fn world(seed: u64) -> anyhow::Result<World> {
-    let config = Config { seed, window: 100_000 };
+    let config = Config {
+        seed,
+        window: 100_000,
+    };
     let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
-    let options = Options { stages, timings: Timings::default() };
+    let options = Options {
+        stages,
+        timings: Timings::default(),
+    };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
     let mut post = |path: &str, body: &Value| {
-        let response = world.handle(&Request::new(Method::Post, path, Some(body))).response();
+        let response = world
+            .handle(&Request::new(Method::Post, path, Some(body)))
+            .response();
         let response = response.with_context(|| format!("{path} is not answered"))?;
         anyhow::ensure!(response.code == 201, "{path}: {}", response.value());
         anyhow::Ok(())
     };
-    post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition())?;
-    post("/api/v1/namespaces", &json!({"metadata": {"name": "kruise-system"}}))?;
+    post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        &definition(),
+    )?;
+    post(
+        "/api/v1/namespaces",
+        &json!({"metadata": {"name": "kruise-system"}}),
+    )?;
     for object in kruise_admission::manifests::configurations("kruise-system", false) {
         let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
-        post(&format!("/apis/admissionregistration.k8s.io/v1/{plural}"), &object)?;
+        post(
+            &format!("/apis/admissionregistration.k8s.io/v1/{plural}"),
+            &object,
+        )?;
     }
     for name in NODES {
         post("/api/v1/nodes", &node(name))?;

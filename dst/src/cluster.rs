@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -41,10 +41,6 @@ pub enum Reply {
 /// A cluster that tasks share.
 pub struct Cluster {
     state: Mutex<State>,
-    /// Length of each resource's log: watches wait for it to grow.
-    grown: [watch::Sender<usize>; 4],
-    /// How often watches of each resource were cut.
-    cut: [watch::Sender<u64>; 4],
     /// There may be something due earlier than the pump knows.
     poke: Notify,
     /// When the history began; times of acts count from here.
@@ -81,6 +77,13 @@ pub struct State {
     pub violation: Option<Violation>,
     /// The leader dies after so many more writes.
     pub crash_after: Option<u32>,
+    /// How often watches of each resource were cut.
+    pub cuts: [u64; 4],
+    /// Open watches of each resource, in the order in which they were opened. (The channels of the async runtime wake
+    /// their receivers in an order that no seed decides.)
+    pub watching: [Vec<Weak<Notify>>; 4],
+    /// Length of each log when the watches were last woken.
+    announced: [usize; 4],
     /// The process that is cut off as long as the trouble says.
     pub isolated: Option<ProcessId>,
     origin: Timestamp,
@@ -109,14 +112,15 @@ impl Cluster {
             oracles: Oracles::default(),
             violation: None,
             crash_after: None,
+            cuts: [0; 4],
+            watching: Default::default(),
+            announced: [0; 4],
             isolated: None,
             origin,
             start,
         };
         let cluster = Self {
             state: Mutex::new(state),
-            grown: std::array::from_fn(|_| watch::channel(0).0),
-            cut: std::array::from_fn(|_| watch::channel(0).0),
             poke: Notify::new(),
             start,
             origin,
@@ -137,7 +141,9 @@ impl Cluster {
         state.sync();
         for of in Watched::ALL {
             let length = state.mirror.of(of).log.len();
-            self.grown[of.index()].send_if_modified(|known| std::mem::replace(known, length) != length);
+            if std::mem::replace(&mut state.announced[of.index()], length) != length {
+                state.wake(of);
+            }
         }
         drop(state);
         self.poke.notify_one();
@@ -149,19 +155,12 @@ impl Cluster {
         act(&mut self.lock())
     }
 
-    /// Tells when a resource's log grows.
-    pub fn growth(&self, of: Watched) -> watch::Receiver<usize> {
-        self.grown[of.index()].subscribe()
-    }
-
-    /// Tells when watches of a resource are cut.
-    pub fn cuts(&self, of: Watched) -> watch::Receiver<u64> {
-        self.cut[of.index()].subscribe()
-    }
-
     /// Cuts all watches of a resource.
     pub fn cut(&self, of: Watched) {
-        self.cut[of.index()].send_modify(|times| *times += 1);
+        self.look(|state| {
+            state.cuts[of.index()] += 1;
+            state.wake(of);
+        });
     }
 
     /// Plays what is due, whenever it is, for ever.
@@ -178,7 +177,9 @@ impl Cluster {
         let until = Instant::now() + pause;
         loop {
             self.poke.notified().await;
-            let sooner = self.look(|state| state.next_due()).is_some_and(|due| Instant::now() + due < until);
+            let sooner = self
+                .look(|state| state.next_due())
+                .is_some_and(|due| Instant::now() + due < until);
             if sooner {
                 return;
             }
@@ -194,7 +195,9 @@ impl Cluster {
 impl State {
     /// What clocks show.
     pub fn now(&self) -> Timestamp {
-        self.origin.checked_add(self.start.elapsed()).unwrap_or(self.origin)
+        self.origin
+            .checked_add(self.start.elapsed())
+            .unwrap_or(self.origin)
     }
 
     /// Time since the history began.
@@ -228,7 +231,10 @@ impl State {
     /// Is this wrong now?
     pub fn troubled<R>(&self, find: impl Fn(&Trouble) -> Option<R>) -> Option<R> {
         let now = Instant::now();
-        self.troubles.iter().filter(|(until, _)| *until > now).find_map(|(_, trouble)| find(trouble))
+        self.troubles
+            .iter()
+            .filter(|(until, _)| *until > now)
+            .find_map(|(_, trouble)| find(trouble))
     }
 
     /// Answers a request of anybody, with the webhooks of the managers that are up.
@@ -241,7 +247,9 @@ impl State {
                     let now = self.world.now();
                     let events = self.world.api().watch_events(id, now);
                     self.world.api().close_watch(id);
-                    let expired = events.iter().any(|event| matches!(event, WatchEvent::Line("ERROR", _)));
+                    let expired = events
+                        .iter()
+                        .any(|event| matches!(event, WatchEvent::Line("ERROR", _)));
                     return if expired { Reply::Expired } else { Reply::Watch };
                 }
                 Outcome::Call(call) => {
@@ -261,7 +269,8 @@ impl State {
             Reply::Response(response) => response.code,
             Reply::Watch | Reply::Expired => 200,
         };
-        self.trace.request(self.start.elapsed(), process, agent, request, code);
+        self.trace
+            .request(self.start.elapsed(), process, agent, request, code);
         if request.method != Method::Get && code < 300 {
             let write = Write::new(process, agent, request, sent, marks, self.now());
             self.counters.wrote(&write);
@@ -286,6 +295,16 @@ impl State {
                 self.kill(process);
             }
         }
+    }
+
+    /// Wakes the watches of a resource.
+    fn wake(&mut self, of: Watched) {
+        let watching = &mut self.watching[of.index()];
+        watching.retain(|watch| watch.upgrade().is_some());
+        watching
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|watch| watch.notify_one());
     }
 
     /// Takes a process off the network for ever; its supervisor ends it.

@@ -11,6 +11,7 @@
 //! may write any more. Each history is played twice, and both must be the same to the last byte.
 
 pub mod boot;
+pub mod campaign;
 pub mod cluster;
 pub mod history;
 pub mod mirror;

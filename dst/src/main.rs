@@ -1,22 +1,104 @@
-//! Plays histories.
+//! `kruise-dst run --seconds 60`, `kruise-dst replay CASE.yaml`, `kruise-dst enumerate`, `kruise-dst planted`.
 
-use kruise_dst::{history, play};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-fn main() -> anyhow::Result<()> {
-    let seed = std::env::args().nth(1).and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let mut history = history::generate(seed);
-    if std::env::var("CLEAN").is_ok() {
-        history.acts.retain(|act| matches!(act.what, history::What::Edit(_)));
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use kruise_dst::{
+    campaign,
+    history::{self, History},
+    play::{Keep, play},
+};
+
+/// Plays faulty histories of the production manager on an embedded cluster.
+#[derive(Parser)]
+#[command(name = "kruise-dst")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Play one seed after the other.
+    Run {
+        /// For so long.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// From this seed on.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// On so many threads.
+        #[arg(long, default_value_t = 2)]
+        threads: u64,
+        /// Stop at so many failures.
+        #[arg(long, default_value_t = 1)]
+        failures: usize,
+    },
+    /// Play one history and print everything that happens.
+    Replay {
+        /// A case file, or a seed.
+        case: String,
+    },
+    /// Print the history of a seed.
+    Show {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
-    let begun = std::time::Instant::now();
-    let one = play::play(&history, play::Keep::Lines)?;
-    let took = begun.elapsed();
-    let begun = std::time::Instant::now();
-    let two = play::play(&history, play::Keep::Hash)?;
-    let took2 = begun.elapsed();
-    for line in &one.lines {
+}
+
+/// Whether nothing was found.
+fn run(command: Command) -> anyhow::Result<bool> {
+    match command {
+        Command::Run {
+            seconds,
+            seed,
+            threads,
+            failures,
+        } => {
+            let tally = campaign::run(seed, Duration::from_secs(seconds), threads, failures)?;
+            print!("{tally}");
+            Ok(tally.failures.is_empty())
+        }
+        Command::Replay { case } => replay(&case),
+        Command::Show { seed } => {
+            print!("{}", serde_saphyr::to_string(&history::generate(seed))?);
+            Ok(true)
+        }
+    }
+}
+
+fn replay(case: &str) -> anyhow::Result<bool> {
+    let history: History = match case.parse() {
+        Ok(seed) => history::generate(seed),
+        Err(_) => {
+            let path = PathBuf::from(case);
+            let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {case}"))?;
+            serde_saphyr::from_str(&text).with_context(|| format!("{case} is no history"))?
+        }
+    };
+    let played = play(&history, Keep::Lines)?;
+    for line in &played.lines {
         println!("{line}");
     }
-    println!("{:?} {:?} {:x} {:x} lasted {:?} took {took:?} {took2:?}", one.violation, one.counters, one.hash, two.hash, one.lasted);
-    Ok(())
+    println!(
+        "{:?} in {:?} of virtual time, fingerprint {:x}",
+        played.counters, played.lasted, played.hash
+    );
+    match &played.violation {
+        Some(violation) => println!("FAILED: {}: {}", violation.oracle, violation.what),
+        None => println!("all is as it should be"),
+    }
+    Ok(played.violation.is_none())
 }

@@ -51,7 +51,11 @@ impl Mirror {
     pub fn new(world: &mut World) -> Self {
         let mut mirror = Self::default();
         for of in Watched::ALL {
-            let request = Request::new(Method::Get, &format!("{}?watch=true&resourceVersion=0", path_of(of)), None);
+            let request = Request::new(
+                Method::Get,
+                &format!("{}?watch=true&resourceVersion=0", path_of(of)),
+                None,
+            );
             if let Outcome::Watch(id) = world.handle(&request) {
                 mirror.resources[of.index()].watch = Some(id);
             }
@@ -98,14 +102,23 @@ impl Resource {
         }
         line.push('\n');
         let object = Object::new(object, kind == "DELETED", now);
-        self.log.push(Change { version: object.version, line: line.into() });
-        self.objects.entry(object.uid.clone()).or_default().push(Arc::new(object));
+        self.log.push(Change {
+            version: object.version,
+            line: line.into(),
+        });
+        self.objects
+            .entry(object.uid.clone())
+            .or_default()
+            .push(Arc::new(object));
         true
     }
 
     /// Objects as they are now.
     pub fn now(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.objects.values().filter_map(|versions| versions.last()).filter(|object| !object.gone)
+        self.objects
+            .values()
+            .filter_map(|versions| versions.last())
+            .filter(|object| !object.gone)
     }
 
     /// The object of this name as it is now.
@@ -115,7 +128,9 @@ impl Resource {
 
     /// Versions of an object that somebody who knows everything up to `floor` may take for the newest one.
     pub fn window(&self, uid: &str, floor: u64) -> &[Arc<Object>] {
-        let Some(versions) = self.objects.get(uid) else { return &[] };
+        let Some(versions) = self.objects.get(uid) else {
+            return &[];
+        };
         let known = versions.partition_point(|object| object.version <= floor);
         versions.get(known.saturating_sub(1)..).unwrap_or_default()
     }

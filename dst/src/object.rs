@@ -55,23 +55,35 @@ impl Object {
     pub fn owner(&self) -> &str {
         let owners = self.value["metadata"]["ownerReferences"].as_array();
         let mut owners = owners.into_iter().flatten();
-        owners.find(|owner| owner["controller"] == true).and_then(|owner| owner["uid"].as_str()).unwrap_or_default()
+        owners
+            .find(|owner| owner["controller"] == true)
+            .and_then(|owner| owner["uid"].as_str())
+            .unwrap_or_default()
     }
 
     /// A pod that counts: neither going nor ended.
     pub fn is_active(&self) -> bool {
-        !self.is_going() && !matches!(self.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+        !self.is_going()
+            && !matches!(
+                self.value["status"]["phase"].as_str(),
+                Some("Succeeded" | "Failed")
+            )
     }
 
     /// A condition of the status.
     pub fn condition(&self, kind: &str) -> Option<&Value> {
         let conditions = self.value["status"]["conditions"].as_array();
-        conditions.into_iter().flatten().find(|condition| condition["type"] == kind)
+        conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == kind)
     }
 
     /// Status of a condition, or `""`.
     pub fn state(&self, kind: &str) -> &str {
-        self.condition(kind).and_then(|condition| condition["status"].as_str()).unwrap_or_default()
+        self.condition(kind)
+            .and_then(|condition| condition["status"].as_str())
+            .unwrap_or_default()
     }
 
     /// A pod that is active, running and ready, and in no in-place update.
@@ -84,16 +96,27 @@ impl Object {
 
     /// A pod that may take its share of the work: ready for long enough, and in no phase of its lifecycle.
     pub fn is_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
-        let since = self.condition("Ready").and_then(|ready| ready["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok());
+        let since = self
+            .condition("Ready")
+            .and_then(|ready| ready["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok());
         let long_enough = min_ready_seconds == 0
             || since.is_some_and(|since| now.as_second() - since.as_second() >= min_ready_seconds);
-        self.is_ready() && long_enough && matches!(self.label("lifecycle.apps.kruise.io/state"), "" | "Normal")
+        self.is_ready()
+            && long_enough
+            && matches!(self.label("lifecycle.apps.kruise.io/state"), "" | "Normal")
     }
 
     /// Names and images of the containers.
     pub fn images(&self) -> Vec<(&str, &str)> {
         let containers = self.value["spec"]["containers"].as_array();
         let pairs = containers.into_iter().flatten();
-        pairs.map(|one| (one["name"].as_str().unwrap_or_default(), one["image"].as_str().unwrap_or_default())).collect()
+        pairs
+            .map(|one| {
+                (
+                    one["name"].as_str().unwrap_or_default(),
+                    one["image"].as_str().unwrap_or_default(),
+                )
+            })
+            .collect()
     }
 }

@@ -44,9 +44,16 @@ pub enum Keep {
 
 /// Plays a history once.
 pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
     let played = runtime.block_on(async {
-        let trace = if keep == Keep::Lines { Trace::kept() } else { Trace::default() };
+        let trace = if keep == Keep::Lines {
+            Trace::kept()
+        } else {
+            Trace::default()
+        };
         let cluster = Cluster::new(history.seed, trace)?;
         let violation = live(&cluster, history).await?;
         anyhow::Ok(cluster.look(|state| Played {
@@ -85,12 +92,20 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
 /// Waits until all is as it should be.
 async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
     loop {
-        let unfinished = cluster.with(|state| (state.violation.is_some(), oracle::unfinished(&state.mirror, state.now())));
+        let unfinished = cluster.with(|state| {
+            (
+                state.violation.is_some(),
+                oracle::unfinished(&state.mirror, state.now()),
+            )
+        });
         match unfinished {
             (true, _) => return None,
             (false, Ok(())) => return None,
             (false, Err(what)) if calm.elapsed() > CONVERGENCE => {
-                return Some(Violation { oracle: "convergence", what });
+                return Some(Violation {
+                    oracle: "convergence",
+                    what,
+                });
             }
             (false, Err(_)) => sleep(Duration::from_secs(1)).await,
         }
@@ -106,12 +121,23 @@ async fn quiet(cluster: &Arc<Cluster>) -> Option<Violation> {
         return None;
     }
     sleep(QUIET).await;
-    let (writes, left) = cluster.with(|state| (state.counters.writes, oracle::unfinished(&state.mirror, state.now())));
+    let (writes, left) = cluster.with(|state| {
+        (
+            state.counters.writes,
+            oracle::unfinished(&state.mirror, state.now()),
+        )
+    });
     if writes != before.1 {
         let what = format!("{} writes while all is as it should be", writes - before.1);
-        return Some(Violation { oracle: "quiet", what });
+        return Some(Violation {
+            oracle: "quiet",
+            what,
+        });
     }
-    left.err().map(|what| Violation { oracle: "convergence", what: format!("left again: {what}") })
+    left.err().map(|what| Violation {
+        oracle: "convergence",
+        what: format!("left again: {what}"),
+    })
 }
 
 async fn perform(cluster: &Arc<Cluster>, act: &Act) {

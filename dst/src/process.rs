@@ -40,7 +40,9 @@ pub async fn supervise(cluster: Arc<Cluster>, slot: u8, config: Arc<Config>) {
 
 /// Flags as they are on a command line.
 pub fn config() -> anyhow::Result<Arc<Config>> {
-    let values = FlagSet::new(FLAGS).parse(LINE.iter().copied()).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let values = FlagSet::new(FLAGS)
+        .parse(LINE.iter().copied())
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
 }
 
@@ -89,7 +91,12 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
     };
     let seed = cluster.look(|state| state.random.next());
     let random = std::sync::Mutex::new(Random::new(seed, 4));
-    let jitter = move || random.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+    let jitter = move || {
+        random
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .next()
+    };
     Host {
         client: Client::new(network::client(cluster, id), settings),
         metrics,

@@ -21,14 +21,22 @@ pub struct Trace {
 impl Trace {
     /// One that keeps its lines.
     pub fn kept() -> Self {
-        Self { lines: Some(Vec::new()), ..Self::default() }
+        Self {
+            lines: Some(Vec::new()),
+            ..Self::default()
+        }
     }
 
     /// A request that arrived.
     pub fn request(&mut self, at: Duration, process: ProcessId, agent: &str, request: &Request, code: u16) {
         self.hasher.write_u128(at.as_nanos());
         self.hasher.write_u32(process.0);
-        for part in [agent.as_bytes(), request.path.as_bytes(), request.query.as_bytes(), &request.body] {
+        for part in [
+            agent.as_bytes(),
+            request.path.as_bytes(),
+            request.query.as_bytes(),
+            &request.body,
+        ] {
             self.hasher.write(part);
             self.hasher.write_u8(0);
         }
@@ -37,13 +45,25 @@ impl Trace {
             let agent = agent.rsplit('/').next().unwrap_or_default();
             let body = String::from_utf8_lossy(&request.body);
             let body: String = body.chars().take(600).collect();
-            self.note(at, &format!("m{} {agent} {} {} -> {code} {body}", process.0, name(request.method), request.path));
+            self.keep(
+                at,
+                &format!(
+                    "m{} {agent} {} {} -> {code} {body}",
+                    process.0,
+                    name(request.method),
+                    request.path
+                ),
+            );
         }
     }
 
     /// A line.
     pub fn note(&mut self, at: Duration, text: &str) {
         self.hasher.write(text.as_bytes());
+        self.keep(at, text);
+    }
+
+    fn keep(&mut self, at: Duration, text: &str) {
         if let Some(lines) = &mut self.lines {
             lines.push(format!("{:>9.3} {text}", at.as_secs_f64()));
         }

@@ -75,12 +75,9 @@ async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
 
 /// Changes the set. False if that is refused, or means nothing now.
 pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
-    let rolling = |member: &str, value: Value| {
-        json!({"spec": {"updateStrategy": {"rollingUpdate": {member: value}}}})
-    };
-    let container = |image: Value, mode: Value| {
-        json!([{"name": "main", "image": image, "env": [{"name": "MODE", "value": mode}]}])
-    };
+    let rolling =
+        |member: &str, value: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": {member: value}}}});
+    let container = |image: Value, mode: Value| json!([{"name": "main", "image": image, "env": [{"name": "MODE", "value": mode}]}]);
     let patch = match edit {
         Edit::Image(number) => {
             let mode = cluster.look(State::container)["env"][0]["value"].clone();
@@ -100,9 +97,21 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         Edit::Paused(paused) => rolling("paused", (*paused).into()),
         Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
         Edit::PodsToDelete(places, shrink) => {
-            let names: Vec<String> = places.iter().filter_map(|place| cluster.look(|state| state.pod_at(*place))).map(|pod| pod.name.to_string()).collect();
-            let replicas = cluster.look(|state| state.set().map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5)));
-            let replicas = if *shrink { (replicas - names.len() as i64).max(5) } else { replicas };
+            let names: Vec<String> = places
+                .iter()
+                .filter_map(|place| cluster.look(|state| state.pod_at(*place)))
+                .map(|pod| pod.name.to_string())
+                .collect();
+            let replicas = cluster.look(|state| {
+                state
+                    .set()
+                    .map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5))
+            });
+            let replicas = if *shrink {
+                (replicas - names.len() as i64).max(5)
+            } else {
+                replicas
+            };
             json!({"spec": {"replicas": replicas, "scaleStrategy": {"podsToDelete": names}}})
         }
         Edit::MarkPod(place) => {
@@ -115,9 +124,15 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
 }
 
 async fn touch(cluster: &Arc<Cluster>, place: u8, patch: &Value, subresource: &str) -> bool {
-    let Some(pod) = cluster.look(|state| state.pod_at(place)) else { return false };
+    let Some(pod) = cluster.look(|state| state.pod_at(place)) else {
+        return false;
+    };
     let path = format!("{PODS}/{}{subresource}", pod.name);
-    insist(cluster, Request::new(Method::Patch, &path, Some(patch)).content_type(MERGE)).await
+    insist(
+        cluster,
+        Request::new(Method::Patch, &path, Some(patch)).content_type(MERGE),
+    )
+    .await
 }
 
 /// Does something to a pod. False if that means nothing now.
@@ -125,7 +140,9 @@ pub async fn pod(cluster: &Arc<Cluster>, act: &PodAct) -> bool {
     let fault = |name: &str| json!({"metadata": {"annotations": {"dst/fault": name}}});
     match act {
         PodAct::Delete(place) | PodAct::Evict(place) => {
-            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else { return false };
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
             let path = format!("{PODS}/{}", pod.name);
             let request = if matches!(act, PodAct::Delete(_)) {
                 Request::new(Method::Delete, &path, None)
@@ -138,9 +155,12 @@ pub async fn pod(cluster: &Arc<Cluster>, act: &PodAct) -> bool {
         }
         PodAct::Crash(place) => touch(cluster, *place, &fault("crash"), "").await,
         PodAct::Unready(place, lasts) => {
-            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else { return false };
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
             let path = format!("{PODS}/{}", pod.name);
-            let request = |name: &str| Request::new(Method::Patch, &path, Some(&fault(name))).content_type(MERGE);
+            let request =
+                |name: &str| Request::new(Method::Patch, &path, Some(&fault(name))).content_type(MERGE);
             let (fails, passes) = (request("unready"), request("ready"));
             if !insist(cluster, fails).await {
                 return false;
@@ -153,34 +173,66 @@ pub async fn pod(cluster: &Arc<Cluster>, act: &PodAct) -> bool {
             true
         }
         PodAct::Fail(place) => {
-            touch(cluster, *place, &json!({"status": {"phase": "Failed", "reason": "Evicted"}}), "/status").await
+            touch(
+                cluster,
+                *place,
+                &json!({"status": {"phase": "Failed", "reason": "Evicted"}}),
+                "/status",
+            )
+            .await
         }
         PodAct::Annotate(place) => {
-            let own = json!({"metadata": {"labels": {"user/own": "yes"}, "annotations": {"user/own": "kept"}}});
+            let own =
+                json!({"metadata": {"labels": {"user/own": "yes"}, "annotations": {"user/own": "kept"}}});
             touch(cluster, *place, &own, "").await
         }
-        PodAct::Relabel(place) => touch(cluster, *place, &json!({"metadata": {"labels": {"app": "mine"}}}), "").await,
+        PodAct::Relabel(place) => {
+            touch(
+                cluster,
+                *place,
+                &json!({"metadata": {"labels": {"app": "mine"}}}),
+                "",
+            )
+            .await
+        }
     }
 }
 
 /// A node is lost for a while.
 pub fn lose_node(cluster: &Arc<Cluster>, lasts: Duration) {
     let name = boot::NODES[0];
-    cluster.with(|state| state.ask(&Request::new(Method::Delete, &format!("/api/v1/nodes/{name}"), None)));
+    cluster.with(|state| {
+        state.ask(&Request::new(
+            Method::Delete,
+            &format!("/api/v1/nodes/{name}"),
+            None,
+        ))
+    });
     let cluster = cluster.clone();
     tokio::spawn(async move {
         sleep(lasts).await;
-        insist(&cluster, Request::new(Method::Post, "/api/v1/nodes", Some(&boot::node(name)))).await
+        insist(
+            &cluster,
+            Request::new(Method::Post, "/api/v1/nodes", Some(&boot::node(name))),
+        )
+        .await
     });
 }
 
 impl State {
     /// Code of the answer.
     fn ask(&mut self, request: &Request) -> u16 {
-        let Reply::Response(response) = self.answer(request) else { return 200 };
+        let Reply::Response(response) = self.answer(request) else {
+            return 200;
+        };
         if response.code >= 300 {
             let at = self.elapsed();
-            let text = format!("user {} {}: {}", request.path, String::from_utf8_lossy(&request.body), response.value()["message"]);
+            let text = format!(
+                "user {} {}: {}",
+                request.path,
+                String::from_utf8_lossy(&request.body),
+                response.value()["message"]
+            );
             self.trace.note(at, &text);
         }
         response.code
@@ -193,13 +245,20 @@ impl State {
 
     /// The container of the set's template.
     fn container(&mut self) -> Value {
-        self.set().map_or(Value::Null, |set| set.value["spec"]["template"]["spec"]["containers"][0].clone())
+        self.set().map_or(Value::Null, |set| {
+            set.value["spec"]["template"]["spec"]["containers"][0].clone()
+        })
     }
 
     /// The active pod at a place in the order of names, counted round.
     fn pod_at(&mut self, place: u8) -> Option<Arc<Object>> {
         let uid = self.set()?.uid.clone();
-        let mut pods: Vec<_> = self.mirror.of(Watched::Pods).now().filter(|pod| pod.is_active() && pod.owner() == &*uid).collect();
+        let mut pods: Vec<_> = self
+            .mirror
+            .of(Watched::Pods)
+            .now()
+            .filter(|pod| pod.is_active() && pod.owner() == &*uid)
+            .collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
         let at = usize::from(place).checked_rem(pods.len())?;
         pods.get(at).map(|pod| Arc::clone(pod))

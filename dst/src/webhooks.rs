@@ -19,7 +19,11 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
         state.counters.fired("webhook down");
         return WebhookReply::Failed("connection refused".into());
     }
-    let path = call.client.pointer("/service/path").and_then(Value::as_str).unwrap_or_default();
+    let path = call
+        .client
+        .pointer("/service/path")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let Some(handler) = state.routes.values().next().and_then(|routes| routes.get(path)) else {
         return WebhookReply::Failed("no endpoints available".into());
     };
@@ -38,7 +42,13 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
 /// The match condition of the pod webhook, which the embedded server does not evaluate: pods that have the gate do not
 /// pass through it.
 fn concerns(call: &WebhookCall) -> bool {
-    let gates = call.review.pointer("/request/object/spec/readinessGates").and_then(Value::as_array);
-    let gated = gates.into_iter().flatten().any(|gate| gate["conditionType"] == "KruisePodReady");
+    let gates = call
+        .review
+        .pointer("/request/object/spec/readinessGates")
+        .and_then(Value::as_array);
+    let gated = gates
+        .into_iter()
+        .flatten()
+        .any(|gate| gate["conditionType"] == "KruisePodReady");
     call.webhook != "mpod.kb.io" || !gated
 }

@@ -22,31 +22,53 @@ pub fn generate(seed: u64) -> History {
         max_surge: surge.to_owned(),
         partition: pick(random, &["0", "0", "0", "2", "40%"]),
         min_ready_seconds: if random.percent(20) { 3 } else { 0 },
-        scale_max_unavailable: if random.percent(15) { "3".into() } else { String::new() },
+        scale_max_unavailable: if random.percent(15) {
+            "3".into()
+        } else {
+            String::new()
+        },
     };
     let mut acts = Vec::new();
     let mut at = FIRST;
     let edits = random.between(4, 6);
     let mut image = 1;
     for number in 0..edits {
-        at += if random.percent(40) { random.between(50, 6_000) } else { random.between(6_000, PAUSE) };
+        at += if random.percent(40) {
+            random.between(50, 6_000)
+        } else {
+            random.between(6_000, PAUSE)
+        };
         let edit = if number == 0 || number + 1 == edits {
             image += 1;
             Edit::Image(image)
         } else {
             edit(random, &set, &mut image)
         };
-        acts.push(Act { at, what: What::Edit(edit) });
+        acts.push(Act {
+            at,
+            what: What::Edit(edit),
+        });
     }
     // A rollout that stands still at the end would show little.
-    acts.push(Act { at: at + 1, what: What::Edit(Edit::Paused(false)) });
+    acts.push(Act {
+        at: at + 1,
+        what: What::Edit(Edit::Paused(false)),
+    });
     let end = at + random.between(5_000, 30_000);
     for _ in 0..random.between(4, 9) {
         let at = random.between(0, end);
-        acts.push(Act { at, what: fault(random) });
+        acts.push(Act {
+            at,
+            what: fault(random),
+        });
     }
     acts.sort_by_key(|act| act.at);
-    History { seed, managers: if random.percent(35) { 2 } else { 1 }, set, acts }
+    History {
+        seed,
+        managers: if random.percent(35) { 2 } else { 1 },
+        set,
+        acts,
+    }
 }
 
 fn pick(random: &mut Random, of: &[&str]) -> String {
@@ -56,7 +78,12 @@ fn pick(random: &mut Random, of: &[&str]) -> String {
 /// In-place policies allow no surge when they allow nothing else.
 fn policy(random: &mut Random, surge: &str) -> Policy {
     let of: &[Policy] = match surge {
-        "0" => &[Policy::InPlaceIfPossible, Policy::InPlaceIfPossible, Policy::ReCreate, Policy::InPlaceOnly],
+        "0" => &[
+            Policy::InPlaceIfPossible,
+            Policy::InPlaceIfPossible,
+            Policy::ReCreate,
+            Policy::InPlaceOnly,
+        ],
         _ => &[Policy::InPlaceIfPossible, Policy::ReCreate],
     };
     random.pick(of).copied().unwrap_or(Policy::ReCreate)
@@ -87,13 +114,22 @@ fn fault(random: &mut Random) -> What {
     let pod = random.between(0, 9) as u8;
     let lasts = random.between(500, 20_000);
     let percent = random.between(10, 60) as u8;
-    let watched = *random.pick(&[Watched::Pods, Watched::Pods, Watched::Sets, Watched::Revisions]).unwrap_or(&Watched::Pods);
-    let loss = if random.percent(80) { Loss::Broken } else { Loss::Silent };
+    let watched = *random
+        .pick(&[Watched::Pods, Watched::Pods, Watched::Sets, Watched::Revisions])
+        .unwrap_or(&Watched::Pods);
+    let loss = if random.percent(80) {
+        Loss::Broken
+    } else {
+        Loss::Silent
+    };
     match random.between(0, 99) {
         0..15 => What::During(lasts, Trouble::Stale(watched, random.between(100, 8_000))),
         15..26 => What::During(lasts, Trouble::LostReplies(percent, loss)),
         26..34 => What::During(lasts, Trouble::LostRequests(percent, loss)),
-        34..44 => What::During(lasts, Trouble::Refused(percent, *random.pick(&[409, 429, 500, 503]).unwrap_or(&500))),
+        34..44 => What::During(
+            lasts,
+            Trouble::Refused(percent, *random.pick(&[409, 429, 500, 503]).unwrap_or(&500)),
+        ),
         44..50 => What::During(lasts, Trouble::Slow(random.between(100, 3_000))),
         50..53 => What::During(random.between(20_000, 45_000), Trouble::Isolated),
         53..57 => What::During(lasts, Trouble::WebhookDown),

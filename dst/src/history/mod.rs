@@ -225,7 +225,9 @@ impl History {
     /// When everything that it does is over.
     pub fn ends_at(&self) -> u64 {
         let end = |act: &Act| match &act.what {
-            What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => act.at + lasts,
+            What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => {
+                act.at + lasts
+            }
             What::Edit(_) | What::Pod(_) | What::Strike(_) => act.at,
         };
         self.acts.iter().map(end).max().unwrap_or(0)
@@ -233,6 +235,9 @@ impl History {
 
     /// How many edits of the specification there are.
     pub fn edits(&self) -> usize {
-        self.acts.iter().filter(|act| matches!(act.what, What::Edit(_))).count()
+        self.acts
+            .iter()
+            .filter(|act| matches!(act.what, What::Edit(_)))
+            .count()
     }
 }

@@ -37,7 +37,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The way of one process to the API server.
 pub fn client(cluster: &Arc<Cluster>, process: ProcessId) -> kube_client::Client {
     let cluster = cluster.clone();
-    let service = tower::service_fn(move |request: http::Request<Body>| carry(cluster.clone(), process, request));
+    let service =
+        tower::service_fn(move |request: http::Request<Body>| carry(cluster.clone(), process, request));
     kube_client::Client::new(service, "default")
 }
 
@@ -62,9 +63,22 @@ impl Fate {
         };
         let writes = request.method != Method::Get;
         let now = Instant::now();
-        let troubles: Vec<_> = state.troubles.iter().filter(|(until, _)| *until > now).cloned().collect();
+        let troubles: Vec<_> = state
+            .troubles
+            .iter()
+            .filter(|(until, _)| *until > now)
+            .cloned()
+            .collect();
         for (until, trouble) in troubles {
-            fate.meets(state, &trouble, until - now, writes, process, request, &mut random);
+            fate.meets(
+                state,
+                &trouble,
+                until - now,
+                writes,
+                process,
+                request,
+                &mut random,
+            );
         }
         state.random = random;
         fate
@@ -135,10 +149,15 @@ async fn carry(
     let (agent, request) = read(request).await?;
     let (fate, sent) = cluster.look(|state| {
         let fate = Fate::draw(state, process, &request);
-        let sent = state.processes.get_mut(&process).map(|of| of.sends(&agent, &request));
+        let sent = state
+            .processes
+            .get_mut(&process)
+            .map(|of| of.sends(&agent, &request));
         (fate, sent)
     });
-    let Some(sent) = sent else { return std::future::pending().await };
+    let Some(sent) = sent else {
+        return std::future::pending().await;
+    };
     let _waiting = process::Waiting::new(&cluster, process, &agent, &sent);
     if fate.out + fate.back < PATIENCE {
         return journey(&cluster, process, &agent, &request, &fate, &sent).await;
@@ -241,7 +260,8 @@ fn whole(response: Response) -> http::Response<Answer> {
     let mut out = http::Response::new(body.boxed_unsync());
     *out.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
     if code == 429 {
-        out.headers_mut().insert("retry-after", http::HeaderValue::from_static("1"));
+        out.headers_mut()
+            .insert("retry-after", http::HeaderValue::from_static("1"));
     }
     out
 }
@@ -254,13 +274,20 @@ impl State {
 
     /// A process has an answer in hand.
     fn hears(&mut self, process: ProcessId, agent: &str, request: &Request, response: &Response) {
-        let Some(process) = self.processes.get_mut(&process) else { return };
+        let Some(process) = self.processes.get_mut(&process) else {
+            return;
+        };
         if response.code == 429 {
             process.waits_again(agent);
         }
         let is_list = request.method == Method::Get && response.code == 200;
-        if let (true, Some(of)) = (is_list && request.query.contains("limit=500"), Watched::of_path(&request.path)) {
-            let version = response.value()["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
+        if let (true, Some(of)) = (
+            is_list && request.query.contains("limit=500"),
+            Watched::of_path(&request.path),
+        ) {
+            let version = response.value()["metadata"]["resourceVersion"]
+                .as_str()
+                .and_then(|text| text.parse().ok());
             process.learns(of, version.unwrap_or(0));
         }
     }

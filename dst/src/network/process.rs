@@ -72,7 +72,12 @@ const MARGIN: Duration = Duration::from_millis(2);
 impl Process {
     /// One that knows nothing.
     pub fn new() -> Self {
-        Self { dead: watch::channel(false).0, shown: Default::default(), wrote: 0, busy: BTreeMap::new() }
+        Self {
+            dead: watch::channel(false).0,
+            shown: Default::default(),
+            wrote: 0,
+            busy: BTreeMap::new(),
+        }
     }
 
     /// Off the network for ever.
@@ -104,7 +109,9 @@ impl Process {
         let mut floors = Watched::ALL.map(|of| {
             let shown = &self.shown[of.index()];
             let until = shown.partition_point(|(at, _)| *at + MARGIN <= now);
-            shown.get(until.wrapping_sub(1)).map_or(0, |(_, version)| *version)
+            shown
+                .get(until.wrapping_sub(1))
+                .map_or(0, |(_, version)| *version)
         });
         let pods = &mut floors[Watched::Pods.index()];
         *pods = (*pods).max(self.wrote);
@@ -119,14 +126,21 @@ impl Process {
             let busy = self.busy.entry(agent.to_owned()).or_default();
             let goes_on = busy.in_flight > 0 || busy.again.is_some_and(|at| now <= at);
             if !goes_on {
-                *busy = Busy { floors, ..Busy::default() };
+                *busy = Busy {
+                    floors,
+                    ..Busy::default()
+                };
             }
             busy.in_flight += 1;
             busy.floors
         } else {
             floors
         };
-        Arc::new(Sent { at: now, floors, given_up: AtomicBool::new(false) })
+        Arc::new(Sent {
+            at: now,
+            floors,
+            given_up: AtomicBool::new(false),
+        })
     }
 
     fn ends(&mut self, agent: &str) {
@@ -145,7 +159,8 @@ impl Process {
 
 /// Status of sets and events are written by tasks of their own, later than decided.
 fn is_of_a_plan(request: &Request) -> bool {
-    !request.path.contains("/events") && !(request.path.contains("/clonesets/") && request.path.ends_with("/status"))
+    !request.path.contains("/events")
+        && !(request.path.contains("/clonesets/") && request.path.ends_with("/status"))
 }
 
 /// Somebody waits for an answer; once dropped, nobody does.
@@ -158,7 +173,12 @@ pub struct Waiting {
 
 impl Waiting {
     pub fn new(cluster: &Arc<Cluster>, process: ProcessId, agent: &str, sent: &Arc<Sent>) -> Self {
-        Self { cluster: cluster.clone(), process, agent: Some(agent.to_owned()), sent: sent.clone() }
+        Self {
+            cluster: cluster.clone(),
+            process,
+            agent: Some(agent.to_owned()),
+            sent: sent.clone(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use hyper::body::Frame;
 use kruise_sim::Request;
 use serde_json::json;
 use tokio::{
-    sync::watch,
+    sync::Notify,
     time::{Instant, sleep},
 };
 
@@ -30,8 +30,8 @@ struct Open {
     of: Watched,
     /// Changes of the log that were shown.
     shown: usize,
-    grown: watch::Receiver<usize>,
-    cut: watch::Receiver<u64>,
+    news: Arc<Notify>,
+    cuts: u64,
     until: Instant,
     is_over: bool,
 }
@@ -45,18 +45,22 @@ pub(super) fn open(
 ) -> Result<http::Response<Answer>, io::Error> {
     let query = |name: &str| {
         let mut pairs = request.query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<u64>().ok())
+        pairs
+            .find(|(key, _)| *key == name)
+            .and_then(|(_, value)| value.parse::<u64>().ok())
     };
     let of = Watched::of_path(&request.path).ok_or_else(|| io::Error::other("nobody watches this"))?;
     let version = query("resourceVersion").unwrap_or(0);
     let lasts = Duration::from_secs(query("timeoutSeconds").unwrap_or(300));
+    let news = Arc::new(Notify::new());
+    cluster.look(|state| state.watching[of.index()].push(Arc::downgrade(&news)));
     let open = Open {
         cluster: cluster.clone(),
         process,
         of,
         shown: cluster.look(|state| state.mirror.of(of).after(version)),
-        grown: cluster.growth(of),
-        cut: cluster.cuts(of),
+        cuts: cluster.look(|state| state.cuts[of.index()]),
+        news,
         until: Instant::now() + lasts,
         is_over: false,
     };
@@ -77,12 +81,18 @@ impl Open {
             if self.cluster.look(|state| state.is_dead(self.process)) {
                 return std::future::pending().await;
             }
-            let late = self.cluster.look(|state| state.is_late(self.process, self.of, self.shown));
-            let wait = late.unwrap_or(BOOKMARK).min(self.until.saturating_duration_since(Instant::now()));
+            let late = self
+                .cluster
+                .look(|state| state.is_late(self.process, self.of, self.shown));
+            let wait = late
+                .unwrap_or(BOOKMARK)
+                .min(self.until.saturating_duration_since(Instant::now()));
             if late.is_some() {
                 sleep(wait).await;
                 if !self.is_cut() {
-                    let lines = self.cluster.look(|state| state.shows(self.process, self.of, &mut self.shown));
+                    let lines = self
+                        .cluster
+                        .look(|state| state.shows(self.process, self.of, &mut self.shown));
                     return Some(Ok(lines));
                 }
             }
@@ -91,24 +101,19 @@ impl Open {
                 self.cluster.look(|state| state.counters.fired("cut watch"));
                 return Some(Err(broken()));
             }
-            let happened = async {
-                tokio::select! {
-                    biased;
-                    _ = self.cut.changed() => self.cut.mark_changed(),
-                    _ = self.grown.changed() => {}
-                }
-            };
-            if tokio::time::timeout(wait, happened).await.is_err() {
+            if tokio::time::timeout(wait, self.news.notified()).await.is_err() {
                 if Instant::now() >= self.until {
                     return None;
                 }
-                return Some(Ok(self.cluster.look(|state| state.bookmark(self.process, self.of))));
+                return Some(Ok(self
+                    .cluster
+                    .look(|state| state.bookmark(self.process, self.of))));
             }
         }
     }
 
     fn is_cut(&self) -> bool {
-        self.cut.has_changed().unwrap_or(true)
+        self.cluster.look(|state| state.cuts[self.of.index()]) != self.cuts
     }
 
     /// History was compacted beyond the version asked for.
@@ -117,7 +122,9 @@ impl Open {
         self.cluster.look(|state| state.counters.fired("410"));
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410,
             "message": "too old resource version"});
-        Some(Ok(format!("{}\n", json!({"type": "ERROR", "object": status})).into()))
+        Some(Ok(
+            format!("{}\n", json!({"type": "ERROR", "object": status})).into()
+        ))
     }
 }
 
@@ -152,10 +159,13 @@ impl State {
         let version = changes.last().map_or(0, |change| change.version);
         let lines = match changes {
             [only] => only.line.clone(),
-            several => several.iter().fold(BytesMut::new(), |mut all, change| {
-                all.extend_from_slice(&change.line);
-                all
-            }).freeze(),
+            several => several
+                .iter()
+                .fold(BytesMut::new(), |mut all, change| {
+                    all.extend_from_slice(&change.line);
+                    all
+                })
+                .freeze(),
         };
         if let Some(process) = self.processes.get_mut(&process) {
             process.learns(of, version);
@@ -181,7 +191,10 @@ impl State {
 
     fn isolated_until(&self) -> Option<Duration> {
         let now = Instant::now();
-        let isolated = self.troubles.iter().find(|(until, trouble)| *until > now && *trouble == Trouble::Isolated);
+        let isolated = self
+            .troubles
+            .iter()
+            .find(|(until, trouble)| *until > now && *trouble == Trouble::Isolated);
         isolated.map(|(until, _)| *until - now)
     }
 }

@@ -5,18 +5,30 @@
 //! at least (see `Process::floors`) or any later one; of sets likewise. An action is a violation only if it would be
 //! one under each of them.
 
+mod availability;
 mod end;
+mod guards;
+mod knowledge;
+mod leader;
+mod partition;
+mod readiness;
+mod report;
+mod size;
 mod spec;
 mod write;
 
 use std::collections::BTreeMap;
 
+use leader::Leader;
+
 use crate::{
+    history::Watched,
     mirror::Mirror,
     network::{Process, ProcessId},
 };
 
 pub use end::unfinished;
+pub use knowledge::{Knowledge, Seen};
 pub use spec::Spec;
 pub use write::Write;
 
@@ -32,13 +44,13 @@ pub struct Violation {
 /// All oracles that judge writes.
 #[derive(Debug, Default)]
 pub struct Oracles {
-    leader: Option<ProcessId>,
+    leader: Leader,
 }
 
 impl Oracles {
     /// Who holds the lease.
     pub fn leader(&self) -> Option<ProcessId> {
-        self.leader
+        self.leader.holder
     }
 
     /// Judges an accepted write.
@@ -49,10 +61,38 @@ impl Oracles {
         processes: &mut BTreeMap<ProcessId, Process>,
     ) -> Option<Violation> {
         if write.is_lease() {
-            let holder = write.body["spec"]["holderIdentity"].as_str().unwrap_or_default();
-            self.leader = (!holder.is_empty()).then_some(write.process);
+            self.leader.take(write, processes);
+            return None;
         }
-        let _ = (write, mirror, processes);
-        None
+        let verdict = self.leader.judge(write).or_else(|| guards::judge(write, mirror));
+        let verdict = verdict
+            .or_else(|| readiness::judge(write, mirror))
+            .or_else(|| report::judge(write, mirror));
+        let verdict = verdict.or_else(|| {
+            let known = Knowledge::of(write, mirror).filter(|_| write.resource == "pods")?;
+            let verdict = size::judge(write, &known, mirror);
+            verdict
+                .or_else(|| partition::judge(write, &known, mirror))
+                .or_else(|| availability::judge(write, &known, mirror))
+        });
+        self.learn(write, mirror, processes);
+        verdict
+    }
+
+    /// A manager knows what it wrote itself, unless it had given up waiting for the answer.
+    fn learn(&mut self, write: &Write<'_>, mirror: &Mirror, processes: &mut BTreeMap<ProcessId, Process>) {
+        if write.resource != "pods" || write.component != "cloneset-controller" {
+            return;
+        }
+        let Some(change) = mirror.of(Watched::Pods).log.last() else {
+            return;
+        };
+        self.leader.note(change.version);
+        if let Some(process) = processes
+            .get_mut(&write.process)
+            .filter(|_| !write.sent.is_given_up())
+        {
+            process.wrote = process.wrote.max(change.version);
+        }
     }
 }

@@ -34,7 +34,11 @@ impl Spec {
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         let paused = rolling["paused"] == true;
-        let max_surge = if paused { 0 } else { scaled(&rolling["maxSurge"], replicas, Round::Up, 0) };
+        let max_surge = if paused {
+            0
+        } else {
+            scaled(&rolling["maxSurge"], replicas, Round::Up, 0)
+        };
         let round = if max_surge > 0 { Round::Down } else { Round::Up };
         let unavailable = match &rolling["maxUnavailable"] {
             Value::Null => Value::from("20%"),
@@ -47,8 +51,15 @@ impl Spec {
             max_unavailable: scaled(&unavailable, replicas, round, 0),
             max_surge,
             paused,
-            policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate").to_owned(),
-            pods_to_delete: names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            policy: rolling["podUpdatePolicy"]
+                .as_str()
+                .unwrap_or("ReCreate")
+                .to_owned(),
+            pods_to_delete: names
+                .into_iter()
+                .flatten()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
             min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
             template: spec["template"].clone(),
         }
@@ -67,12 +78,24 @@ pub fn same_template(stored: &Value, wanted: &Value) -> bool {
         if let Some(members) = template.as_object_mut() {
             members.remove("$patch");
         }
-        if let Some(metadata) = template["metadata"].as_object_mut() {
-            metadata.remove("creationTimestamp");
-        }
+        strip(&mut template);
         template
     };
     plain(stored) == plain(wanted)
+}
+
+/// Members without content mean nothing: Go writes some of them.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(strip);
+            members.retain(|_, value| {
+                !value.is_null() && value.as_object().is_none_or(|object| !object.is_empty())
+            });
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
 }
 
 /// Which way a percentage is rounded.
@@ -88,7 +111,11 @@ fn scaled(value: &Value, total: i64, round: Round, absent: i64) -> i64 {
         Value::String(text) => {
             let percent: f64 = text.trim_end_matches('%').parse().unwrap_or(0.0);
             let exact = percent * total as f64 / 100.0;
-            if round == Round::Up { exact.ceil() as i64 } else { exact.floor() as i64 }
+            if round == Round::Up {
+                exact.ceil() as i64
+            } else {
+                exact.floor() as i64
+            }
         }
         _ => absent,
     }

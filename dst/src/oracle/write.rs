@@ -40,7 +40,10 @@ impl<'a> Write<'a> {
         marks: [usize; 4],
         now: Timestamp,
     ) -> Self {
-        let rest = request.path.split_once("/namespaces/").map_or(request.path.as_str(), |(_, rest)| rest);
+        let rest = request
+            .path
+            .split_once("/namespaces/")
+            .map_or(request.path.as_str(), |(_, rest)| rest);
         let mut parts = rest.split('/').skip(1);
         let mut part = || parts.next().unwrap_or_default();
         Self {
