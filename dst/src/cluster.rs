@@ -263,7 +263,10 @@ impl State {
     /// Answers a request of a manager, and has the oracles judge it.
     pub fn arrive(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Reply {
         let marks = self.mirror.marks();
-        let reply = self.answer(request);
+        let reply = match self.mirror.stale_list(request, self.now()) {
+            Some(list) => Reply::Response(list),
+            None => self.answer(request),
+        };
         self.sync();
         let code = match &reply {
             Reply::Response(response) => response.code,

@@ -18,6 +18,8 @@ pub mod mirror;
 pub mod network;
 pub mod object;
 pub mod oracle;
+#[cfg(feature = "planted")]
+pub mod planted;
 pub mod play;
 pub mod process;
 pub mod random;

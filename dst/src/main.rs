@@ -10,6 +10,9 @@ use kruise_dst::{
     play::{Keep, play},
 };
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Plays faulty histories of the production manager on an embedded cluster.
 #[derive(Parser)]
 #[command(name = "kruise-dst")]
@@ -39,6 +42,13 @@ enum Command {
     Replay {
         /// A case file, or a seed.
         case: String,
+    },
+    /// Find each of the bugs that are planted.
+    #[cfg(feature = "planted")]
+    Planted {
+        /// Seconds for each.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
     },
     /// Print the history of a seed.
     Show {
@@ -72,11 +82,35 @@ fn run(command: Command) -> anyhow::Result<bool> {
             Ok(tally.failures.is_empty())
         }
         Command::Replay { case } => replay(&case),
+        #[cfg(feature = "planted")]
+        Command::Planted { seconds } => planted(Duration::from_secs(seconds)),
         Command::Show { seed } => {
             print!("{}", serde_saphyr::to_string(&history::generate(seed))?);
             Ok(true)
         }
     }
+}
+
+#[cfg(feature = "planted")]
+fn planted(patience: Duration) -> anyhow::Result<bool> {
+    let mut all = true;
+    for bug in kruise_plan_kit::planted::Bug::ALL {
+        match kruise_dst::planted::hunt(bug, patience)? {
+            Some(found) => println!(
+                "{bug:?}: {:.1} s, {} histories, seed {}: {}: {}",
+                found.took.as_secs_f64(),
+                found.histories,
+                found.seed,
+                found.violation.oracle,
+                found.violation.what
+            ),
+            None => {
+                println!("{bug:?}: NOT FOUND in {patience:?}");
+                all = false;
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn replay(case: &str) -> anyhow::Result<bool> {

@@ -5,10 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kruise_sim::{Method, Outcome, Request, WatchEvent, WatchId, World};
-use serde_json::Value;
+use kruise_sim::{Method, Outcome, Request, Response, WatchEvent, WatchId, World};
+use serde_json::{Value, json};
 
 use crate::{history::Watched, object::Object};
+
+/// How old a list is that may be old.
+const STALENESS: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// One event of a resource's history.
 #[derive(Clone, Debug)]
@@ -71,6 +74,29 @@ impl Mirror {
     /// Lengths of the logs.
     pub fn marks(&self) -> [usize; 4] {
         Watched::ALL.map(|of| self.of(of).log.len())
+    }
+
+    /// A list for which any version will do may be as old as the server likes: here by three seconds.
+    pub fn stale_list(&self, request: &Request, now: Timestamp) -> Option<Response> {
+        if !request.query.contains("resourceVersion=0") || request.query.contains("watch=") {
+            return None;
+        }
+        let resource = self.of(Watched::of_path(&request.path)?);
+        let then = now.checked_sub(STALENESS).ok()?;
+        let old =
+            |versions: &Vec<Arc<Object>>| versions.iter().rev().find(|object| object.at <= then).cloned();
+        let objects: Vec<_> = resource.objects.values().filter_map(old).collect();
+        let version = objects.iter().map(|object| object.version).max().unwrap_or(1);
+        let items: Vec<_> = objects
+            .iter()
+            .filter(|object| !object.gone)
+            .map(|object| &object.value)
+            .collect();
+        let metadata = json!({"resourceVersion": version.to_string()});
+        Some(Response::json(
+            200,
+            &json!({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items}),
+        ))
     }
 
     /// Takes in what happened; tells which resources changed.

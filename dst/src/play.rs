@@ -44,6 +44,8 @@ pub enum Keep {
 
 /// Plays a history once.
 pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
+    #[cfg(feature = "planted")]
+    kruise_plan_kit::planted::plant(history.bug.as_deref().and_then(crate::planted::named));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

@@ -68,7 +68,11 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
     let ended = tokio::select! {
         biased;
         () = died => "died".to_owned(),
-        ended = life => format!("ended: {ended:?}"),
+        ended = life => match ended {
+            Ok(Ok(())) => "ended".to_owned(),
+            Ok(Err(error)) => format!("ended: {error:#}"),
+            Err(error) => format!("ended: {error}"),
+        },
     };
     abort.abort();
     cluster.look(|state| {

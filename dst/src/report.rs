@@ -106,7 +106,7 @@ impl Counters {
 
     /// A write was accepted.
     pub fn wrote(&mut self, write: &Write<'_>) {
-        if !write.is_lease() {
+        if write.component != "leader-election" {
             self.writes += 1;
             self.events += u32::from(write.resource == "events");
         }

@@ -65,6 +65,7 @@ pub fn generate(seed: u64) -> History {
     acts.sort_by_key(|act| act.at);
     History {
         seed,
+        bug: None,
         managers: if random.percent(35) { 2 } else { 1 },
         set,
         acts,

@@ -14,6 +14,9 @@ pub use generate::generate;
 pub struct History {
     /// Decides latencies, names and uids.
     pub seed: u64,
+    /// The bug that is planted, in builds that have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bug: Option<String>,
     /// Managers side by side; one leads.
     pub managers: u8,
     /// The set at first.

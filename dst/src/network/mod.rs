@@ -23,6 +23,7 @@ use tokio::{sync::oneshot, time::Instant};
 use crate::{
     cluster::{Cluster, Reply, State},
     history::{Loss, Trouble, Watched},
+    oracle::Violation,
     random::Random,
 };
 
@@ -153,12 +154,13 @@ async fn carry(
             .processes
             .get_mut(&process)
             .map(|of| of.sends(&agent, &request));
+        state.notice_haste(process);
         (fate, sent)
     });
     let Some(sent) = sent else {
         return std::future::pending().await;
     };
-    let _waiting = process::Waiting::new(&cluster, process, &agent, &sent);
+    let _waiting = process::Waiting::new(&cluster, process, &agent, &request, &sent);
     if fate.out + fate.back < PATIENCE {
         return journey(&cluster, process, &agent, &request, &fate, &sent).await;
     }
@@ -270,6 +272,21 @@ impl State {
     /// Is this process off the network?
     pub fn is_dead(&self, process: ProcessId) -> bool {
         self.processes.get(&process).is_none_or(Process::is_dead)
+    }
+
+    /// Pods are created by 1, 2, 4, 8: never more at once than have been created before, and one.
+    fn notice_haste(&mut self, process: ProcessId) {
+        let hasty = self
+            .processes
+            .get_mut(&process)
+            .and_then(|process| process.hasty.take());
+        if let (Some((now, before)), None) = (hasty, &self.violation) {
+            let what = format!("{process} creates {now} pods at once after {before}");
+            self.violation = Some(Violation {
+                oracle: "slow start",
+                what,
+            });
+        }
     }
 
     /// A process has an answer in hand.

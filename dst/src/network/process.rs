@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use kruise_sim::Request;
+use kruise_sim::{Method, Request};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{cluster::Cluster, history::Watched};
@@ -50,9 +50,13 @@ pub struct Sent {
 #[derive(Debug, Default)]
 struct Busy {
     in_flight: u32,
+    /// When its last answer came.
+    answered: Option<Instant>,
     floors: Floors,
     /// It repeats a request by itself then.
     again: Option<Instant>,
+    /// Pods being created, and pods whose creation was answered.
+    creating: (u32, u32),
 }
 
 /// A manager that was started.
@@ -64,6 +68,8 @@ pub struct Process {
     /// Newest version of pods that the process itself wrote, or that its predecessors wrote before it began to lead.
     pub wrote: u64,
     busy: BTreeMap<String, Busy>,
+    /// More pods were being created than had been created before in the same plan: how many, beside how many.
+    pub hasty: Option<(u32, u32)>,
 }
 
 /// What was shown just now may have come after the decision.
@@ -77,6 +83,7 @@ impl Process {
             shown: Default::default(),
             wrote: 0,
             busy: BTreeMap::new(),
+            hasty: None,
         }
     }
 
@@ -124,7 +131,11 @@ impl Process {
         let now = Instant::now();
         let floors = if is_of_a_plan(request) {
             let busy = self.busy.entry(agent.to_owned()).or_default();
-            let goes_on = busy.in_flight > 0 || busy.again.is_some_and(|at| now <= at);
+            // What follows an answer is sent at the same instant.
+            let follows = busy
+                .answered
+                .is_some_and(|at| now <= at + Duration::from_millis(1));
+            let goes_on = busy.in_flight > 0 || follows || busy.again.is_some_and(|at| now <= at);
             if !goes_on {
                 *busy = Busy {
                     floors,
@@ -132,6 +143,10 @@ impl Process {
                 };
             }
             busy.in_flight += 1;
+            busy.creating.0 += u32::from(creates_pod(request));
+            if busy.creating.0 > busy.creating.1 + 1 {
+                self.hasty = Some(busy.creating);
+            }
             busy.floors
         } else {
             floors
@@ -143,9 +158,13 @@ impl Process {
         })
     }
 
-    fn ends(&mut self, agent: &str) {
+    fn ends(&mut self, agent: &str, created: bool) {
         if let Some(busy) = self.busy.get_mut(agent) {
+            if created {
+                busy.creating = (busy.creating.0.saturating_sub(1), busy.creating.1 + 1);
+            }
             busy.in_flight = busy.in_flight.saturating_sub(1);
+            busy.answered = Some(Instant::now());
         }
     }
 
@@ -163,20 +182,32 @@ fn is_of_a_plan(request: &Request) -> bool {
         && !(request.path.contains("/clonesets/") && request.path.ends_with("/status"))
 }
 
+fn creates_pod(request: &Request) -> bool {
+    request.method == Method::Post && request.path.ends_with("/pods")
+}
+
 /// Somebody waits for an answer; once dropped, nobody does.
 pub struct Waiting {
     cluster: Arc<Cluster>,
     process: ProcessId,
-    agent: Option<String>,
+    agent: String,
+    creates: bool,
     sent: Arc<Sent>,
 }
 
 impl Waiting {
-    pub fn new(cluster: &Arc<Cluster>, process: ProcessId, agent: &str, sent: &Arc<Sent>) -> Self {
+    pub fn new(
+        cluster: &Arc<Cluster>,
+        process: ProcessId,
+        agent: &str,
+        request: &Request,
+        sent: &Arc<Sent>,
+    ) -> Self {
         Self {
             cluster: cluster.clone(),
             process,
-            agent: Some(agent.to_owned()),
+            agent: agent.to_owned(),
+            creates: creates_pod(request),
             sent: sent.clone(),
         }
     }
@@ -185,10 +216,9 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.sent.given_up.store(true, Ordering::Relaxed);
-        let agent = self.agent.take().unwrap_or_default();
         self.cluster.look(|state| {
             if let Some(process) = state.processes.get_mut(&self.process) {
-                process.ends(&agent);
+                process.ends(&self.agent, self.creates);
             }
         });
     }

@@ -20,6 +20,16 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     if let Some(pod) = going {
         return Err(format!("pod {} is still being deleted", pod.name));
     }
+    let labels = set.value["spec"]["selector"]["matchLabels"].as_object();
+    let strays = |pod: &Object| {
+        labels
+            .into_iter()
+            .flatten()
+            .any(|(key, value)| pod.label(key) != value)
+    };
+    if let Some(pod) = active.iter().find(|pod| strays(pod)) {
+        return Err(format!("pod {} left the selector and is still owned", pod.name));
+    }
     expect("active pods", active.len() as i64, spec.replicas)?;
     let revision = mirror
         .of(Watched::Revisions)

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::{Spec, Write};
+use serde_json::Value;
+
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
 /// A pod as a manager may see it: any version from the one it must know to the one before its write.
@@ -18,6 +20,8 @@ pub struct Knowledge<'a> {
     pub specs: Vec<Spec>,
     /// The set's pods.
     pub pods: Vec<Seen<'a>>,
+    /// `spec.selector.matchLabels`, which never changes.
+    selector: Value,
 }
 
 impl<'a> Knowledge<'a> {
@@ -53,6 +57,7 @@ impl<'a> Knowledge<'a> {
             set: set.uid.clone(),
             specs,
             pods: seen.collect(),
+            selector: set.value["spec"]["selector"]["matchLabels"].clone(),
         })
     }
 
@@ -63,16 +68,25 @@ impl<'a> Knowledge<'a> {
             .find(|pod| pod.name() == name && !pod.truth().gone)
     }
 
+    /// Is it a pod of the set? One that left the selector is let go.
+    pub fn owns(&self, pod: &Object) -> bool {
+        let labels = self.selector.as_object().into_iter().flatten();
+        pod.owner() == &*self.set && labels.into_iter().all(|(key, value)| pod.label(key) == value)
+    }
+
     /// Most pods for which something may be believed.
     pub fn most(&self, believed: impl Fn(&Object) -> bool) -> i64 {
-        self.pods.iter().filter(|pod| pod.may_be(&believed)).count() as i64
+        self.pods
+            .iter()
+            .filter(|pod| pod.may_be(|object| self.owns(object) && believed(object)))
+            .count() as i64
     }
 
     /// Pods for which something must be believed.
     pub fn least(&self, believed: impl Fn(&Object) -> bool) -> i64 {
         self.pods
             .iter()
-            .filter(|pod| !pod.may_be(|object| !believed(object)))
+            .filter(|pod| !pod.may_be(|object| !(self.owns(object) && believed(object))))
             .count() as i64
     }
 

@@ -24,8 +24,8 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     let is_on_target = |object: &Object| object.is_active() && object.label(REVISION) == to;
     let is_on_other = |object: &Object| object.is_active() && object.label(REVISION) != to;
     let there = known.least(is_on_target);
-    // A set all of whose pods are new has nothing to keep back.
-    let others = known.most(is_on_other);
+    // Surge pods come on top: what matters then is that enough stay behind. A set without old pods has none to keep.
+    let others = known.most(is_on_other) - i64::from(write.method != Method::Post);
     let fits = |spec: &Spec| {
         let surge = if write.method == Method::Post {
             spec.max_surge
@@ -33,6 +33,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
             0
         };
         !spec.is_revision(target)
+            || others >= spec.partition
             || there < spec.replicas - spec.partition + surge
             || (write.method == Method::Post && others == 0)
     };

@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::bail;
-use kruise_plan_kit::Resource;
+use kruise_plan_kit::{
+    Resource,
+    planted::{Bug, is_planted},
+};
 use kruise_runtime::follow::{Scope, follow};
 use kruise_views::{NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
@@ -94,7 +97,9 @@ impl Caches {
             stop.clone(),
         );
         let owners = synced(&self.sets, "clonesets", patience).await?;
-        self.pods.require(owners);
+        if !is_planted(Bug::StaleListTrusted) {
+            self.pods.require(owners);
+        }
         spawn(
             &mut tasks,
             host,

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_runtime::{
     Client, discovery,
     events::EventSink,
@@ -127,7 +128,7 @@ fn agent(component: &str) -> String {
 async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow::Result<()> {
     let (metrics, stop) = (&host.metrics, host.stop.clone());
     let lease = match &config.lease {
-        Some(lease) if !config.dry_run => lease.clone(),
+        Some(lease) if !config.dry_run && !is_planted(Bug::TwoLeaders) => lease.clone(),
         _ => {
             controllers.run(stop).await;
             return Ok(());
