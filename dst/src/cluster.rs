@@ -274,6 +274,11 @@ impl State {
         };
         self.trace
             .request(self.start.elapsed(), process, agent, request, code);
+        if request.method == Method::Post && request.path.ends_with("/pods") && (code < 300 || code == 409) {
+            let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
+            self.oracles
+                .name_is_used(body["metadata"]["name"].as_str().unwrap_or_default());
+        }
         if request.method != Method::Get && code < 300 {
             let write = Write::new(process, agent, request, sent, marks, self.now());
             self.counters.wrote(&write);

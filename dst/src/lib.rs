@@ -13,6 +13,7 @@
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
+pub mod enumerate;
 pub mod history;
 pub mod mirror;
 pub mod network;
@@ -24,5 +25,6 @@ pub mod play;
 pub mod process;
 pub mod random;
 pub mod report;
+pub mod shrink;
 pub mod user;
 pub mod webhooks;

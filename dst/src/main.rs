@@ -5,9 +5,10 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_dst::{
-    campaign,
-    history::{self, History},
+    campaign, enumerate,
+    history::{self, History, Policy},
     play::{Keep, play},
+    shrink,
 };
 
 #[global_allocator]
@@ -43,6 +44,8 @@ enum Command {
         /// A case file, or a seed.
         case: String,
     },
+    /// Play a clean run with a crash after each of its writes.
+    Enumerate,
     /// Find each of the bugs that are planted.
     #[cfg(feature = "planted")]
     Planted {
@@ -79,9 +82,11 @@ fn run(command: Command) -> anyhow::Result<bool> {
         } => {
             let tally = campaign::run(seed, Duration::from_secs(seconds), threads, failures)?;
             print!("{tally}");
+            tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty())
         }
         Command::Replay { case } => replay(&case),
+        Command::Enumerate => enumerated(),
         #[cfg(feature = "planted")]
         Command::Planted { seconds } => planted(Duration::from_secs(seconds)),
         Command::Show { seed } => {
@@ -89,6 +94,45 @@ fn run(command: Command) -> anyhow::Result<bool> {
             Ok(true)
         }
     }
+}
+
+/// Shortens a history that failed and keeps it, to be named and committed.
+fn keep(failure: &campaign::Failure) -> anyhow::Result<()> {
+    let history = shrink::shrink(&failure.history, failure.violation.oracle)?;
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let name = failure.violation.oracle.replace(' ', "-");
+    let path = folder.join(format!("{name}-{}.yaml", failure.history.seed));
+    std::fs::write(&path, serde_saphyr::to_string(&history)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!(
+        "{} acts are left of seed {}: {}",
+        history.acts.len(),
+        failure.history.seed,
+        path.display()
+    );
+    Ok(())
+}
+
+fn enumerated() -> anyhow::Result<bool> {
+    let mut clean = true;
+    for policy in [Policy::InPlaceIfPossible, Policy::ReCreate] {
+        let enumerated = enumerate::run(policy, 2)?;
+        println!(
+            "{policy:?}: {} writes, each once the last: {} failures",
+            enumerated.writes,
+            enumerated.failures.len()
+        );
+        for failure in &enumerated.failures {
+            println!(
+                "FAILED {:?}: {}: {}",
+                failure.history.acts.first(),
+                failure.violation.oracle,
+                failure.violation.what
+            );
+        }
+        clean &= enumerated.failures.is_empty();
+    }
+    Ok(clean)
 }
 
 #[cfg(feature = "planted")]

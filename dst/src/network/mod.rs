@@ -23,7 +23,7 @@ use tokio::{sync::oneshot, time::Instant};
 use crate::{
     cluster::{Cluster, Reply, State},
     history::{Loss, Trouble, Watched},
-    oracle::Violation,
+    oracle::{Violation, Write},
     random::Random,
 };
 
@@ -155,6 +155,9 @@ async fn carry(
             .get_mut(&process)
             .map(|of| of.sends(&agent, &request));
         state.notice_haste(process);
+        if let Some(sent) = sent.as_ref().filter(|_| process::creates_pod(&request)) {
+            state.notice_name(process, &agent, &request, sent);
+        }
         (fate, sent)
     });
     let Some(sent) = sent else {
@@ -287,6 +290,12 @@ impl State {
                 what,
             });
         }
+    }
+
+    fn notice_name(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) {
+        let write = Write::new(process, agent, request, sent, self.mirror.marks(), self.now());
+        let verdict = self.oracles.judge_name(&write, &self.mirror);
+        self.violation = self.violation.take().or(verdict);
     }
 
     /// A process has an answer in hand.

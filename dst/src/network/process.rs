@@ -182,7 +182,7 @@ fn is_of_a_plan(request: &Request) -> bool {
         && !(request.path.contains("/clonesets/") && request.path.ends_with("/status"))
 }
 
-fn creates_pod(request: &Request) -> bool {
+pub(super) fn creates_pod(request: &Request) -> bool {
     request.method == Method::Post && request.path.ends_with("/pods")
 }
 

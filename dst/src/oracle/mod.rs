@@ -10,6 +10,7 @@ mod end;
 mod guards;
 mod knowledge;
 mod leader;
+mod names;
 mod partition;
 mod readiness;
 mod report;
@@ -20,6 +21,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use leader::Leader;
+use names::Names;
 
 use crate::{
     history::Watched,
@@ -45,6 +47,7 @@ pub struct Violation {
 #[derive(Debug, Default)]
 pub struct Oracles {
     leader: Leader,
+    names: Names,
 }
 
 impl Oracles {
@@ -77,6 +80,16 @@ impl Oracles {
         });
         self.learn(write, mirror, processes);
         verdict
+    }
+
+    /// Judges a creation of a pod that is sent.
+    pub fn judge_name(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        self.names.asked(write, mirror)
+    }
+
+    /// A name is in use.
+    pub fn name_is_used(&mut self, name: &str) {
+        self.names.is_used(name);
     }
 
     /// A manager knows what it wrote itself, unless it had given up waiting for the answer.

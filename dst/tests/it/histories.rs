@@ -1,0 +1,30 @@
+//! Random histories, as many as the time allows.
+
+use std::time::Duration;
+
+use kruise_dst::{campaign, enumerate, history::Policy};
+
+fn seconds() -> u64 {
+    let given = std::env::var("KRUISE_DST_SECONDS").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(60)
+}
+
+#[test]
+fn random_histories_keep_every_promise_and_end_where_they_should() {
+    let tally = campaign::run(1, Duration::from_secs(seconds()), 2, 1).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty(), "{tally}");
+    // A run too short to show anything must not pass for one that did.
+    assert!(tally.rich > 0 || seconds() < 30, "{tally}");
+}
+
+/// Every n-th crash; all of them are played by `kruise-dst enumerate`.
+#[test]
+fn a_clean_run_is_clean_and_played_twice_it_is_the_same() {
+    for policy in [Policy::InPlaceIfPossible, Policy::ReCreate] {
+        let history = enumerate::clean(policy);
+        let (played, violation) = campaign::twice(&history).unwrap();
+        assert_eq!(violation, None);
+        assert!(played.counters.writes > 50, "{:?}", played.counters);
+    }
+}
