@@ -36,7 +36,8 @@ pub struct Resource {
 #[derive(Debug, Default)]
 pub struct Mirror {
     resources: [Resource; 4],
-    revision: u64,
+    /// Newest revision at each time at which there was a newer one.
+    revisions: Vec<(Timestamp, u64)>,
 }
 
 /// Path of a watched resource.
@@ -86,7 +87,11 @@ impl Mirror {
         let old =
             |versions: &Vec<Arc<Object>>| versions.iter().rev().find(|object| object.at <= then).cloned();
         let objects: Vec<_> = resource.objects.values().filter_map(old).collect();
-        let version = objects.iter().map(|object| object.version).max().unwrap_or(1);
+        let known = self.revisions.partition_point(|(at, _)| *at <= then);
+        let version = self
+            .revisions
+            .get(known.saturating_sub(1))
+            .map_or(1, |(_, revision)| *revision);
         let items: Vec<_> = objects
             .iter()
             .filter(|object| !object.gone)
@@ -103,11 +108,15 @@ impl Mirror {
     pub fn sync(&mut self, world: &mut World) -> [bool; 4] {
         let mut changed = [false; 4];
         let revision = world.api().revision();
-        if self.revision == revision {
+        if self
+            .revisions
+            .last()
+            .is_some_and(|(_, newest)| *newest == revision)
+        {
             return changed;
         }
-        self.revision = revision;
         let now = world.now();
+        self.revisions.push((now, revision));
         for (resource, changed) in self.resources.iter_mut().zip(&mut changed) {
             let Some(id) = resource.watch else { continue };
             for event in world.api().watch_events(id, now) {
