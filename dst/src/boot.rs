@@ -6,7 +6,7 @@ use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, Worl
 use serde_json::{Value, json};
 
 /// Containers that are asked to crash do so once, and readiness goes as an annotation says.
-const STAGES: &str = r#"
+const STAGES: &str = r"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata: {name: dst-crash}
@@ -43,7 +43,7 @@ spec:
     matchExpressions:
     - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
   next: {step: {kind: Readiness, container: main, passes: true}}
-"#;
+";
 
 /// Names of the nodes.
 pub const NODES: [&str; 3] = ["n1", "n2", "n3"];

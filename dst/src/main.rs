@@ -158,13 +158,11 @@ fn planted(patience: Duration) -> anyhow::Result<bool> {
 }
 
 fn replay(case: &str) -> anyhow::Result<bool> {
-    let history: History = match case.parse() {
-        Ok(seed) => history::generate(seed),
-        Err(_) => {
-            let path = PathBuf::from(case);
-            let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {case}"))?;
-            serde_saphyr::from_str(&text).with_context(|| format!("{case} is no history"))?
-        }
+    let history: History = if let Ok(seed) = case.parse() {
+        history::generate(seed)
+    } else {
+        let text = std::fs::read_to_string(case).with_context(|| format!("cannot read {case}"))?;
+        serde_saphyr::from_str(&text).with_context(|| format!("{case} is no history"))?
     };
     let played = play(&history, Keep::Lines)?;
     for line in &played.lines {

@@ -101,8 +101,7 @@ async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
             )
         });
         match unfinished {
-            (true, _) => return None,
-            (false, Ok(())) => return None,
+            (true, _) | (false, Ok(())) => return None,
             (false, Err(what)) if calm.elapsed() > CONVERGENCE => {
                 return Some(Violation {
                     oracle: "convergence",
@@ -191,7 +190,9 @@ fn strikes(cluster: &Arc<Cluster>, strike: &Strike) {
         Strike::CutWatches(of) => cluster.cut(*of),
         Strike::Compact => {
             cluster.with(|state| state.world.api().compact());
-            Watched::ALL.into_iter().for_each(|of| cluster.cut(of));
+            for of in Watched::ALL {
+                cluster.cut(of);
+            }
         }
     }
 }

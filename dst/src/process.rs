@@ -14,18 +14,18 @@ use crate::{
 };
 
 /// The leader must renew its lease within this time or stop.
-pub const RENEW_DEADLINE: Duration = Duration::from_secs(15);
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(20);
 
 /// Flags of all managers. The lease is longer than by default only to save requests that show nothing.
 const LINE: &[&str] = &[
-    "--leader-election-lease-duration=20s",
-    "--leader-election-renew-deadline=15s",
-    "--leader-election-retry-period=5s",
+    "--leader-election-lease-duration=25s",
+    "--leader-election-renew-deadline=20s",
+    "--leader-election-retry-period=10s",
 ];
 
 /// Starts a manager in a slot again and again, for ever.
 pub async fn supervise(cluster: Arc<Cluster>, slot: u8, config: Arc<Config>) {
-    let mut random = Random::new(cluster.look(|state| state.random.next()), 3);
+    let mut random = Random::new(cluster.look(|state| state.random.draw()), 3);
     loop {
         let id = cluster.look(|state| {
             let id = ProcessId(state.processes.len() as u32);
@@ -56,7 +56,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
     let host = host(cluster, id, stopped);
     let doors = cluster.clone();
     let life = tokio::spawn(async move {
-        let open = |routes, closing| open(doors, id, routes, closing);
+        let open = |routes, closing| std::future::ready(Ok(open(doors, id, routes, closing)));
         process(&config, host, open).await
     });
     let abort = life.abort_handle();
@@ -93,13 +93,13 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
         observer: Some(Arc::new(metrics.clone())),
         clock: Clock::starting_at(cluster.look(|state| state.now())),
     };
-    let seed = cluster.look(|state| state.random.next());
+    let seed = cluster.look(|state| state.random.draw());
     let random = std::sync::Mutex::new(Random::new(seed, 4));
     let jitter = move || {
         random
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .next()
+            .draw()
     };
     Host {
         client: Client::new(network::client(cluster, id), settings),
@@ -111,12 +111,12 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
 }
 
 /// Opens the doors: the webhooks are answered as long as the process lives.
-async fn open(
+fn open(
     cluster: Arc<Cluster>,
     id: ProcessId,
     routes: Routes,
     mut closing: watch::Receiver<bool>,
-) -> anyhow::Result<JoinSet<()>> {
+) -> JoinSet<()> {
     cluster.look(|state| state.routes.insert(id, routes));
     let mut doors = JoinSet::new();
     doors.spawn(async move {
@@ -124,5 +124,5 @@ async fn open(
         let _ = closing.wait_for(|closing| *closing).await;
         cluster.look(|state| state.routes.remove(&id));
     });
-    Ok(doors)
+    doors
 }

@@ -8,12 +8,12 @@ impl Random {
     /// Equal seeds and purposes yield equal sequences; other purposes yield unrelated ones.
     pub fn new(seed: u64, purpose: u64) -> Self {
         let mut random = Self(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
-        random.next();
+        random.draw();
         random
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,17 +23,17 @@ impl Random {
 
     /// From `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high.saturating_sub(low) + 1)
+        low + self.draw() % (high.saturating_sub(low) + 1)
     }
 
     /// True in so many of a hundred.
     pub fn percent(&mut self, percent: u8) -> bool {
-        self.next() % 100 < u64::from(percent)
+        self.draw() % 100 < u64::from(percent)
     }
 
     /// One of them; `None` of none.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        let at = self.next() % (of.len().max(1) as u64);
+        let at = self.draw() % (of.len().max(1) as u64);
         of.get(at as usize)
     }
 }

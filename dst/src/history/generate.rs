@@ -132,7 +132,7 @@ fn fault(random: &mut Random) -> What {
             Trouble::Refused(percent, *random.pick(&[409, 429, 500, 503]).unwrap_or(&500)),
         ),
         44..50 => What::During(lasts, Trouble::Slow(random.between(100, 3_000))),
-        50..53 => What::During(random.between(20_000, 45_000), Trouble::Isolated),
+        50..53 => What::During(random.between(26_000, 50_000), Trouble::Isolated),
         53..57 => What::During(lasts, Trouble::WebhookDown),
         57..62 => What::Strike(Strike::Crash),
         62..69 => What::Strike(Strike::CrashAfterWrites(random.between(1, 25) as u32)),

@@ -75,6 +75,12 @@ pub struct Process {
 /// What was shown just now may have come after the decision.
 const MARGIN: Duration = Duration::from_millis(2);
 
+impl Default for Process {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Process {
     /// One that knows nothing.
     pub fn new() -> Self {
@@ -178,8 +184,8 @@ impl Process {
 
 /// Status of sets and events are written by tasks of their own, later than decided.
 fn is_of_a_plan(request: &Request) -> bool {
-    !request.path.contains("/events")
-        && !(request.path.contains("/clonesets/") && request.path.ends_with("/status"))
+    let is_status = request.path.contains("/clonesets/") && request.path.ends_with("/status");
+    !(is_status || request.path.contains("/events"))
 }
 
 pub(super) fn creates_pod(request: &Request) -> bool {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How often a watch on which nothing happens says so.
-const BOOKMARK: Duration = Duration::from_secs(60);
+const BOOKMARK: Duration = Duration::from_mins(1);
 
 /// An open watch of a process.
 struct Open {
@@ -65,7 +65,11 @@ pub(super) fn open(
         is_over: false,
     };
     let frames = stream::unfold((open, expired), |(mut open, expired)| async move {
-        let next = if expired { open.expire() } else { open.next().await };
+        let next = if expired {
+            Some(Ok(open.expire()))
+        } else {
+            open.next().await
+        };
         next.map(|next| (next.map(Frame::data), (open, false)))
     });
     Ok(http::Response::new(StreamBody::new(frames).boxed_unsync()))
@@ -117,14 +121,12 @@ impl Open {
     }
 
     /// History was compacted beyond the version asked for.
-    fn expire(&mut self) -> Option<Result<Bytes, io::Error>> {
+    fn expire(&mut self) -> Bytes {
         self.is_over = true;
         self.cluster.look(|state| state.counters.fired("410"));
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410,
             "message": "too old resource version"});
-        Some(Ok(
-            format!("{}\n", json!({"type": "ERROR", "object": status})).into()
-        ))
+        format!("{}\n", json!({"type": "ERROR", "object": status})).into()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where a history must lead once nobody changes or breaks anything any more.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::Spec;
 use crate::{history::Watched, mirror::Mirror, object::Object};
@@ -156,9 +155,9 @@ fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(),
         &[],
     )?;
     let conditions = status["conditions"].as_array().into_iter().flatten();
-    let failed =
+    let mut failed =
         conditions.filter(|one| matches!(one["type"].as_str(), Some("FailedScale" | "FailedUpdate")));
-    match failed.filter(|one| one["status"] == Value::from("True")).next() {
+    match failed.find(|one| one["status"] == "True") {
         Some(condition) => Err(format!("status reports a failure that is over: {condition}")),
         None => Ok(()),
     }

@@ -5,6 +5,8 @@ use kruise_sim::Method;
 use super::{Violation, Write};
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
+type Counted<'a> = &'a dyn Fn(&Object) -> bool;
+
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "clonesets" || write.subresource != "status" || write.method != Method::Patch {
@@ -22,7 +24,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             .count() as i64
     };
     let revision = set.value["status"]["updateRevision"].as_str().unwrap_or_default();
-    let counts: [(&str, &dyn Fn(&Object) -> bool); 4] = [
+    let counts: [(&str, Counted<'_>); 4] = [
         ("replicas", &Object::is_active),
         ("readyReplicas", &Object::is_ready),
         ("updatedReplicas", &|pod| {
