@@ -49,8 +49,8 @@ pub struct Enumerated {
     pub failures: Vec<Failure>,
 }
 
-/// Plays a clean run with a crash after its first, second, … write.
-pub fn run(policy: Policy, threads: usize) -> anyhow::Result<Enumerated> {
+/// Plays a clean run with a crash after each `every`-th of its writes.
+pub fn run(policy: Policy, every: u32, threads: usize) -> anyhow::Result<Enumerated> {
     let clean = clean(policy);
     let (played, violation) = twice(&clean)?;
     let failures: Vec<_> = violation
@@ -60,10 +60,10 @@ pub fn run(policy: Policy, threads: usize) -> anyhow::Result<Enumerated> {
         })
         .into_iter()
         .collect();
-    let (next, failures) = (AtomicU32::new(1), Mutex::new(failures));
+    let (next, failures) = (AtomicU32::new(every), Mutex::new(failures));
     let work = || -> anyhow::Result<()> {
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
+            let number = next.fetch_add(every, Ordering::Relaxed);
             if number > played.counters.writes {
                 return Ok(());
             }

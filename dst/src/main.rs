@@ -116,7 +116,7 @@ fn keep(failure: &campaign::Failure) -> anyhow::Result<()> {
 fn enumerated() -> anyhow::Result<bool> {
     let mut clean = true;
     for policy in [Policy::InPlaceIfPossible, Policy::ReCreate] {
-        let enumerated = enumerate::run(policy, 2)?;
+        let enumerated = enumerate::run(policy, 1, 2)?;
         println!(
             "{policy:?}: {} writes, each once the last: {} failures",
             enumerated.writes,

@@ -30,7 +30,7 @@ pub fn generate(seed: u64) -> History {
     };
     let mut acts = Vec::new();
     let mut at = FIRST;
-    let edits = random.between(4, 6);
+    let edits = random.between(5, 7);
     let mut image = 1;
     for number in 0..edits {
         at += if random.percent(40) {
@@ -55,7 +55,7 @@ pub fn generate(seed: u64) -> History {
         what: What::Edit(Edit::Paused(false)),
     });
     let end = at + random.between(5_000, 30_000);
-    for _ in 0..random.between(4, 9) {
+    for _ in 0..random.between(6, 12) {
         let at = random.between(0, end);
         acts.push(Act {
             at,
