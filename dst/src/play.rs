@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{
     cluster::Cluster,
     history::{Act, History, Strike, Trouble, Watched, What},
+    network::PATIENCE,
     oracle::{self, Violation},
     process,
     report::{Counters, Trace},
@@ -115,8 +116,8 @@ async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
 
 /// Waits, and nothing may happen.
 async fn quiet(cluster: &Arc<Cluster>) -> Option<Violation> {
-    // Events are written a little later than what they tell of.
-    sleep(Duration::from_secs(3)).await;
+    // Events are written one after the other: a lost reply holds those behind it up for as long as one waits for it.
+    sleep(PATIENCE * 2).await;
     let before = cluster.look(|state| (state.violation.is_some(), state.counters.writes));
     if before.0 {
         return None;
