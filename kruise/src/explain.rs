@@ -60,6 +60,7 @@ pub(crate) async fn explain(
         timeout: Duration::from_secs(30),
         rate: None,
         host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
         observer: None,
     };
     let client = client::connect(source, settings).await?;

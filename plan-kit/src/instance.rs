@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::planted::{Bug, draw, is_planted};
+
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const LENGTH: usize = 5;
 
@@ -12,10 +14,15 @@ const LENGTH: usize = 5;
 /// the state of their pods, sorted.
 pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) -> Vec<String> {
     let mut chosen = BTreeSet::new();
-    let mut index: u64 = 0;
+    let mut index: u64 = if is_planted(Bug::RandomNames) {
+        draw() << 20
+    } else {
+        0
+    };
+    let first = index;
     // 27^5 ids exist, and a plan asks for some hundreds: that many misses mean that nearly all are taken.
     let attempts = (count as u64).saturating_mul(64).saturating_add(1024);
-    while chosen.len() < count && index < attempts {
+    while chosen.len() < count && index - first < attempts {
         let id = id(owner_uid, owner_version, index);
         if used.binary_search(&id.as_str()).is_err() {
             chosen.insert(id);

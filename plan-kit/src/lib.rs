@@ -11,6 +11,7 @@ pub mod lifecycle;
 mod memory;
 pub mod order;
 mod plan;
+pub mod planted;
 mod put;
 pub mod revision;
 mod write;

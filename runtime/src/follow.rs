@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use kruise_plan_kit::planted::{Bug, is_planted};
 use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, Version, wire};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -55,6 +56,7 @@ pub async fn follow<T: Cached + DeserializeOwned>(
         }
     };
     tokio::select! {
+        biased;
         () = endless => {}
         _ = stop.wait_for(|stop| *stop) => {}
     }
@@ -131,6 +133,9 @@ impl Follower<'_> {
         limit: Option<u32>,
     ) -> Input<T> {
         let mut query = self.scope.query();
+        if is_planted(Bug::StaleListTrusted) {
+            query.push_str("&resourceVersion=0");
+        }
         if let Some(limit) = limit {
             let _ = write!(query, "&limit={limit}");
         }

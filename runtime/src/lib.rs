@@ -4,6 +4,7 @@
 //! performs their effects.
 
 pub mod client;
+mod clock;
 pub mod discovery;
 mod error;
 pub mod events;
@@ -15,4 +16,5 @@ pub mod shutdown;
 pub mod worker;
 
 pub use client::Client;
+pub use clock::Clock;
 pub use error::{ApiError, Status};

@@ -10,6 +10,7 @@ pub fn on_signal() -> std::io::Result<watch::Receiver<bool>> {
     tokio::spawn(async move {
         let mut next = async || {
             tokio::select! {
+                biased;
                 _ = term.recv() => {}
                 _ = int.recv() => {}
             }

@@ -3,21 +3,22 @@
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::bail;
-use kruise_plan_kit::Resource;
-use kruise_runtime::{
-    Client,
-    follow::{Scope, follow},
+use kruise_plan_kit::{
+    Resource,
+    planted::{Bug, is_planted},
 };
+use kruise_runtime::follow::{Scope, follow};
 use kruise_views::{NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::objects::CachedCloneSet;
+use super::{config::Config, objects::CachedCloneSet, process::Host};
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
@@ -64,24 +65,24 @@ impl Caches {
     /// their owners, so that no owner is planned without pods it already has.
     pub async fn start(
         &self,
-        client: &Client,
+        host: &Host,
+        config: &Config,
         clonesets: &str,
-        namespace: Option<&str>,
         handlers: Handlers,
         stop: watch::Receiver<bool>,
-        patience: Duration,
     ) -> anyhow::Result<JoinSet<()>> {
+        let patience = config.cache_sync_timeout;
         let mut tasks = JoinSet::new();
-        let scope = |group: &str, plural: &str| match namespace {
+        let scope = |group: &str, plural: &str| match &config.namespace {
             Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
             None => format!("{group}/{plural}"),
         };
         let sets = scope(&format!("/apis/apps.kruise.io/{clonesets}"), "clonesets");
-        spawn(&mut tasks, client, sets, &self.sets, handlers.set, stop.clone());
+        spawn(&mut tasks, host, sets, &self.sets, handlers.set, stop.clone());
         let revisions = scope("/apis/apps/v1", "controllerrevisions");
         spawn(
             &mut tasks,
-            client,
+            host,
             revisions,
             &self.revisions,
             handlers.revision,
@@ -89,17 +90,19 @@ impl Caches {
         );
         spawn(
             &mut tasks,
-            client,
+            host,
             "/api/v1/nodes".into(),
             &self.nodes,
             Box::new(drop),
             stop.clone(),
         );
         let owners = synced(&self.sets, "clonesets", patience).await?;
-        self.pods.require(owners);
+        if !is_planted(Bug::StaleListTrusted) {
+            self.pods.require(owners);
+        }
         spawn(
             &mut tasks,
-            client,
+            host,
             scope("/api/v1", "pods"),
             &self.pods,
             handlers.pod,
@@ -142,18 +145,21 @@ impl Caches {
 
 fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
     tasks: &mut JoinSet<()>,
-    client: &Client,
+    host: &Host,
     path: String,
     informer: &SharedInformer<T>,
     on_delta: Box<dyn FnMut(Delta<T>) + Send>,
     stop: watch::Receiver<bool>,
 ) {
-    let (client, informer) = (client.clone(), informer.clone());
+    let (client, informer, jitter) = (host.client.clone(), informer.clone(), host.jitter.clone());
     tasks.spawn(async move {
         let scope = Scope { path, selector: None };
-        follow(&client, &scope, &informer, on_delta, jitter, stop).await;
+        follow(&client, &scope, &informer, on_delta, || jitter(), stop).await;
     });
 }
+
+/// Gives uniform random numbers.
+pub type Jitter = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
 pub(super) fn jitter() -> u64 {

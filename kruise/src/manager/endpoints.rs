@@ -21,7 +21,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{admission, caches, caches::Caches, config::Config, registrar::Registrar};
+use super::{caches, config::Config, process::Routes, registrar::Registrar};
 
 /// Where connections come in.
 #[derive(Debug)]
@@ -59,16 +59,15 @@ impl Sockets {
 pub(super) async fn start(
     config: &Config,
     client: &Client,
-    caches: &Caches,
+    routes: Routes,
     mut registry: Registry,
     sockets: Sockets,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
-    let options = admission::options(config);
     let server = Arc::new(WebhookServer {
-        routes: admission::routes(options, config.gates.on("PodWebhook"), caches),
+        routes,
         ..WebhookServer::default()
     });
     tls.register(&mut registry);

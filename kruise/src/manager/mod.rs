@@ -9,6 +9,7 @@ mod flags;
 mod logging;
 mod objects;
 mod pod_readiness;
+mod process;
 mod registrar;
 mod run;
 
@@ -18,12 +19,14 @@ use anyhow::Context;
 use go_compat::flags::FlagSet;
 use kruise_runtime::shutdown;
 
+pub use caches::Jitter;
 pub use cloneset::World;
-pub use config::Config;
+pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
-pub(crate) use flags::FLAGS;
+pub use flags::FLAGS;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
+pub use process::{Host, Routes, process};
 pub use run::{Embedding, run};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else

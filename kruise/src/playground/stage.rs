@@ -68,6 +68,7 @@ impl Embedded {
             timeout: Duration::from_secs(30),
             rate: None,
             host: String::new(),
+            clock: kruise_runtime::Clock::SYSTEM,
             observer: None,
         };
         let client = client::connect(&Source::File(place.kubeconfig.clone()), settings).await?;

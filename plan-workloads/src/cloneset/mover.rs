@@ -255,9 +255,14 @@ impl<'o, 'a> Mover<'o, 'a> {
             ),
         ));
         steps.push(step);
-        // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, a
-        // change in between would make the record a lie.
-        if member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some() {
+        // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, or a
+        // container is yet to start, a change in between would make the record a lie.
+        let changing = member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some();
+        let starts = |name: &String| {
+            pod.status_of(name)
+                .is_none_or(|status| status.image_id.is_empty())
+        };
+        if changing || way.outset.change().images.keys().any(starts) {
             guard_by_version(&mut steps, pod);
         }
         writes::chain(steps)

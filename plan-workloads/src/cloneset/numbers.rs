@@ -2,6 +2,7 @@
 
 use go_compat::{IntOrString, Rounding, partition};
 use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
+use kruise_plan_kit::planted::{Bug, is_planted};
 
 use super::members::{Member, Side, Standing};
 use kruise_plan_kit::lifecycle::State;
@@ -52,7 +53,7 @@ impl Limits {
         let scale = spec.scale_strategy.max_unavailable.as_ref();
         Self {
             replicas,
-            partition: partition(rolling.partition.as_ref(), replicas).unwrap_or(0),
+            partition: kept(partition(rolling.partition.as_ref(), replicas).unwrap_or(0)),
             max_surge,
             max_unavailable,
             scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).clamp(0, MANY)),
@@ -241,4 +242,10 @@ fn surge(
     };
     let surge = limits.max_surge.min(wanted);
     (surge, surge.min(wanted_old))
+}
+fn kept(partition: i32) -> i32 {
+    if is_planted(Bug::PartitionOffByOne) {
+        return (partition - 1).max(0);
+    }
+    partition
 }

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
-use kruise_plan_kit::{Memory, Resource, StatusPatch, Target, availability::Service};
+use kruise_plan_kit::{
+    Memory, Resource, StatusPatch, Target,
+    availability::Service,
+    planted::{Bug, is_planted},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -38,8 +42,12 @@ pub(super) fn report(
 fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: Limits) -> CloneSetStatus {
     let matching = |test: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|m| test(m)).count() as i32;
     let new = |member: &Member<'_>| member.side == Side::New;
-    let updated = matching(&new);
-    let replicas = members.len() as i32;
+    let mut updated = matching(&new);
+    let mut replicas = members.len() as i32;
+    if is_planted(Bug::StatusBeforePods) {
+        replicas = limits.replicas;
+        updated = limits.replicas - limits.partition;
+    }
     let rolled_out = updated == replicas && replicas == limits.replicas;
     let current = if rolled_out {
         &revisions.update

@@ -200,6 +200,10 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
                 pod["spec"]["nodeName"] = Value::Null;
             }
         }
+        "starting" => {
+            set(pod, "Ready", "False", &ago(2));
+            pod["status"]["containerStatuses"][0]["imageID"] = json!("");
+        }
         "terminating" => pod["metadata"]["deletionTimestamp"] = json!(ago(1)),
         "failed" => pod["status"]["phase"] = json!("Failed"),
         "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),

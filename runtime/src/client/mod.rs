@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, header};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
@@ -23,7 +24,7 @@ pub use config::{ConnectError, Source, connect};
 pub use path::path_of;
 pub use watch::WatchLines;
 
-use crate::ApiError;
+use crate::{ApiError, Clock};
 use limit::RateLimit;
 
 /// Times a request is repeated after 429.
@@ -50,6 +51,8 @@ pub struct Settings {
     pub host: String,
     /// Metrics, if any.
     pub observer: Option<Arc<dyn Observer>>,
+    /// The time that goes into what is written.
+    pub clock: Clock,
 }
 
 #[cfg(test)]
@@ -62,6 +65,7 @@ impl Settings {
             rate: None,
             host: "here".into(),
             observer: None,
+            clock: Clock::SYSTEM,
         }
     }
 }
@@ -101,6 +105,11 @@ impl Client {
     /// Host and port of the API server, as configured.
     pub fn host(&self) -> &str {
         &self.settings.host
+    }
+
+    /// The time that goes into what is written.
+    pub fn now(&self) -> Timestamp {
+        self.settings.clock.now()
     }
 
     /// GET, decoded.

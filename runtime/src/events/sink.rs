@@ -1,18 +1,15 @@
 //! Writes events from a task of its own.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Instant,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use jiff::Timestamp;
 use kruise_plan_kit::EventNote;
 use serde::de::IgnoredAny;
 use serde_json::json;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 
 use super::correlator::{Correlator, Decision, Occurrence};
 use crate::Client;
@@ -103,10 +100,10 @@ impl Writer {
         let name = format!(
             "{}.{:x}{:04x}",
             object.name,
-            Timestamp::now().as_microsecond(),
+            self.client.now().as_microsecond(),
             self.next & 0xffff
         );
-        let time = whole_seconds(Timestamp::now());
+        let time = whole_seconds(self.client.now());
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": name, "namespace": object.namespace},
@@ -127,7 +124,7 @@ impl Writer {
     async fn repeat(&mut self, object: &ObjectRef, note: &EventNote, occurrence: Occurrence) {
         let patch = json!({
             "count": occurrence.count, "message": cut(&occurrence.message),
-            "lastTimestamp": whole_seconds(Timestamp::now()),
+            "lastTimestamp": whole_seconds(self.client.now()),
         });
         let path = path(object, &occurrence.name);
         match self

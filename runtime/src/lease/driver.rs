@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kruise_plan_kit::{EventKind, EventNote};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::elector::{Decision, Elector, Record, Settings};
 use crate::events::{EventSink, ObjectRef};
 use crate::metrics::Metrics;
-use crate::shutdown;
+use crate::shutdown::stopped;
 use crate::{ApiError, Client};
 
 /// How leading ended.
@@ -64,8 +63,9 @@ pub async fn lead(
             acquired();
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(candidate.pause(asked)) => {}
-            () = shutdown::stopped(stop.clone()) => {
+            () = stopped(stop.clone()) => {
                 if candidate.renewed.is_some() {
                     release(client, &candidate.settings, &candidate.elector).await;
                 }
@@ -137,7 +137,7 @@ impl<'a> Candidate<'a> {
         let stored = lease.as_ref().map(Record::of);
         match self
             .elector
-            .decide(stored, self.started.elapsed(), Timestamp::now())
+            .decide(stored, self.started.elapsed(), self.client.now())
         {
             Decision::Wait => Ok(Standing::Follows),
             Decision::Write(record) => self.store(lease, &record).await,
@@ -228,7 +228,7 @@ impl<'a> Candidate<'a> {
 async fn release(client: &Client, settings: &Settings, elector: &Elector) {
     let freed = async {
         let mut lease: Value = client.get(&path(settings, &settings.name)).await?;
-        if let Some(record) = elector.release(&Record::of(&lease), Timestamp::now()) {
+        if let Some(record) = elector.release(&Record::of(&lease), client.now()) {
             record.write(&mut lease);
             client
                 .replace::<IgnoredAny>(&path(settings, &settings.name), &lease)

@@ -5,12 +5,12 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use kruise_plan_kit::{Part, StatusPatch, Target};
 use serde::de::IgnoredAny;
-use tokio::{sync::Notify, task::JoinSet};
+use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
 use crate::{Client, client::path_of};
 
@@ -191,6 +191,7 @@ impl StatusWriter {
                 _ => Duration::from_hours(1),
             };
             tokio::select! {
+                biased;
                 Some(ended) = writes.join_next() => self.settle(ended),
                 () = self.state.1.notified() => {}
                 () = tokio::time::sleep(pause.max(Duration::from_millis(1))) => {}

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
+mod chance;
 mod layers;
 
 /// Folders of the pure crates.
@@ -91,6 +92,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     if Path::new(path).ends_with("Cargo.toml") {
         found.extend(layers::edges(path, text));
+        found.extend(chance::planted(path, text));
     }
     if Path::new(path)
         .extension()
@@ -99,6 +101,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(names(path, text, LEFTOVERS, "is a leftover"));
         found.extend(purity(path, text));
         found.extend(layers::writers(path, text));
+        found.extend(chance::unrepeatable(path, text));
         found.extend(length(path, text));
         found.extend(documented(path, text));
     }

@@ -1,0 +1,118 @@
+//! What every history starts from: a cluster with three nodes, our definition and our webhook configurations.
+
+use anyhow::Context;
+use jiff::Timestamp;
+use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
+use serde_json::{Value, json};
+
+/// Containers that are asked to crash do so once, and readiness goes as an annotation says.
+const STAGES: &str = r"
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-crash}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: crash}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
+  next:
+    step: {kind: Crash, container: main, exitCode: 3}
+    patches:
+    - {root: metadata, type: merge, template: 'annotations: {dst/fault: crashed}'}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-unready}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: unready}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+  next: {step: {kind: Readiness, container: main, passes: false}}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-ready}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: ready}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+  next: {step: {kind: Readiness, container: main, passes: true}}
+";
+
+/// Names of the nodes.
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// What clocks show at first.
+pub fn origin() -> Timestamp {
+    // 2026-01-01T00:00:00Z
+    Timestamp::from_second(1_767_225_600).unwrap_or_default()
+}
+
+/// A node.
+pub fn node(name: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+}
+
+/// The definition with the one version that is stored. Conversion has its own tests; once `v1alpha1` is to be edited
+/// here, too, its `served` stays true and `webhooks::ask` gets the conversion calls.
+fn definition() -> Value {
+    let mut definition = kruise_api::cloneset::crd::manifest("kruise-system");
+    if let Some(versions) = definition
+        .pointer_mut("/spec/versions")
+        .and_then(Value::as_array_mut)
+    {
+        for version in versions {
+            let stored = version["storage"] == true;
+            version["served"] = stored.into();
+        }
+    }
+    definition
+}
+
+/// A cluster that is up.
+pub fn world(seed: u64) -> anyhow::Result<World> {
+    let config = Config {
+        seed,
+        window: 100_000,
+    };
+    let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
+    let options = Options {
+        stages,
+        timings: Timings::default(),
+    };
+    let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
+    let mut post = |path: &str, body: &Value| {
+        let response = world
+            .handle(&Request::new(Method::Post, path, Some(body)))
+            .response();
+        let response = response.with_context(|| format!("{path} is not answered"))?;
+        anyhow::ensure!(response.code == 201, "{path}: {}", response.value());
+        anyhow::Ok(())
+    };
+    post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        &definition(),
+    )?;
+    post(
+        "/api/v1/namespaces",
+        &json!({"metadata": {"name": "kruise-system"}}),
+    )?;
+    for object in kruise_admission::manifests::configurations("kruise-system", false) {
+        let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
+        post(
+            &format!("/apis/admissionregistration.k8s.io/v1/{plural}"),
+            &object,
+        )?;
+    }
+    for name in NODES {
+        post("/api/v1/nodes", &node(name))?;
+    }
+    world.advance(origin());
+    Ok(world)
+}

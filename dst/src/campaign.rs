@@ -1,0 +1,181 @@
+//! Many histories, each twice, on a few threads.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crate::{
+    history::{History, generate},
+    oracle::Violation,
+    play::{Keep, Played, play},
+};
+
+/// A history that went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The history.
+    pub history: History,
+    /// What happened.
+    pub violation: Violation,
+}
+
+/// What a campaign came to.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Histories, each played twice.
+    pub histories: u64,
+    /// Of these, the ones that are rich enough to count.
+    pub rich: u64,
+    /// Histories in which a fault had an effect, by fault.
+    pub fired: BTreeMap<&'static str, u64>,
+    /// How many histories had how many kinds of fault.
+    pub kinds: BTreeMap<usize, u64>,
+    /// Writes of managers, of each history.
+    pub writes: Vec<u32>,
+    /// Edits accepted, in all.
+    pub edits: u64,
+    /// Virtual time, in all.
+    pub lasted: Duration,
+    /// Real time.
+    pub took: Duration,
+    /// The first failures.
+    pub failures: Vec<Failure>,
+}
+
+/// Least of a history that counts: pods, edits, kinds of fault, writes.
+const RICH: (u32, u32, usize, u32) = (5, 3, 3, 100);
+
+/// Plays seeds from `first` on until the time is over or `most` histories failed.
+pub fn run(first: u64, time: Duration, threads: u64, most: usize) -> anyhow::Result<Tally> {
+    let begun = Instant::now();
+    let next = AtomicU64::new(first);
+    let tally = Mutex::new(Tally::default());
+    let work = || -> anyhow::Result<()> {
+        while begun.elapsed() < time {
+            let history = generate(next.fetch_add(1, Ordering::Relaxed));
+            let (played, violation) = twice(&history)?;
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.take(history, played, violation);
+            if tally.failures.len() >= most {
+                return Ok(());
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
+    })?;
+    let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    tally.took = begun.elapsed();
+    tally.writes.sort_unstable();
+    Ok(tally)
+}
+
+/// Plays a history twice; a difference is a violation, too.
+pub fn twice(history: &History) -> anyhow::Result<(Played, Option<Violation>)> {
+    let mut one = play(history, Keep::Hash)?;
+    let two = play(history, Keep::Hash)?;
+    let violation = if one.hash == two.hash {
+        one.violation.take()
+    } else {
+        let what = format!("{:x} and {:x}", one.hash, two.hash);
+        Some(Violation {
+            oracle: "two plays are equal",
+            what,
+        })
+    };
+    Ok((one, violation))
+}
+
+impl Tally {
+    fn take(&mut self, history: History, played: Played, violation: Option<Violation>) {
+        let counters = played.counters;
+        let (replicas, edits, kinds, writes) = RICH;
+        let is_rich = history.set.replicas >= replicas
+            && counters.edits >= edits
+            && counters.fired.len() >= kinds
+            && counters.writes >= writes;
+        self.histories += 1;
+        self.rich += u64::from(is_rich);
+        *self.kinds.entry(counters.fired.len()).or_default() += 1;
+        for fault in counters.fired.keys() {
+            *self.fired.entry(fault).or_default() += 1;
+        }
+        self.writes.push(counters.writes);
+        self.edits += u64::from(counters.edits);
+        self.lasted += played.lasted;
+        if let Some(violation) = violation {
+            self.failures.push(Failure { history, violation });
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per_minute = |count: u64| count as f64 * 60.0 / self.took.as_secs_f64().max(0.001);
+        writeln!(
+            f,
+            "{} histories, each twice, in {:.1} s: {:.0} a minute",
+            self.histories,
+            self.took.as_secs_f64(),
+            per_minute(self.histories)
+        )?;
+        writeln!(
+            f,
+            "{} count ({:.0} a minute): at least {} replicas, {} edits, {} kinds of fault, {} writes",
+            self.rich,
+            per_minute(self.rich),
+            RICH.0,
+            RICH.1,
+            RICH.2,
+            RICH.3
+        )?;
+        let at = |part: usize| {
+            self.writes
+                .get(self.writes.len().saturating_sub(1) * part / 100)
+                .copied()
+                .unwrap_or(0)
+        };
+        writeln!(
+            f,
+            "writes of managers: least {}, p10 {}, median {}, p90 {}, most {}",
+            at(0),
+            at(10),
+            at(50),
+            at(90),
+            at(100)
+        )?;
+        let histories = self.histories.max(1);
+        writeln!(
+            f,
+            "edits: {:.1} each; virtual time: {:.1} min each",
+            self.edits as f64 / histories as f64,
+            self.lasted.as_secs_f64() / 60.0 / histories as f64
+        )?;
+        writeln!(f, "kinds of fault: {:?}", self.kinds)?;
+        for (fault, count) in &self.fired {
+            writeln!(
+                f,
+                "  {fault}: in {:.0} % of the histories",
+                *count as f64 * 100.0 / histories as f64
+            )?;
+        }
+        for failure in &self.failures {
+            writeln!(
+                f,
+                "FAILED seed {}: {}: {}",
+                failure.history.seed, failure.violation.oracle, failure.violation.what
+            )?;
+        }
+        Ok(())
+    }
+}

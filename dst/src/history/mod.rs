@@ -1,0 +1,246 @@
+//! A history: what users do and what goes wrong, and when. Everything else follows from its seed.
+//!
+//! Histories are data, so that they can be shortened, kept in a file and played again.
+
+mod generate;
+
+use serde::{Deserialize, Serialize};
+
+pub use generate::generate;
+
+/// A history from an empty cluster to the last act. Times are milliseconds after the set was created.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct History {
+    /// Decides latencies, names and uids.
+    pub seed: u64,
+    /// The bug that is planted, in builds that have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bug: Option<String>,
+    /// Managers side by side; one leads.
+    pub managers: u8,
+    /// The set at first.
+    pub set: Start,
+    /// In order of time.
+    pub acts: Vec<Act>,
+}
+
+/// The set at first.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// `spec.replicas`.
+    pub replicas: u32,
+    /// `podUpdatePolicy`.
+    pub policy: Policy,
+    /// `maxUnavailable`, as text; `20%` or `2`.
+    pub max_unavailable: String,
+    /// `maxSurge`, as text.
+    pub max_surge: String,
+    /// `partition`, as text.
+    pub partition: String,
+    /// `minReadySeconds`.
+    pub min_ready_seconds: u32,
+    /// `scaleStrategy.maxUnavailable`, as text; empty for none.
+    pub scale_max_unavailable: String,
+}
+
+/// How pods are updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Policy {
+    /// By new pods.
+    ReCreate,
+    /// In place where the change allows.
+    InPlaceIfPossible,
+    /// In place.
+    InPlaceOnly,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Act {
+    /// When.
+    pub at: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub enum What {
+    /// A user changes the set.
+    Edit(Edit),
+    /// Somebody touches a pod.
+    Pod(PodAct),
+    /// A node is gone, and comes back after so long.
+    NodeLost(u64),
+    /// Something is wrong for a while, in milliseconds.
+    During(u64, Trouble),
+    /// Something goes wrong at once.
+    Strike(Strike),
+}
+
+/// A user's change of the set.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// Another image: `web:<n>`.
+    Image(u32),
+    /// Another value of an environment variable, which no pod takes in place.
+    Env(u32),
+    /// Another template annotation, which pods take in place without a restart.
+    Annotation(u32),
+    /// `replicas`.
+    Scale(u32),
+    /// `partition`.
+    Partition(String),
+    /// `maxUnavailable`.
+    MaxUnavailable(String),
+    /// `maxSurge`.
+    MaxSurge(String),
+    /// `paused`.
+    Paused(bool),
+    /// `podUpdatePolicy`.
+    Policy(Policy),
+    /// `podsToDelete`: the pods at these places in the order of names; `replicas` shrinks by as many if so said.
+    PodsToDelete(Vec<u8>, bool),
+    /// The label `specified-delete` on the pod at this place.
+    MarkPod(u8),
+}
+
+/// What somebody does to the pod at a place in the order of names.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum PodAct {
+    /// Deletes it.
+    Delete(u8),
+    /// Evicts it by the subresource.
+    Evict(u8),
+    /// Its container crashes once.
+    Crash(u8),
+    /// Its readiness fails for so many milliseconds.
+    Unready(u8, u64),
+    /// The node fails it: phase Failed.
+    Fail(u8),
+    /// A user gives it a label and an annotation of their own.
+    Annotate(u8),
+    /// A user takes it out of the selector.
+    Relabel(u8),
+}
+
+/// Something that is wrong for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Trouble {
+    /// What watches of a resource show is late by so many milliseconds.
+    Stale(Watched, u64),
+    /// Of a hundred writes so many are done, but their replies are lost: at once, or silently.
+    LostReplies(u8, Loss),
+    /// Of a hundred requests so many do not arrive.
+    LostRequests(u8, Loss),
+    /// Of a hundred requests so many are refused with this code.
+    Refused(u8, u16),
+    /// Answers take so many milliseconds longer.
+    Slow(u64),
+    /// The leader's lease requests are lost, and all others arrive when it is over.
+    Isolated,
+    /// No webhook answers.
+    WebhookDown,
+}
+
+/// How a loss shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Loss {
+    /// The connection breaks.
+    Broken,
+    /// Nothing ever comes.
+    Silent,
+}
+
+/// Something that goes wrong at once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Strike {
+    /// The leading manager dies.
+    Crash,
+    /// The leading manager dies right after its so-manieth write from now on, before it hears of it.
+    CrashAfterWrites(u32),
+    /// The leading manager is told to stop, and another starts.
+    Restart,
+    /// All watches of a resource are cut.
+    CutWatches(Watched),
+    /// History is compacted and all watches are cut, so that none can resume.
+    Compact,
+}
+
+/// A resource that managers watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub enum Watched {
+    /// CloneSets.
+    Sets,
+    /// Pods.
+    Pods,
+    /// ControllerRevisions.
+    Revisions,
+    /// Nodes.
+    Nodes,
+}
+
+impl Watched {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Sets, Self::Pods, Self::Revisions, Self::Nodes];
+
+    /// Place in [`Self::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Which one a path names.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let plural = |name: &str| path.split('/').any(|part| part == name);
+        if plural("pods") {
+            Some(Self::Pods)
+        } else if plural("clonesets") {
+            Some(Self::Sets)
+        } else if plural("controllerrevisions") {
+            Some(Self::Revisions)
+        } else if plural("nodes") {
+            Some(Self::Nodes)
+        } else {
+            None
+        }
+    }
+}
+
+impl PodAct {
+    /// What it is called in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delete(_) => "pod deleted",
+            Self::Evict(_) => "pod evicted",
+            Self::Crash(_) => "pod crashed",
+            Self::Unready(..) => "pod unready",
+            Self::Fail(_) => "pod failed",
+            Self::Annotate(_) => "pod annotated",
+            Self::Relabel(_) => "pod relabelled",
+        }
+    }
+}
+
+impl History {
+    /// When everything that it does is over.
+    pub fn ends_at(&self) -> u64 {
+        let end = |act: &Act| match &act.what {
+            What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => {
+                act.at + lasts
+            }
+            What::Edit(_) | What::Pod(_) | What::Strike(_) => act.at,
+        };
+        self.acts.iter().map(end).max().unwrap_or(0)
+    }
+
+    /// How many edits of the specification there are.
+    pub fn edits(&self) -> usize {
+        self.acts
+            .iter()
+            .filter(|act| matches!(act.what, What::Edit(_)))
+            .count()
+    }
+}

@@ -1,0 +1,35 @@
+//! Deterministic simulation: the production manager on an embedded Kubernetes, on one thread, under a virtual clock,
+//! with one seed for all chance.
+//!
+//! What runs is the production code: informers, queue, gate, planners, workers, executor, lease, events, status
+//! writer, and the handlers of the webhooks, wired by `kruise::manager::process`. What does not run is what lies
+//! between a process and its machine: sockets, TLS, certificates, signals, the command line. Conversion webhooks are
+//! not called either: only the stored version is served (see `boot`).
+//!
+//! A history says what users do and what goes wrong ([`history`]). While it is played, oracles judge every write that
+//! the API accepts ([`oracle`]); after its end everything must come to where the specification says, and then nobody
+//! may write any more. Each history is played twice, and both must be the same to the last byte.
+
+#![allow(
+    clippy::indexing_slicing,
+    reason = "JSON is read by index, which gives null for what is not there; arrays have a place for each resource"
+)]
+
+pub mod boot;
+pub mod campaign;
+pub mod cluster;
+pub mod enumerate;
+pub mod history;
+pub mod mirror;
+pub mod network;
+pub mod object;
+pub mod oracle;
+#[cfg(feature = "planted")]
+pub mod planted;
+pub mod play;
+pub mod process;
+pub mod random;
+pub mod report;
+pub mod shrink;
+pub mod user;
+pub mod webhooks;

@@ -1,0 +1,122 @@
+//! Objects as oracles read them. Nothing here is shared with the code under test.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// One version of an object.
+#[derive(Debug)]
+pub struct Object {
+    /// Name.
+    pub name: Arc<str>,
+    /// Uid.
+    pub uid: Arc<str>,
+    /// `resourceVersion`.
+    pub version: u64,
+    /// Was this its end?
+    pub gone: bool,
+    /// When it came to be so.
+    pub at: Timestamp,
+    /// The whole.
+    pub value: Value,
+}
+
+impl Object {
+    /// Reads what all objects have.
+    pub fn new(value: Value, gone: bool, at: Timestamp) -> Self {
+        let text = |name: &str| value["metadata"][name].as_str().unwrap_or_default();
+        Self {
+            name: text("name").into(),
+            uid: text("uid").into(),
+            version: text("resourceVersion").parse().unwrap_or(0),
+            gone,
+            at,
+            value,
+        }
+    }
+
+    /// A label, or `""`.
+    pub fn label(&self, key: &str) -> &str {
+        self.value["metadata"]["labels"][key].as_str().unwrap_or_default()
+    }
+
+    /// Is there a label of this key?
+    pub fn has_label(&self, key: &str) -> bool {
+        !self.value["metadata"]["labels"][key].is_null()
+    }
+
+    /// Being deleted, or gone?
+    pub fn is_going(&self) -> bool {
+        self.gone || !self.value["metadata"]["deletionTimestamp"].is_null()
+    }
+
+    /// Uid of the controlling owner, or `""`.
+    pub fn owner(&self) -> &str {
+        let owners = self.value["metadata"]["ownerReferences"].as_array();
+        let mut owners = owners.into_iter().flatten();
+        owners
+            .find(|owner| owner["controller"] == true)
+            .and_then(|owner| owner["uid"].as_str())
+            .unwrap_or_default()
+    }
+
+    /// A pod that counts: neither going nor ended.
+    pub fn is_active(&self) -> bool {
+        !self.is_going()
+            && !matches!(
+                self.value["status"]["phase"].as_str(),
+                Some("Succeeded" | "Failed")
+            )
+    }
+
+    /// A condition of the status.
+    pub fn condition(&self, kind: &str) -> Option<&Value> {
+        let conditions = self.value["status"]["conditions"].as_array();
+        conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == kind)
+    }
+
+    /// Status of a condition, or `""`.
+    pub fn state(&self, kind: &str) -> &str {
+        self.condition(kind)
+            .and_then(|condition| condition["status"].as_str())
+            .unwrap_or_default()
+    }
+
+    /// A pod that is active, running and ready, and in no in-place update.
+    pub fn is_ready(&self) -> bool {
+        self.is_active()
+            && self.value["status"]["phase"] == "Running"
+            && self.state("Ready") == "True"
+            && matches!(self.state("InPlaceUpdateReady"), "" | "True")
+    }
+
+    /// A pod that may take its share of the work: ready for long enough, and in no phase of its lifecycle.
+    pub fn is_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
+        let since = self
+            .condition("Ready")
+            .and_then(|ready| ready["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok());
+        let long_enough = min_ready_seconds == 0
+            || since.is_some_and(|since| now.as_second() - since.as_second() >= min_ready_seconds);
+        self.is_ready()
+            && long_enough
+            && matches!(self.label("lifecycle.apps.kruise.io/state"), "" | "Normal")
+    }
+
+    /// Names and images of the containers.
+    pub fn images(&self) -> Vec<(&str, &str)> {
+        let containers = self.value["spec"]["containers"].as_array();
+        let pairs = containers.into_iter().flatten();
+        pairs
+            .map(|one| {
+                (
+                    one["name"].as_str().unwrap_or_default(),
+                    one["image"].as_str().unwrap_or_default(),
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! *"A write carries the precondition its action needs, and changes only what is ours."*
+
+use kruise_sim::Method;
+use serde_json::Value;
+
+use super::{Violation, Write};
+use crate::{history::Watched, mirror::Mirror};
+
+/// Judges the form of a write and what it changed.
+pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    unguarded(write)
+        .or_else(|| foreign(write, mirror))
+        .or_else(|| rewritten(write, mirror))
+}
+
+/// A name may belong to another pod by the time a request arrives; its uid does not.
+fn unguarded(write: &Write<'_>) -> Option<Violation> {
+    let uid = match (write.resource, write.method) {
+        ("pods", Method::Delete) => &write.body["preconditions"]["uid"],
+        ("pods", Method::Patch) => match &write.body {
+            Value::Array(operations) => {
+                let test = operations
+                    .iter()
+                    .find(|one| one["op"] == "test" && one["path"] == "/metadata/uid")?;
+                &test["value"]
+            }
+            body => &body["metadata"]["uid"],
+        },
+        _ => return None,
+    };
+    let what = format!(
+        "{} wrote {}/{} without naming its uid: {}",
+        write.process, write.resource, write.name, write.body
+    );
+    uid.is_null().then_some(Violation {
+        oracle: "preconditions",
+        what,
+    })
+}
+
+/// What a manager may change of a pod: labels and annotations of its own and of the template, images, conditions, and
+/// its own reference of ownership.
+fn foreign(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != "pods" || write.method != Method::Patch {
+        return None;
+    }
+    let pods = mirror.of(Watched::Pods);
+    let change = pods.log.get(write.marks[Watched::Pods.index()])?;
+    let versions = pods
+        .objects
+        .values()
+        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
+    let [.., before, after] = versions.as_slice() else {
+        return None;
+    };
+    let mut paths = Vec::new();
+    differences("", &before.value, &after.value, &mut paths);
+    let alien = paths
+        .into_iter()
+        .find(|path| !OURS.iter().any(|ours| path.starts_with(ours)))?;
+    let what = format!("{} changed {alien} of {}", write.process, after.name);
+    Some(Violation {
+        oracle: "nothing foreign is touched",
+        what,
+    })
+}
+
+const OURS: &[&str] = &[
+    "/metadata/resourceVersion",
+    "/metadata/generation",
+    "/metadata/managedFields",
+    "/metadata/ownerReferences",
+    "/metadata/annotations/apps.kruise.io/",
+    "/metadata/annotations/lifecycle.apps.kruise.io/",
+    "/metadata/annotations/team",
+    "/metadata/labels/apps.kruise.io/",
+    "/metadata/labels/lifecycle.apps.kruise.io/",
+    "/metadata/labels/controller-revision-hash",
+    "/metadata/labels/pod-template-hash",
+    "/spec/containers",
+    "/status/conditions",
+    "/status/observedGeneration",
+];
+
+fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+                let pair = (
+                    old.get(key).unwrap_or(&Value::Null),
+                    new.get(key).unwrap_or(&Value::Null),
+                );
+                differences(&format!("{path}/{key}"), pair.0, pair.1, found);
+            }
+        }
+        (old, new) if old != new => found.push(path.to_owned()),
+        _ => {}
+    }
+}
+
+/// The content of a revision never changes.
+fn rewritten(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    let revisions = mirror.of(Watched::Revisions);
+    let change = revisions
+        .log
+        .get(write.marks[Watched::Revisions.index()])
+        .filter(|_| write.resource == "controllerrevisions")?;
+    let versions = revisions
+        .objects
+        .values()
+        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
+    let after = versions.last()?;
+    if let [.., before, after] = versions.as_slice()
+        && before.value["data"] != after.value["data"]
+    {
+        let what = format!("{} changed the content of {}", write.process, after.name);
+        return Some(Violation {
+            oracle: "revisions are stable",
+            what,
+        });
+    }
+    let twin = revisions
+        .now()
+        .find(|other| other.uid != after.uid && other.value["data"] == after.value["data"] && !after.gone)?;
+    let what = format!(
+        "{} created {} beside {}, which is the same",
+        write.process, after.name, twin.name
+    );
+    Some(Violation {
+        oracle: "revisions are stable",
+        what,
+    })
+}

@@ -1,0 +1,64 @@
+//! *"A plan made twice from the same snapshot names the same pods."* As long as the set stays at one version, a creation
+//! that failed is tried again under the name it had, so that one that was done all the same meets itself.
+
+use std::collections::BTreeSet;
+
+use super::{Knowledge, Violation, Write};
+use crate::{history::Watched, mirror::Mirror, object::Object};
+
+/// Names asked for at one version of the set.
+#[derive(Debug, Default)]
+pub struct Names {
+    version: u64,
+    asked: BTreeSet<String>,
+    /// Of these, the ones that a pod got, or that were taken already.
+    used: BTreeSet<String>,
+    /// Most pods that were missing at any time.
+    missing: i64,
+}
+
+impl Names {
+    /// Judges a creation that is sent, whatever becomes of it.
+    pub fn asked(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        let sets = mirror.of(Watched::Sets);
+        let set = sets.now().next()?;
+        let [known] = sets.window(&set.uid, write.sent.floors.of(Watched::Sets)) else {
+            // Its sender may have planned at another version.
+            *self = Self::default();
+            return None;
+        };
+        if self.version != known.version {
+            *self = Self {
+                version: known.version,
+                ..Self::default()
+            };
+        }
+        let knowledge = Knowledge::of(write, mirror)?;
+        let wanted = knowledge
+            .specs
+            .iter()
+            .map(|spec| spec.replicas + spec.max_surge)
+            .max()
+            .unwrap_or(0);
+        self.missing = self.missing.max(wanted - knowledge.least(Object::is_active));
+        let name = write.body["metadata"]["name"].as_str().unwrap_or_default();
+        self.asked.insert(name.to_owned());
+        let unused = self.asked.difference(&self.used).count() as i64;
+        if unused <= self.missing {
+            return None;
+        }
+        let what = format!(
+            "{} asks for {unused} other pods, of which {} are missing: {:?}",
+            write.process, self.missing, self.asked
+        );
+        Some(Violation {
+            oracle: "names are decided once",
+            what,
+        })
+    }
+
+    /// A pod got its name, or somebody else has it.
+    pub fn is_used(&mut self, name: &str) {
+        self.used.insert(name.to_owned());
+    }
+}

@@ -1,0 +1,67 @@
+//! *"`partition` pods stay on old revisions."* A pod is moved to the update revision, or created on it, only while fewer
+//! than `replicas − partition` are there.
+
+use kruise_sim::Method;
+
+use super::{Knowledge, Spec, Violation, Write, availability::brief, size::REVISION};
+use crate::{history::Watched, mirror::Mirror, object::Object};
+
+/// Judges writes that give a pod a revision.
+pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != "pods" || write.method == Method::Delete {
+        return None;
+    }
+    let pods = mirror.of(Watched::Pods);
+    let change = pods.log.get(write.marks[Watched::Pods.index()])?;
+    let after = pods.now().find(|pod| pod.version == change.version)?;
+    let versions = pods.objects.get(&after.uid)?;
+    let before = versions.iter().rev().nth(1);
+    let to = after.label(REVISION);
+    if before.is_some_and(|before| before.label(REVISION) == to) {
+        return None;
+    }
+    let target = mirror.of(Watched::Revisions).named(to)?;
+    let is_on_target = |object: &Object| object.is_active() && object.label(REVISION) == to;
+    let is_on_other = |object: &Object| object.is_active() && object.label(REVISION) != to;
+    let there = known.least(is_on_target);
+    // Surge pods come on top: what matters then is that enough stay behind. A set without old pods has none to keep.
+    let others = known.most(is_on_other) - i64::from(write.method != Method::Post);
+    let fits = |spec: &Spec| {
+        let surge = if write.method == Method::Post {
+            spec.max_surge
+        } else {
+            0
+        };
+        !spec.is_revision(target)
+            || others >= spec.partition
+            || there < spec.replicas - spec.partition + surge
+            || (write.method == Method::Post && others == 0)
+    };
+    if known.allows(fits) || (write.method == Method::Post && known.allows(|spec| is_first(spec, mirror))) {
+        return None;
+    }
+    let what = format!(
+        "{} brought {} to {to}, where {there} pods are already; specifications: {}",
+        write.process,
+        after.name,
+        brief(known)
+    );
+    Some(Violation {
+        oracle: "partition",
+        what,
+    })
+}
+
+/// Is there but one revision, or is the one of the template current already?
+fn is_first(spec: &Spec, mirror: &Mirror) -> bool {
+    let current = mirror
+        .of(Watched::Sets)
+        .now()
+        .next()
+        .map(|set| set.value["status"]["currentRevision"].clone());
+    let current = current
+        .as_ref()
+        .and_then(|name| name.as_str())
+        .and_then(|name| mirror.of(Watched::Revisions).named(name));
+    current.is_none_or(|current| spec.is_revision(current))
+}

@@ -1,0 +1,61 @@
+//! *"Out of service before its image changes, and in service again only when the new one runs."*
+
+use super::{Violation, Write};
+use crate::{history::Watched, mirror::Mirror, object::Object};
+
+const GATE: &str = "InPlaceUpdateReady";
+
+/// Judges changes of a pod's images, and of its readiness gate.
+pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != "pods" || write.name.is_empty() {
+        return None;
+    }
+    let pods = mirror.of(Watched::Pods);
+    let change = pods.log.get(write.marks[Watched::Pods.index()])?;
+    let versions = pods
+        .objects
+        .values()
+        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
+    let [.., before, after] = versions.as_slice() else {
+        return None;
+    };
+    if before.images() != after.images() && (before.state(GATE) != "False" || before.state("Ready") == "True")
+    {
+        let what = format!(
+            "{} changed the image of {} while it was in service",
+            write.process, after.name
+        );
+        return Some(Violation {
+            oracle: "out of service first",
+            what,
+        });
+    }
+    let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
+    if comes_back && let Some(container) = unfinished(after) {
+        let what = format!(
+            "{} put {} into service before {container} ran its image",
+            write.process, after.name
+        );
+        return Some(Violation {
+            oracle: "in service when complete",
+            what,
+        });
+    }
+    None
+}
+
+/// A container that does not run what the specification says.
+fn unfinished(pod: &Object) -> Option<&str> {
+    let runs = |name: &str| {
+        let statuses = pod.value["status"]["containerStatuses"].as_array();
+        statuses
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"] == name)
+            .and_then(|one| one["image"].as_str())
+    };
+    pod.images()
+        .into_iter()
+        .find(|(name, image)| runs(name) != Some(*image))
+        .map(|(name, _)| name)
+}

@@ -1,0 +1,52 @@
+//! *"Status tells what was."* No status counts more pods than there were at some moment since its sender's knowledge.
+
+use kruise_sim::Method;
+
+use super::{Violation, Write};
+use crate::{history::Watched, mirror::Mirror, object::Object};
+
+type Counted<'a> = &'a dyn Fn(&Object) -> bool;
+
+/// Judges status writes.
+pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != "clonesets" || write.subresource != "status" || write.method != Method::Patch {
+        return None;
+    }
+    let status = &write.body["status"];
+    let set = mirror.of(Watched::Sets).now().next()?;
+    let pods = mirror.of(Watched::Pods);
+    // A status is written up to half a second after it was computed, or much later if it has to be repeated; what was
+    // true at any time counts.
+    let ever = |counts: &dyn Fn(&Object) -> bool| {
+        pods.objects
+            .values()
+            .filter(|versions| versions.iter().any(|one| one.owner() == &*set.uid && counts(one)))
+            .count() as i64
+    };
+    let revision = set.value["status"]["updateRevision"].as_str().unwrap_or_default();
+    let counts: [(&str, Counted<'_>); 4] = [
+        ("replicas", &Object::is_active),
+        ("readyReplicas", &Object::is_ready),
+        ("updatedReplicas", &|pod| {
+            pod.is_active() && pod.label("controller-revision-hash") == revision
+        }),
+        ("updatedReadyReplicas", &|pod| {
+            pod.is_ready() && pod.label("controller-revision-hash") == revision
+        }),
+    ];
+    for (name, counted) in counts {
+        let told = status[name].as_i64().unwrap_or(0);
+        let most = ever(counted);
+        if told > most {
+            let what = format!(
+                "{} told {name} {told}, but there were never more than {most}",
+                write.process
+            );
+            return Some(Violation {
+                oracle: "status tells what was",
+                what,
+            });
+        }
+    }
+    None
+}

@@ -1,0 +1,67 @@
+//! An accepted write of a manager.
+
+use jiff::Timestamp;
+use kruise_sim::{Method, Request};
+use serde_json::Value;
+
+use crate::network::{ProcessId, Sent};
+
+/// An accepted write of a manager.
+pub struct Write<'a> {
+    /// Who wrote.
+    pub process: ProcessId,
+    /// Component: `cloneset-controller`, `pod-readiness-controller`, `leader-election`.
+    pub component: &'a str,
+    /// How.
+    pub method: Method,
+    /// Plural of the resource.
+    pub resource: &'a str,
+    /// Name of the object; empty for a creation.
+    pub name: &'a str,
+    /// Subresource, or empty.
+    pub subresource: &'a str,
+    /// The body.
+    pub body: Value,
+    /// What the sender knew.
+    pub sent: &'a Sent,
+    /// Lengths of the logs before it.
+    pub marks: [usize; 4],
+    /// When it was accepted.
+    pub now: Timestamp,
+}
+
+impl<'a> Write<'a> {
+    /// Takes a request apart.
+    pub fn new(
+        process: ProcessId,
+        agent: &'a str,
+        request: &'a Request,
+        sent: &'a Sent,
+        marks: [usize; 4],
+        now: Timestamp,
+    ) -> Self {
+        let rest = request
+            .path
+            .split_once("/namespaces/")
+            .map_or(request.path.as_str(), |(_, rest)| rest);
+        let mut parts = rest.split('/').skip(1);
+        let mut part = || parts.next().unwrap_or_default();
+        Self {
+            process,
+            component: agent.rsplit('/').next().unwrap_or_default(),
+            method: request.method,
+            resource: part(),
+            name: part(),
+            subresource: part(),
+            body: serde_json::from_slice(&request.body).unwrap_or_default(),
+            sent,
+            marks,
+            now,
+        }
+    }
+
+    /// Is it about the leader lease?
+    pub fn is_lease(&self) -> bool {
+        self.resource == "leases"
+    }
+}

@@ -1,0 +1,199 @@
+//! Plays a history: builds the cluster, starts the managers, lets everything happen at its time, and waits for the end.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{
+    cluster::Cluster,
+    history::{Act, History, Strike, Trouble, Watched, What},
+    network::PATIENCE,
+    oracle::{self, Violation},
+    process,
+    report::{Counters, Trace},
+    user,
+};
+
+/// By then after the last act all must be as it should be.
+const CONVERGENCE: Duration = Duration::from_mins(12);
+/// For so long nobody may write after that.
+const QUIET: Duration = Duration::from_mins(6);
+
+/// What came of a history.
+#[derive(Debug)]
+pub struct Played {
+    /// Fingerprint of all that happened.
+    pub hash: u64,
+    /// The first thing that must not happen.
+    pub violation: Option<Violation>,
+    /// How much happened.
+    pub counters: Counters,
+    /// How long it took, in virtual time.
+    pub lasted: Duration,
+    /// What happened, if it was to be kept.
+    pub lines: Vec<String>,
+}
+
+/// Whether to keep the text of what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Only the fingerprint.
+    Hash,
+    /// Every request.
+    Lines,
+}
+
+/// Plays a history once.
+pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
+    #[cfg(feature = "planted")]
+    kruise_plan_kit::planted::plant(history.bug.as_deref().and_then(crate::planted::named));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
+    let played = runtime.block_on(async {
+        let trace = if keep == Keep::Lines {
+            Trace::kept()
+        } else {
+            Trace::default()
+        };
+        let cluster = Cluster::new(history.seed, trace)?;
+        let violation = live(&cluster, history).await?;
+        anyhow::Ok(cluster.look(|state| Played {
+            hash: state.trace.hash(),
+            violation: state.violation.take().or(violation),
+            counters: state.counters.clone(),
+            lasted: cluster.start.elapsed(),
+            lines: state.trace.lines.take().unwrap_or_default(),
+        }))
+    });
+    drop(runtime);
+    played
+}
+
+async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Option<Violation>> {
+    let config = process::config()?;
+    tokio::spawn(cluster.clone().pump());
+    for slot in 0..history.managers.max(1) {
+        tokio::spawn(process::supervise(cluster.clone(), slot, config.clone()));
+    }
+    user::create(cluster, &history.set).await;
+    let begun = Instant::now();
+    for act in &history.acts {
+        sleep_until(begun + Duration::from_millis(act.at)).await;
+        if cluster.look(|state| state.violation.is_some()) {
+            return Ok(None);
+        }
+        perform(cluster, act).await;
+    }
+    sleep_until(begun + Duration::from_millis(history.ends_at())).await;
+    cluster.look(|state| state.crash_after = None);
+    let calm = Instant::now();
+    Ok(settle(cluster, calm).await.or(quiet(cluster).await))
+}
+
+/// Waits until all is as it should be.
+async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
+    loop {
+        let unfinished = cluster.with(|state| {
+            (
+                state.violation.is_some(),
+                oracle::unfinished(&state.mirror, state.now()),
+            )
+        });
+        match unfinished {
+            (true, _) | (false, Ok(())) => return None,
+            (false, Err(what)) if calm.elapsed() > CONVERGENCE => {
+                return Some(Violation {
+                    oracle: "convergence",
+                    what,
+                });
+            }
+            (false, Err(_)) => sleep(Duration::from_secs(1)).await,
+        }
+    }
+}
+
+/// Waits, and nothing may happen.
+async fn quiet(cluster: &Arc<Cluster>) -> Option<Violation> {
+    // Events are written one after the other: a lost reply holds those behind it up for as long as one waits for it.
+    sleep(PATIENCE * 2).await;
+    let before = cluster.look(|state| (state.violation.is_some(), state.counters.writes));
+    if before.0 {
+        return None;
+    }
+    sleep(QUIET).await;
+    let (writes, left) = cluster.with(|state| {
+        (
+            state.counters.writes,
+            oracle::unfinished(&state.mirror, state.now()),
+        )
+    });
+    if writes != before.1 {
+        let what = format!("{} writes while all is as it should be", writes - before.1);
+        return Some(Violation {
+            oracle: "quiet",
+            what,
+        });
+    }
+    left.err().map(|what| Violation {
+        oracle: "convergence",
+        what: format!("left again: {what}"),
+    })
+}
+
+async fn perform(cluster: &Arc<Cluster>, act: &Act) {
+    let at = cluster.start.elapsed();
+    cluster.look(|state| state.trace.note(at, &format!("act {:?}", act.what)));
+    match &act.what {
+        What::Edit(edit) => {
+            if user::edit(cluster, edit).await {
+                cluster.look(|state| state.counters.edits += 1);
+            }
+        }
+        What::Pod(what) => {
+            if user::pod(cluster, what).await {
+                cluster.look(|state| state.counters.fired(what.name()));
+            }
+        }
+        What::NodeLost(lasts) => {
+            user::lose_node(cluster, Duration::from_millis(*lasts));
+            cluster.look(|state| state.counters.fired("node lost"));
+        }
+        What::During(lasts, trouble) => {
+            let until = Instant::now() + Duration::from_millis(*lasts);
+            cluster.look(|state| {
+                if *trouble == Trouble::Isolated {
+                    state.isolated = state.leader();
+                }
+                state.troubles.push((until, trouble.clone()));
+            });
+        }
+        What::Strike(strike) => strikes(cluster, strike),
+    }
+}
+
+fn strikes(cluster: &Arc<Cluster>, strike: &Strike) {
+    match strike {
+        Strike::Crash => cluster.look(|state| {
+            if let Some(leader) = state.leader() {
+                state.counters.fired("crash");
+                state.kill(leader);
+            }
+        }),
+        Strike::CrashAfterWrites(writes) => cluster.look(|state| state.crash_after = Some(*writes)),
+        Strike::Restart => cluster.look(|state| {
+            if let Some(stop) = state.leader().and_then(|leader| state.stops.get(&leader)) {
+                stop.send_replace(true);
+                state.counters.fired("restart");
+            }
+        }),
+        Strike::CutWatches(of) => cluster.cut(*of),
+        Strike::Compact => {
+            cluster.with(|state| state.world.api().compact());
+            for of in Watched::ALL {
+                cluster.cut(of);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What happened in one play, counted and hashed.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hasher},
+    time::Duration,
+};
+
+use kruise_sim::{Method, Request};
+
+use crate::{network::ProcessId, oracle::Write};
+
+/// A fingerprint of everything that went over the network, and, if wanted, its text.
+#[derive(Debug, Default)]
+pub struct Trace {
+    hasher: DefaultHasher,
+    /// Lines, if they are kept.
+    pub lines: Option<Vec<String>>,
+}
+
+impl Trace {
+    /// One that keeps its lines.
+    pub fn kept() -> Self {
+        Self {
+            lines: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// A request that arrived.
+    pub fn request(&mut self, at: Duration, process: ProcessId, agent: &str, request: &Request, code: u16) {
+        self.hasher.write_u128(at.as_nanos());
+        self.hasher.write_u32(process.0);
+        for part in [
+            agent.as_bytes(),
+            request.path.as_bytes(),
+            request.query.as_bytes(),
+            &request.body,
+        ] {
+            self.hasher.write(part);
+            self.hasher.write_u8(0);
+        }
+        self.hasher.write_u16(code);
+        if self.lines.is_some() {
+            let agent = agent.rsplit('/').next().unwrap_or_default();
+            let body = String::from_utf8_lossy(&request.body);
+            let body: String = body.chars().take(600).collect();
+            self.keep(
+                at,
+                &format!(
+                    "m{} {agent} {} {} -> {code} {body}",
+                    process.0,
+                    name(request.method),
+                    request.path
+                ),
+            );
+        }
+    }
+
+    /// A line.
+    pub fn note(&mut self, at: Duration, text: &str) {
+        self.hasher.write(text.as_bytes());
+        self.keep(at, text);
+    }
+
+    fn keep(&mut self, at: Duration, text: &str) {
+        if let Some(lines) = &mut self.lines {
+            lines.push(format!("{:>9.3} {text}", at.as_secs_f64()));
+        }
+    }
+
+    /// The fingerprint.
+    pub fn hash(&self) -> u64 {
+        self.hasher.finish()
+    }
+}
+
+fn name(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+/// How much happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Writes of managers that were accepted, leases apart.
+    pub writes: u32,
+    /// Of these, events.
+    pub events: u32,
+    /// Edits of users that were accepted.
+    pub edits: u32,
+    /// Faults that had an effect, by name.
+    pub fired: BTreeMap<&'static str, u32>,
+}
+
+impl Counters {
+    /// A fault had an effect.
+    pub fn fired(&mut self, name: &'static str) {
+        *self.fired.entry(name).or_default() += 1;
+    }
+
+    /// A write was accepted.
+    pub fn wrote(&mut self, write: &Write<'_>) {
+        if write.component != "leader-election" {
+            self.writes += 1;
+            self.events += u32::from(write.resource == "events");
+        }
+    }
+}

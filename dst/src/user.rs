@@ -1,0 +1,266 @@
+//! What users, nodes and passers-by do.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    boot,
+    cluster::{Cluster, Reply, State},
+    history::{Edit, PodAct, Policy, Start, Watched},
+    object::Object,
+};
+
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const MERGE: &str = "application/merge-patch+json";
+
+/// A number if it is one, or text.
+fn int_or_string(text: &str) -> Value {
+    text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
+}
+
+fn policy(policy: Policy) -> &'static str {
+    match policy {
+        Policy::ReCreate => "ReCreate",
+        Policy::InPlaceIfPossible => "InPlaceIfPossible",
+        Policy::InPlaceOnly => "InPlaceOnly",
+    }
+}
+
+fn set(start: &Start) -> Value {
+    let mut set = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": start.replicas,
+            "minReadySeconds": start.min_ready_seconds,
+            "selector": {"matchLabels": {"app": "web"}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+                "podUpdatePolicy": policy(start.policy),
+                "maxUnavailable": int_or_string(&start.max_unavailable),
+                "maxSurge": int_or_string(&start.max_surge),
+                "partition": int_or_string(&start.partition),
+            }},
+            "template": {
+                "metadata": {"labels": {"app": "web"}, "annotations": {"team": "0"}},
+                "spec": {"terminationGracePeriodSeconds": 3, "containers": [
+                    {"name": "main", "image": "web:1", "env": [{"name": "MODE", "value": "0"}]}]},
+            },
+        },
+    });
+    if !start.scale_max_unavailable.is_empty() {
+        set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
+    }
+    set
+}
+
+/// Creates the set, as soon as a manager answers for it.
+pub async fn create(cluster: &Arc<Cluster>, start: &Start) {
+    insist(cluster, Request::new(Method::Post, SETS, Some(&set(start)))).await;
+}
+
+/// Repeats a request until a server that can answer does. False if it refuses.
+async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
+    loop {
+        let code = cluster.with(|state| state.ask(&request));
+        if code < 500 {
+            return code < 300;
+        }
+        sleep(Duration::from_millis(300)).await;
+    }
+}
+
+/// Changes the set. False if that is refused, or means nothing now.
+pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    let rolling =
+        |member: &str, value: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": {member: value}}}});
+    let container = |image: Value, mode: Value| json!([{"name": "main", "image": image, "env": [{"name": "MODE", "value": mode}]}]);
+    let patch = match edit {
+        Edit::Image(number) => {
+            let mode = cluster.look(State::container)["env"][0]["value"].clone();
+            json!({"spec": {"template": {"spec": {"containers": container(format!("web:{number}").into(), mode)}}}})
+        }
+        Edit::Env(number) => {
+            let image = cluster.look(State::container)["image"].clone();
+            json!({"spec": {"template": {"spec": {"containers": container(image, number.to_string().into())}}}})
+        }
+        Edit::Annotation(number) => {
+            json!({"spec": {"template": {"metadata": {"annotations": {"team": number.to_string()}}}}})
+        }
+        Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
+        Edit::Partition(text) => rolling("partition", int_or_string(text)),
+        Edit::MaxUnavailable(text) => rolling("maxUnavailable", int_or_string(text)),
+        Edit::MaxSurge(text) => rolling("maxSurge", int_or_string(text)),
+        Edit::Paused(paused) => rolling("paused", (*paused).into()),
+        Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
+        Edit::PodsToDelete(places, shrink) => {
+            let names: Vec<String> = places
+                .iter()
+                .filter_map(|place| cluster.look(|state| state.pod_at(*place)))
+                .map(|pod| pod.name.to_string())
+                .collect();
+            let replicas = cluster.look(|state| {
+                state
+                    .set()
+                    .map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5))
+            });
+            let replicas = if *shrink {
+                (replicas - names.len() as i64).max(5)
+            } else {
+                replicas
+            };
+            json!({"spec": {"replicas": replicas, "scaleStrategy": {"podsToDelete": names}}})
+        }
+        Edit::MarkPod(place) => {
+            let patch = json!({"metadata": {"labels": {"apps.kruise.io/specified-delete": "true"}}});
+            return touch(cluster, *place, &patch, "").await;
+        }
+    };
+    let request = Request::new(Method::Patch, &format!("{SETS}/web"), Some(&patch)).content_type(MERGE);
+    insist(cluster, request).await
+}
+
+async fn touch(cluster: &Arc<Cluster>, place: u8, patch: &Value, subresource: &str) -> bool {
+    let Some(pod) = cluster.look(|state| state.pod_at(place)) else {
+        return false;
+    };
+    let path = format!("{PODS}/{}{subresource}", pod.name);
+    insist(
+        cluster,
+        Request::new(Method::Patch, &path, Some(patch)).content_type(MERGE),
+    )
+    .await
+}
+
+/// Does something to a pod. False if that means nothing now.
+pub async fn pod(cluster: &Arc<Cluster>, act: &PodAct) -> bool {
+    let fault = |name: &str| json!({"metadata": {"annotations": {"dst/fault": name}}});
+    match act {
+        PodAct::Delete(place) | PodAct::Evict(place) => {
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
+            let path = format!("{PODS}/{}", pod.name);
+            let request = if matches!(act, PodAct::Delete(_)) {
+                Request::new(Method::Delete, &path, None)
+            } else {
+                let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+                    "metadata": {"name": &*pod.name, "namespace": "default"}});
+                Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
+            };
+            insist(cluster, request).await
+        }
+        PodAct::Crash(place) => touch(cluster, *place, &fault("crash"), "").await,
+        PodAct::Unready(place, lasts) => {
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
+            let path = format!("{PODS}/{}", pod.name);
+            let request =
+                |name: &str| Request::new(Method::Patch, &path, Some(&fault(name))).content_type(MERGE);
+            let (fails, passes) = (request("unready"), request("ready"));
+            if !insist(cluster, fails).await {
+                return false;
+            }
+            let (cluster, lasts) = (cluster.clone(), Duration::from_millis(*lasts));
+            tokio::spawn(async move {
+                sleep(lasts).await;
+                insist(&cluster, passes).await
+            });
+            true
+        }
+        PodAct::Fail(place) => {
+            touch(
+                cluster,
+                *place,
+                &json!({"status": {"phase": "Failed", "reason": "Evicted"}}),
+                "/status",
+            )
+            .await
+        }
+        PodAct::Annotate(place) => {
+            let own =
+                json!({"metadata": {"labels": {"user/own": "yes"}, "annotations": {"user/own": "kept"}}});
+            touch(cluster, *place, &own, "").await
+        }
+        PodAct::Relabel(place) => {
+            touch(
+                cluster,
+                *place,
+                &json!({"metadata": {"labels": {"app": "mine"}}}),
+                "",
+            )
+            .await
+        }
+    }
+}
+
+/// A node is lost for a while.
+pub fn lose_node(cluster: &Arc<Cluster>, lasts: Duration) {
+    let name = boot::NODES[0];
+    cluster.with(|state| {
+        state.ask(&Request::new(
+            Method::Delete,
+            &format!("/api/v1/nodes/{name}"),
+            None,
+        ))
+    });
+    let cluster = cluster.clone();
+    tokio::spawn(async move {
+        sleep(lasts).await;
+        insist(
+            &cluster,
+            Request::new(Method::Post, "/api/v1/nodes", Some(&boot::node(name))),
+        )
+        .await
+    });
+}
+
+impl State {
+    /// Code of the answer.
+    fn ask(&mut self, request: &Request) -> u16 {
+        let Reply::Response(response) = self.answer(request) else {
+            return 200;
+        };
+        if response.code >= 300 {
+            let at = self.elapsed();
+            let text = format!(
+                "user {} {}: {}",
+                request.path,
+                String::from_utf8_lossy(&request.body),
+                response.value()["message"]
+            );
+            self.trace.note(at, &text);
+        }
+        response.code
+    }
+
+    /// The set.
+    pub fn set(&self) -> Option<&Arc<Object>> {
+        self.mirror.of(Watched::Sets).now().next()
+    }
+
+    /// The container of the set's template.
+    fn container(&mut self) -> Value {
+        self.set().map_or(Value::Null, |set| {
+            set.value["spec"]["template"]["spec"]["containers"][0].clone()
+        })
+    }
+
+    /// The active pod at a place in the order of names, counted round.
+    fn pod_at(&mut self, place: u8) -> Option<Arc<Object>> {
+        let uid = self.set()?.uid.clone();
+        let mut pods: Vec<_> = self
+            .mirror
+            .of(Watched::Pods)
+            .now()
+            .filter(|pod| pod.is_active() && pod.owner() == &*uid)
+            .collect();
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        let at = usize::from(place).checked_rem(pods.len())?;
+        pods.get(at).map(|pod| Arc::clone(pod))
+    }
+}

@@ -1,0 +1,23 @@
+//! Histories that failed once. Each has the name of what it showed.
+
+use std::path::Path;
+
+use kruise_dst::{campaign::twice, history::History};
+
+#[test]
+fn histories_that_failed_once_do_so_no_more() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let mut played = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let history: History = serde_saphyr::from_str(&text).unwrap();
+        let (_, violation) = twice(&history).unwrap();
+        assert_eq!(violation, None, "{}", path.display());
+        played += 1;
+    }
+    assert!(played > 0);
+}

@@ -1,0 +1,54 @@
+//! Bugs on purpose, each with the oracles that may find it first.
+
+use std::time::Duration;
+
+use kruise_dst::planted::hunt;
+use kruise_plan_kit::planted::Bug;
+
+fn oracles(bug: Bug) -> &'static [&'static str] {
+    match bug {
+        Bug::GateOff => &[
+            "number of pods",
+            "availability",
+            "partition",
+            "preconditions",
+            "names are decided once",
+        ],
+        Bug::UidDropped => &["preconditions"],
+        Bug::RandomNames => &["names are decided once"],
+        Bug::StaleListTrusted => &[
+            "number of pods",
+            "convergence",
+            "availability",
+            "partition",
+            "deletion has a cause",
+            "quiet",
+            "names are decided once",
+        ],
+        Bug::StatusBeforePods => &["status tells what was"],
+        Bug::ReadyBeforeCompletion => &["in service when complete"],
+        Bug::LostReplyRetried => &["number of pods", "revisions are stable", "names are decided once"],
+        Bug::PartitionOffByOne => &["partition"],
+        Bug::TwoLeaders => &["only the leader writes"],
+        Bug::SlowStartOff => &["slow start"],
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found_within_a_minute() {
+    for bug in Bug::ALL {
+        let found = hunt(bug, Duration::from_secs(60)).unwrap();
+        let found = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
+        println!(
+            "{bug:?}: {:.1} s, {} histories: {:?}",
+            found.took.as_secs_f64(),
+            found.histories,
+            found.violation
+        );
+        assert!(
+            oracles(bug).contains(&found.violation.oracle),
+            "{bug:?}: {:?}",
+            found.violation
+        );
+    }
+}

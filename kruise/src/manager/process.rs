@@ -1,0 +1,282 @@
+//! A manager process but for its doors: the order in which its tasks start and stop.
+//!
+//! What it needs from where it runs comes in through [`Host`], and the doors (sockets, certificates) are opened by who
+//! calls: the same process runs on a machine and in a simulation, where time is virtual and chance has a seed.
+
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+
+use anyhow::bail;
+use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_runtime::{
+    Client, discovery,
+    events::EventSink,
+    lease::{self, Ending},
+    metrics::Metrics,
+    shutdown,
+    worker::{Controller, Settings},
+};
+use kruise_server::webhook::Handler;
+use kube_cache::{Cached, ObjectKey};
+use tokio::{
+    sync::{oneshot, watch},
+    task::{JoinError, JoinSet},
+};
+
+use super::{
+    admission,
+    caches::{Caches, Handlers, Jitter},
+    cloneset::{self, CloneSets},
+    config::{Config, LeaseConfig},
+    pod_readiness::{self, PodReadiness},
+};
+
+/// Time for webhook requests under way to be answered.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Time to write the last events.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// What a process gets from where it runs.
+pub struct Host {
+    /// The way to the API server, and the time.
+    pub client: Client,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Name in the leader lease; no other process has it.
+    pub identity: String,
+    /// Uniform random numbers.
+    pub jitter: Jitter,
+    /// Told once the doors are open and the caches are full.
+    pub ready: Option<oneshot::Sender<()>>,
+    /// Turns true when the process is to end.
+    pub stop: watch::Receiver<bool>,
+}
+
+/// Which handler answers which webhook path.
+pub type Routes = BTreeMap<String, Handler>;
+
+/// Runs until told to stop, or until something fails that a restart must mend. `open` opens the doors: it gets the
+/// webhooks to answer and a receiver that turns true when the doors are to close, and returns once API servers reach them.
+pub async fn process<Opening>(
+    config: &Config,
+    mut host: Host,
+    open: impl FnOnce(Routes, watch::Receiver<bool>) -> Opening + Send,
+) -> anyhow::Result<()>
+where
+    Opening: Future<Output = anyhow::Result<JoinSet<()>>> + Send,
+{
+    let ready = host.ready.take();
+    let (client, metrics) = (&host.client, &host.metrics);
+    let clonesets = discovery::cloneset_version(client).await?;
+    discovery::check_conversion(client).await?;
+    tracing::info!(version = clonesets, "CloneSets are served");
+    tracing::warn!(
+        "this build runs {} and {}; the other controllers of upstream are not part of it",
+        cloneset::NAME,
+        pod_readiness::NAME
+    );
+    let caches = Caches::new();
+    // Reading a CloneSet may need the conversion webhook, so the doors open before the watches.
+    // They also close after everything else: pods that are still being created pass our own webhook.
+    let (close, closing) = watch::channel(false);
+    let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
+    let controllers = Controllers::new(config, client, clonesets, &caches, metrics, events);
+    let started = async {
+        let served = if config.dry_run {
+            JoinSet::new()
+        } else {
+            let pods = config.gates.on("PodWebhook");
+            let routes = admission::routes(admission::options(config), pods, &caches);
+            open(routes, closing.clone()).await?
+        };
+        let handlers = controllers.handlers();
+        let watches = caches.start(&host, config, clonesets, handlers, closing).await?;
+        anyhow::Ok((served, watches))
+    };
+    let (mut served, mut watches) = tokio::select! {
+        biased;
+        started = started => started?,
+        () = shutdown::stopped(host.stop.clone()) => return Ok(()),
+    };
+    if let Some(ready) = ready {
+        // Nobody waits for it any more, perhaps.
+        let _ = ready.send(());
+    }
+    let leading = lead(config, &host, controllers);
+    let result = tokio::select! {
+        biased;
+        result = leading => result,
+        // A frozen cache or a closed door looks healthy from outside: only a new process helps.
+        Some(ended) = watches.join_next() => broken("a watch", &ended),
+        Some(ended) = served.join_next() => broken("an endpoint", &ended),
+    };
+    // The handlers hold the controllers, which hold the events: once the watches are gone, the last event is written.
+    drop(watches);
+    let _ = tokio::time::timeout(FLUSH, written).await;
+    // Nobody listens any more only when the endpoints have ended already.
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(DRAIN, async { while served.join_next().await.is_some() {} }).await;
+    result
+}
+
+/// Why a task that should run as long as the process ended before it.
+fn broken(task: &str, ended: &Result<(), JoinError>) -> anyhow::Result<()> {
+    match ended {
+        Ok(()) => bail!("{task} ended"),
+        Err(error) => bail!("{task} ended: {error}"),
+    }
+}
+
+fn agent(component: &str) -> String {
+    format!("kruise-manager/{component}")
+}
+
+/// Runs the controllers while this process leads.
+async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow::Result<()> {
+    let (metrics, stop) = (&host.metrics, host.stop.clone());
+    let lease = match &config.lease {
+        Some(lease) if !config.dry_run && !is_planted(Bug::TwoLeaders) => lease.clone(),
+        _ => {
+            controllers.run(stop).await;
+            return Ok(());
+        }
+    };
+    let name = lease.name.clone();
+    let (acquired, leads) = oneshot::channel();
+    // The lease is kept until the controllers have ended, and only then released.
+    let (release, released) = watch::channel(false);
+    let client = host.client.named(&agent("leader-election"));
+    let mut leading = pin!(lease::lead(
+        &client,
+        settings(lease, &host.identity),
+        metrics,
+        released,
+        move || {
+            // Nobody listens any more only when the process is ending.
+            let _ = acquired.send(());
+        }
+    ));
+    let acquired = tokio::select! {
+        biased;
+        ending = &mut leading => return ended(ending),
+        acquired = leads => acquired.is_ok(),
+        () = shutdown::stopped(stop.clone()) => false,
+    };
+    if acquired {
+        metrics.leading(&name, true);
+        tracing::info!(lease = name, "leading");
+        tokio::select! {
+        biased;
+            ending = &mut leading => return ended(ending),
+            () = controllers.run(stop) => {}
+        }
+        metrics.leading(&name, false);
+    }
+    // Asks the elector to let go; if it is gone already, so is the lease.
+    let _ = release.send(true);
+    ended(leading.await)
+}
+
+fn settings(lease: LeaseConfig, identity: &str) -> lease::Settings {
+    lease::Settings {
+        namespace: lease.namespace,
+        name: lease.name,
+        identity: identity.to_owned(),
+        lease_duration: lease.duration,
+        renew_deadline: lease.renew_deadline,
+        retry_period: lease.retry_period,
+    }
+}
+
+/// Losing the lease ends the process, so that nothing it still believes can reach the API.
+fn ended(ending: Ending) -> anyhow::Result<()> {
+    match ending {
+        Ending::Stopped => Ok(()),
+        Ending::Lost(why) => bail!("the leader lease was lost: {why}"),
+    }
+}
+
+/// The controllers, wired to the caches.
+struct Controllers {
+    sets: Arc<Controller<CloneSets>>,
+    readiness: Arc<Controller<PodReadiness>>,
+}
+
+impl Controllers {
+    fn new(
+        config: &Config,
+        client: &Client,
+        clonesets: &str,
+        caches: &Caches,
+        metrics: &Metrics,
+        events: EventSink,
+    ) -> Self {
+        let settings = |name, workers| Settings {
+            name,
+            workers,
+            queue: config.retries,
+            expectation_timeout: config.expectation_timeout,
+            clonesets: clonesets.to_owned(),
+            dry_run: config.dry_run,
+        };
+        let sets = CloneSets {
+            caches: caches.clone(),
+            api_version: format!("{}/{clonesets}", kruise_api::names::APPS_GROUP),
+            options: config.cloneset_options(),
+            events,
+            metrics: metrics.clone(),
+        };
+        let readiness = PodReadiness {
+            caches: caches.clone(),
+        };
+        let (sets_workers, pod_workers) = (config.cloneset_workers, pod_readiness::WORKERS);
+        Self {
+            sets: Controller::new(
+                sets,
+                settings(cloneset::NAME, sets_workers),
+                client.named(&agent(cloneset::NAME)),
+                metrics.controller(cloneset::NAME, sets_workers),
+                |key| &key.namespace,
+            ),
+            readiness: Controller::new(
+                readiness,
+                settings(pod_readiness::NAME, pod_workers),
+                client.named(&agent(pod_readiness::NAME)),
+                metrics.controller(pod_readiness::NAME, pod_workers),
+                |key| &key.namespace,
+            ),
+        }
+    }
+
+    fn handlers(&self) -> Handlers {
+        let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
+        let readiness = self.readiness.clone();
+        Handlers {
+            set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
+            pod: Box::new(move |delta| {
+                of_pod.push_all(cloneset::owners_of(&delta));
+                // One that was concerned and is no more is forgotten at its last look.
+                let either = delta.new.iter().chain(&delta.old);
+                let concerned = either
+                    .filter(|pod| kruise_plan_workloads::pod_readiness::concerns(pod))
+                    .take(1);
+                readiness.push_all(concerned.map(|pod| ObjectKey::of(&**pod)));
+            }),
+            revision: Box::new(move |delta| {
+                let owner = delta.latest().and_then(|revision| {
+                    let name = revision.owner_name.as_ref()?;
+                    Some(ObjectKey::new(revision.namespace(), name.clone()))
+                });
+                of_revision.push_all(owner);
+            }),
+        }
+    }
+
+    /// Runs until told to stop; what is under way ends in order.
+    async fn run(&self, stop: watch::Receiver<bool>) {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.sets.clone().run(shutdown::stopped(stop.clone())));
+        tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop)));
+        tasks.join_all().await;
+    }
+}

@@ -1,0 +1,89 @@
+//! Bugs on purpose, which the simulation must find: a test of the tests.
+//!
+//! They exist only in builds with the feature `planted`, which nothing but the simulation's own feature of that name
+//! turns on. In all other builds [`is_planted`] is a constant, and what it guards is not compiled in.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Plans are made before their own writes are seen.
+    GateOff,
+    /// Deletions do not name the uid.
+    UidDropped,
+    /// Names of pods are drawn.
+    RandomNames,
+    /// After a start the first list may be an old one.
+    StaleListTrusted,
+    /// Status tells what is planned.
+    StatusBeforePods,
+    /// Pods are put into service before their containers changed.
+    ReadyBeforeCompletion,
+    /// A creation without an answer is repeated under another name.
+    LostReplyRetried,
+    /// One pod more than the partition allows.
+    PartitionOffByOne,
+    /// Nobody asks for the lease.
+    TwoLeaders,
+    /// All pods are created at once.
+    SlowStartOff,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::GateOff,
+        Self::UidDropped,
+        Self::RandomNames,
+        Self::StaleListTrusted,
+        Self::StatusBeforePods,
+        Self::ReadyBeforeCompletion,
+        Self::LostReplyRetried,
+        Self::PartitionOffByOne,
+        Self::TwoLeaders,
+        Self::SlowStartOff,
+    ];
+}
+
+#[cfg(feature = "planted")]
+mod active {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
+        static DRAWN: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Plants a bug on this thread, or none.
+    pub fn plant(bug: Option<Bug>) {
+        ACTIVE.set(bug);
+        DRAWN.set(0);
+    }
+
+    /// Is this bug planted here?
+    pub fn is_planted(bug: Bug) -> bool {
+        ACTIVE.get() == Some(bug)
+    }
+
+    /// Another number at every call.
+    pub fn draw() -> u64 {
+        DRAWN.set(DRAWN.get() + 1);
+        DRAWN.get()
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use active::{draw, is_planted, plant};
+
+/// Is this bug planted here? Never, in this build.
+#[cfg(not(feature = "planted"))]
+pub const fn is_planted(_: Bug) -> bool {
+    false
+}
+
+/// Another number at every call; not in this build.
+#[cfg(not(feature = "planted"))]
+pub const fn draw() -> u64 {
+    0
+}

@@ -1,0 +1,88 @@
+//! What makes a manager repeatable: time, chance and bugs come from outside.
+
+/// Crates that a simulation runs.
+const SIMULATED: &[&str] = &["runtime/src/", "kruise/src/manager/"];
+/// Who may ask the system what only it knows.
+const SOURCES: &[&str] = &[
+    "runtime/src/clock.rs",
+    "runtime/src/metrics/",
+    "runtime/src/lease/driver.rs",
+    "kruise/src/manager/caches.rs",
+];
+/// Time and chance that no seed decides.
+const UNREPEATABLE: &[&str] = &[
+    concat!("Timestamp", "::now"),
+    concat!("std::time::", "Instant"),
+    concat!("System", "Time::now"),
+    concat!("Random", "State"),
+    concat!("uu", "id::"),
+];
+/// Manifests that may name the feature with the bugs.
+const PLANTERS: &[&str] = &["plan-kit/Cargo.toml", "dst/Cargo.toml"];
+
+/// Lines that would make two runs of one seed differ.
+pub(super) fn unrepeatable(path: &str, text: &str) -> Vec<String> {
+    if !SIMULATED.iter().any(|of| path.starts_with(of)) || path.ends_with("tests.rs") {
+        return Vec::new();
+    }
+    let is_source = SOURCES.iter().any(|of| path.starts_with(of));
+    let mut found = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (index, line) in lines.iter().enumerate() {
+        let next = lines.get(index + 1).map_or("", |next| next.trim());
+        if line.contains("tokio::select! {") && next != "biased;" {
+            found.push(format!(
+                "{path}:{}: a select draws lots unless it is biased",
+                index + 1
+            ));
+        }
+        let word = UNREPEATABLE
+            .iter()
+            .find(|word| line.contains(**word) && !is_source);
+        found.extend(word.map(|word| format!("{path}:{}: {word} is decided by no seed", index + 1)));
+    }
+    found
+}
+
+/// Manifests through which planted bugs could get into a build that is not the simulation's.
+pub(super) fn planted(path: &str, text: &str) -> Vec<String> {
+    let names = |line: &&str| line.contains("planted") && !line.starts_with('#');
+    let mut lines = text.lines().filter(names);
+    let allowed = |line: &str| PLANTERS.contains(&path) && line.starts_with("planted = ");
+    lines
+        .find(|line| !allowed(line))
+        .map(|line| format!("{path}: {line:?} would plant bugs in other builds"))
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_select_says_that_it_is_biased() {
+        let fair = "    tokio::select! {\n        () = a => {}\n";
+        assert_eq!(unrepeatable("runtime/src/follow.rs", fair).len(), 1);
+        let biased = "    tokio::select! {\n        biased;\n        () = a => {}\n";
+        assert!(unrepeatable("runtime/src/follow.rs", biased).is_empty());
+        assert!(unrepeatable("server/src/listen.rs", fair).is_empty());
+    }
+
+    #[test]
+    fn only_the_clock_asks_for_the_time() {
+        let line = concat!("let now = Timestamp", "::now();");
+        assert_eq!(unrepeatable("runtime/src/worker/mod.rs", line).len(), 1);
+        assert!(unrepeatable("runtime/src/clock.rs", line).is_empty());
+    }
+
+    #[test]
+    fn bugs_are_planted_by_the_simulation_alone() {
+        assert!(planted("dst/Cargo.toml", "planted = [\"kruise-plan-kit/planted\"]").is_empty());
+        assert_eq!(planted("dst/Cargo.toml", "default = [\"planted\"]").len(), 1);
+        assert_eq!(
+            planted("kruise/Cargo.toml", "planted = [\"kruise-plan-kit/planted\"]").len(),
+            1
+        );
+    }
+}
