@@ -139,19 +139,19 @@ fn enumerated() -> anyhow::Result<bool> {
 fn planted(patience: Duration) -> anyhow::Result<bool> {
     let mut all = true;
     for bug in kruise_plan_kit::planted::Bug::ALL {
-        match kruise_dst::planted::hunt(bug, patience)? {
-            Some(found) => println!(
+        if let Some(found) = kruise_dst::planted::hunt(bug, patience)? {
+            let violation = found.violation;
+            println!(
                 "{bug:?}: {:.1} s, {} histories, seed {}: {}: {}",
                 found.took.as_secs_f64(),
                 found.histories,
                 found.seed,
-                found.violation.oracle,
-                found.violation.what
-            ),
-            None => {
-                println!("{bug:?}: NOT FOUND in {patience:?}");
-                all = false;
-            }
+                violation.oracle,
+                violation.what
+            );
+        } else {
+            println!("{bug:?}: NOT FOUND in {patience:?}");
+            all = false;
         }
     }
     Ok(all)
