@@ -59,22 +59,6 @@ pub fn node(name: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
 }
 
-/// The definition with the one version that is stored. Conversion has its own tests; once `v1alpha1` is to be edited
-/// here, too, its `served` stays true and `webhooks::ask` gets the conversion calls.
-fn definition() -> Value {
-    let mut definition = kruise_api::cloneset::crd::manifest("kruise-system");
-    if let Some(versions) = definition
-        .pointer_mut("/spec/versions")
-        .and_then(Value::as_array_mut)
-    {
-        for version in versions {
-            let stored = version["storage"] == true;
-            version["served"] = stored.into();
-        }
-    }
-    definition
-}
-
 /// A cluster that is up.
 pub fn world(seed: u64) -> anyhow::Result<World> {
     let config = Config {
@@ -97,7 +81,7 @@ pub fn world(seed: u64) -> anyhow::Result<World> {
     };
     post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        &definition(),
+        &kruise_api::cloneset::crd::manifest("kruise-system"),
     )?;
     post(
         "/api/v1/namespaces",

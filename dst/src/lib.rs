@@ -2,9 +2,8 @@
 //! with one seed for all chance.
 //!
 //! What runs is the production code: informers, queue, gate, planners, workers, executor, lease, events, status
-//! writer, and the handlers of the webhooks, wired by `kruise::manager::process`. What does not run is what lies
-//! between a process and its machine: sockets, TLS, certificates, signals, the command line. Conversion webhooks are
-//! not called either: only the stored version is served (see `boot`).
+//! writer, and the handlers of the webhooks, conversion among them, wired by `kruise::manager::process`. What does not
+//! run is what lies between a process and its machine: sockets, TLS, certificates, signals, the command line.
 //!
 //! A history says what users do and what goes wrong ([`history`]). While it is played, oracles judge every write that
 //! the API accepts ([`oracle`]); after its end everything must come to where the specification says, and then nobody

@@ -14,6 +14,8 @@ use crate::{
 };
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
+/// The same sets in the version that is converted.
+const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
 
@@ -119,7 +121,12 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
             return touch(cluster, *place, &patch, "").await;
         }
     };
-    let request = Request::new(Method::Patch, &format!("{SETS}/web"), Some(&patch)).content_type(MERGE);
+    // What both versions spell alike is written in the older one: all it does not name must survive.
+    let sets = match edit {
+        Edit::Annotation(_) | Edit::Scale(_) | Edit::PodsToDelete(..) => OLDER,
+        _ => SETS,
+    };
+    let request = Request::new(Method::Patch, &format!("{sets}/web"), Some(&patch)).content_type(MERGE);
     insist(cluster, request).await
 }
 

@@ -23,14 +23,16 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
     let Some(handler) = state.routes.values().next().and_then(|routes| routes.get(path)) else {
         return WebhookReply::Failed("no endpoints available".into());
     };
-    let Handler::Review(review) = handler else {
-        return WebhookReply::Failed("not found".into());
+    let body = call.review.to_string().into_bytes();
+    let answer = match handler {
+        Handler::Review(review) => Review::decode(&body)
+            .map(|asked| {
+                let reply = asked.reply.clone();
+                reply.answer(&review(asked))
+            })
+            .map_err(|error| error.to_string()),
+        Handler::Convert(convert) => convert(&body)
+            .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string())),
     };
-    match Review::decode(call.review.to_string().as_bytes()) {
-        Ok(asked) => {
-            let reply = asked.reply.clone();
-            WebhookReply::Review(reply.answer(&review(asked)))
-        }
-        Err(error) => WebhookReply::Failed(error.to_string()),
-    }
+    answer.map_or_else(WebhookReply::Failed, WebhookReply::Review)
 }
