@@ -47,7 +47,7 @@ pub(super) async fn run(options: &Options, halted: watch::Receiver<bool>) -> any
     tokio::select! {
         biased;
         () = shutdown::stopped(halted) => Ok(Ending::Finished),
-        stopped = serve(listener, Live::audited(world, audit)) => match stopped.context("the API ended")? {},
+        never = serve(listener, Live::audited(world, audit)) => match never {},
     }
 }
 

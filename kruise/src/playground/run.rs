@@ -3,6 +3,7 @@
 //! What can be refused is refused before anything is started: options, files, the port. The API is there before the
 //! manager and outlives it, so that the manager's last writes arrive and are saved.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl Ending {
 pub(super) struct Playground {
     manager: Manager,
     live: Arc<Live>,
-    server: JoinHandle<std::io::Error>,
+    server: JoinHandle<Infallible>,
     save: Option<Target>,
     kubeconfig: Kubeconfig,
     folder: Folder,
@@ -133,7 +134,7 @@ impl Playground {
         };
         let kubeconfig = Kubeconfig::write(path, api)?;
         let live = Live::audited(world, bare::audit_log(options)?);
-        let server = tokio::spawn(serving(listener, live.clone()));
+        let server = tokio::spawn(serve(listener, live.clone()));
         let mut manager = Manager::start(kubeconfig.path(), folder.path(), doors)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, &mut folder));
@@ -182,7 +183,7 @@ impl Playground {
         tokio::select! {
             () = shutdown::stopped(halted) => Ok(Ending::Finished),
             error = self.manager.failed() => Err(explained(error, &mut self.folder)),
-            error = &mut self.server => Err(anyhow::Error::new(error?).context("the API ended")),
+            ended = &mut self.server => match ended.context("the API ended")? {},
         }
     }
 
@@ -265,10 +266,4 @@ fn explained(error: anyhow::Error, folder: &mut Folder) -> anyhow::Error {
     }
     folder.keep();
     error.context(format!("see {}", log.display()))
-}
-
-/// Serves the API until it is aborted, or cannot go on.
-async fn serving(listener: TcpListener, live: Arc<Live>) -> std::io::Error {
-    let Err(error) = serve(listener, live).await;
-    error
 }

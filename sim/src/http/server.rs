@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
@@ -22,26 +23,30 @@ use crate::{Method, Outcome, Request, Response, WatchId};
 /// Largest body that is read, in bytes.
 const BODY: usize = 3 << 20;
 
+/// How long to wait after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
+
 type Body = BoxBody<Bytes, Infallible>;
 
 /// Answers connections in plain HTTP and lets the world play, until dropped: then the world stands still and all
 /// connections are closed.
-///
-/// # Errors
-/// The listener fails.
-pub async fn serve(listener: TcpListener, live: Arc<Live>) -> std::io::Result<Infallible> {
-    let mut connections = JoinSet::new();
-    let accept = async {
-        loop {
-            let (stream, _) = listener.accept().await?;
-            connections.spawn(connection(live.clone(), stream));
-            while connections.try_join_next().is_some() {}
-        }
-    };
+pub async fn serve(listener: TcpListener, live: Arc<Live>) -> Infallible {
     tokio::select! {
-        stopped = accept => stopped,
+        never = accept(&listener, &live) => match never {},
         never = player::play(&live) => match never {},
         never = player::call_webhooks(&live) => match never {},
+    }
+}
+
+async fn accept(listener: &TcpListener, live: &Arc<Live>) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(connections.spawn(connection(live.clone(), stream))),
+            // a client that is gone already, or no file descriptors: they come back, but not by asking at once
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+        while connections.try_join_next().is_some() {}
     }
 }
 
