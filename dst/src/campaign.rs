@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -51,6 +52,36 @@ pub struct Tally {
 /// Least of a history that counts: pods, edits, kinds of fault, writes.
 const RICH: (u32, u32, usize, u32) = (5, 3, 3, 100);
 
+/// Everything that can go wrong in a history.
+const FAULTS: [&str; 23] = [
+    "410",
+    "crash",
+    "crash after a write",
+    "cut watch",
+    "isolated leader",
+    "lost reply",
+    "lost request",
+    "node lost",
+    "pod annotated",
+    "pod crashed",
+    "pod deleted",
+    "pod evicted",
+    "pod failed",
+    "pod relabelled",
+    "pod unready",
+    "refused with 409",
+    "refused with 429",
+    "refused with 500",
+    "refused with 503",
+    "restart",
+    "slow",
+    "stale cache",
+    "webhook down",
+];
+
+/// So many histories show every fault.
+const TELLING: u64 = 200;
+
 /// Plays seeds from `first` on until the time is over or `most` histories failed.
 pub fn run(first: u64, time: Duration, threads: u64, most: usize) -> anyhow::Result<Tally> {
     let begun = Instant::now();
@@ -59,7 +90,9 @@ pub fn run(first: u64, time: Duration, threads: u64, most: usize) -> anyhow::Res
     let work = || -> anyhow::Result<()> {
         while begun.elapsed() < time {
             let history = generate(next.fetch_add(1, Ordering::Relaxed));
-            let (played, violation) = twice(&history)?;
+            let played = catch_unwind(AssertUnwindSafe(|| twice(&history)));
+            let (played, violation) =
+                played.map_err(|_| anyhow::anyhow!("seed {} panicked", history.seed))??;
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.take(history, played, violation);
             if tally.failures.len() >= most {
@@ -97,6 +130,15 @@ pub fn twice(history: &History) -> anyhow::Result<(Played, Option<Violation>)> {
 }
 
 impl Tally {
+    /// Faults that never had an effect though there were histories enough: what they are to find is not looked for.
+    pub fn silent(&self) -> Vec<&'static str> {
+        if self.histories < TELLING {
+            return Vec::new();
+        }
+        let silent = FAULTS.into_iter().filter(|fault| !self.fired.contains_key(fault));
+        silent.collect()
+    }
+
     fn take(&mut self, history: History, played: Played, violation: Option<Violation>) {
         let counters = played.counters;
         let (replicas, edits, kinds, writes) = RICH;
@@ -168,6 +210,9 @@ impl fmt::Display for Tally {
                 "  {fault}: in {:.0} % of the histories",
                 *count as f64 * 100.0 / histories as f64
             )?;
+        }
+        for fault in self.silent() {
+            writeln!(f, "NEVER HAPPENED: {fault}")?;
         }
         for failure in &self.failures {
             writeln!(

@@ -290,7 +290,7 @@ impl State {
             Reply::Watch | Reply::Expired => 200,
         };
         self.trace
-            .request(self.start.elapsed(), process, agent, request, code);
+            .request(self.start.elapsed(), process, agent, request, &reply);
         if request.method == Method::Post && request.path.ends_with("/pods") && (code < 300 || code == 409) {
             let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
             self.oracles

@@ -7,7 +7,8 @@
 //!
 //! A history says what users do and what goes wrong ([`history`]). While it is played, oracles judge every write that
 //! the API accepts ([`oracle`]); after its end everything must come to where the specification says, and then nobody
-//! may write any more. Each history is played twice, and both must be the same to the last byte.
+//! may write any more. Each history is played twice, and both must be the same to the last byte of
+//! every request and answer.
 
 #![allow(
     clippy::indexing_slicing,
@@ -23,6 +24,7 @@ pub mod mirror;
 pub mod network;
 pub mod object;
 pub mod oracle;
+pub mod panics;
 #[cfg(feature = "planted")]
 pub mod planted;
 pub mod play;

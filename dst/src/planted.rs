@@ -28,12 +28,10 @@ pub struct Found {
     pub took: Duration,
 }
 
-/// Plays seed after seed until the bug shows; `None` if it does not within the time.
-pub fn hunt(bug: Bug, patience: Duration) -> anyhow::Result<Option<Found>> {
+/// Plays seed after seed until the bug shows; `None` if it does not within so many histories.
+pub fn hunt(bug: Bug, most: u64) -> anyhow::Result<Option<Found>> {
     let begun = Instant::now();
-    let mut histories = 0;
-    while begun.elapsed() < patience {
-        histories += 1;
+    for histories in 1..=most {
         let mut history = generate(histories);
         history.bug = Some(format!("{bug:?}"));
         if let Some(violation) = play(&history, Keep::Hash)?.violation {

@@ -9,7 +9,7 @@ use crate::{
     history::{Act, History, Strike, Trouble, Watched, What},
     network::PATIENCE,
     oracle::{self, Violation},
-    process,
+    panics, process,
     report::{Counters, Trace},
     user,
 };
@@ -47,6 +47,7 @@ pub enum Keep {
 pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
     #[cfg(feature = "planted")]
     kruise_plan_kit::planted::plant(history.bug.as_deref().and_then(crate::planted::named));
+    let panics = panics::count();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -68,7 +69,14 @@ pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
         }))
     });
     drop(runtime);
-    played
+    let mut played = played?;
+    if panics::count() > panics {
+        played.violation.get_or_insert_with(|| Violation {
+            oracle: "nothing panics",
+            what: "see standard error".into(),
+        });
+    }
+    Ok(played)
 }
 
 async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Option<Violation>> {

@@ -8,7 +8,7 @@ use std::{
 
 use kruise_sim::{Method, Request};
 
-use crate::{network::ProcessId, oracle::Write};
+use crate::{cluster::Reply, network::ProcessId, oracle::Write};
 
 /// A fingerprint of everything that went over the network, and, if wanted, its text.
 #[derive(Debug, Default)]
@@ -27,15 +27,28 @@ impl Trace {
         }
     }
 
-    /// A request that arrived.
-    pub fn request(&mut self, at: Duration, process: ProcessId, agent: &str, request: &Request, code: u16) {
+    /// A request that arrived, and its answer.
+    pub fn request(
+        &mut self,
+        at: Duration,
+        process: ProcessId,
+        agent: &str,
+        request: &Request,
+        reply: &Reply,
+    ) {
+        let (code, answer) = match reply {
+            Reply::Response(response) => (response.code, response.body.as_slice()),
+            Reply::Watch | Reply::Expired => (200, [].as_slice()),
+        };
         self.hasher.write_u128(at.as_nanos());
         self.hasher.write_u32(process.0);
         for part in [
+            name(request.method).as_bytes(),
             agent.as_bytes(),
             request.path.as_bytes(),
             request.query.as_bytes(),
             &request.body,
+            answer,
         ] {
             self.hasher.write(part);
             self.hasher.write_u8(0);

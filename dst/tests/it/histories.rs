@@ -13,14 +13,14 @@ fn seconds() -> u64 {
 fn random_histories_keep_every_promise_and_end_where_they_should() {
     let tally = campaign::run(1, Duration::from_secs(seconds()), 2, 1).unwrap();
     println!("{tally}");
-    assert!(tally.failures.is_empty(), "{tally}");
+    assert!(tally.failures.is_empty() && tally.silent().is_empty(), "{tally}");
     // A run too short to show anything must not pass for one that did.
     assert!(tally.rich > 0 || seconds() < 30, "{tally}");
 }
 
-/// `kruise-dst enumerate` plays a crash after every single write.
+/// Every seventeenth: `kruise-dst enumerate` takes all of them.
 #[test]
-fn a_crash_after_any_write_is_survived() {
+fn a_crash_after_a_write_here_and_there_is_survived() {
     for policy in [Policy::InPlaceIfPossible, Policy::ReCreate] {
         let enumerated = enumerate::run(policy, 17, 2).unwrap();
         assert!(enumerated.writes > 80, "{}", enumerated.writes);

@@ -1,7 +1,5 @@
 //! Bugs on purpose, each with the oracles that may find it first.
 
-use std::time::Duration;
-
 use kruise_dst::planted::hunt;
 use kruise_plan_kit::planted::Bug;
 
@@ -35,9 +33,9 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
 }
 
 #[test]
-fn every_planted_bug_is_found_within_a_minute() {
+fn every_planted_bug_is_found_within_four_hundred_histories() {
     for bug in Bug::ALL {
-        let found = hunt(bug, Duration::from_mins(1)).unwrap();
+        let found = hunt(bug, 400).unwrap();
         let found = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
         println!(
             "{bug:?}: {:.1} s, {} histories: {:?}",

@@ -40,6 +40,7 @@ use crate::{
     Client,
     executor::{self, Limits, Report, Run, StatusForm},
 };
+use pace::Pace;
 use status::StatusWriter;
 
 /// How long a closed gate is left alone.
@@ -81,8 +82,7 @@ struct Owner {
     announced: BTreeSet<(&'static str, String)>,
     /// Resources whose cache may not show what was written.
     unsure: BTreeSet<Resource>,
-    /// What the last plan took.
-    took: Duration,
+    pace: Pace,
 }
 
 impl<P: Planner> Controller<P> {
@@ -122,10 +122,13 @@ impl<P: Planner> Controller<P> {
             if inner.phase == Phase::Idle {
                 return;
             }
-            let took = inner.owners.get(&key).map_or(Duration::ZERO, |owner| owner.took);
-            inner
-                .queue
-                .push_coalesced(key, Priority::Live, pace::after(took), now);
+            let pause = inner
+                .owners
+                .get(&key)
+                .map(|owner| owner.pace)
+                .unwrap_or_default()
+                .pause();
+            inner.queue.push_coalesced(key, Priority::Live, pause, now);
         }
         self.wake.notify_one();
     }
@@ -247,7 +250,7 @@ impl<P: Planner> Controller<P> {
             }
             Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
             Outcome::Plan(plan) => {
-                self.lock().owners.entry(key.clone()).or_default().took = took;
+                self.lock().owners.entry(key.clone()).or_default().pace.took(took);
                 self.execute(key, *plan).await
             }
         }
