@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp};
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ impl Api {
             (false, _) => Initial::Done,
         };
         let seconds = call.query.number("timeoutSeconds").filter(|seconds| *seconds > 0);
-        let after = |seconds: i64| call.now.checked_add(seconds.seconds()).ok();
+        let after = |seconds: i64| call.now.checked_add(SignedDuration::from_secs(seconds)).ok();
         let watch = Watch {
             request: Arc::new(call.request.clone()),
             target: call.target.clone(),

@@ -296,3 +296,28 @@ fn a_refused_service_takes_no_address() {
     };
     assert_eq!(last(&second), last(&first) + 1);
 }
+
+#[test]
+fn times_beyond_the_calendar_last_until_its_end() {
+    let mut server = Server::new();
+    for (name, own, asked, period) in [
+        ("own", i64::MAX, "", i64::MAX),
+        ("asked", 30, "?gracePeriodSeconds=9223372036854775807", i64::MAX),
+        ("negative", 30, "?gracePeriodSeconds=-9223372036854775808", 1),
+    ] {
+        let mut pod = pod(name);
+        pod["spec"]["nodeName"] = "n1".into();
+        pod["spec"]["terminationGracePeriodSeconds"] = own.into();
+        let (code, created) = server.post(PODS, &pod);
+        assert_eq!(code, 201, "{created}");
+        let (code, marked) = server.delete(&format!("{PODS}/{name}{asked}"), None);
+        assert_eq!(code, 200, "{marked}");
+        assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], period, "{name}");
+        let shorter = json!({"gracePeriodSeconds": 0});
+        assert_eq!(server.delete(&format!("{PODS}/{name}"), Some(&shorter)).0, 200);
+        assert_eq!(server.get(&format!("{PODS}/{name}")).0, 404, "{name}");
+    }
+    let id = server.watch(&format!("{PODS}?watch=true&timeoutSeconds=9223372036854775807"));
+    server.pass(1_000_000);
+    assert_eq!(server.events(id), [], "it goes on");
+}

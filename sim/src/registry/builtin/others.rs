@@ -1,7 +1,7 @@
 //! Rows outside of the core and apps groups.
 
 use super::{Row, UPSERT};
-use crate::kinds::{cluster, webhook, workload};
+use crate::kinds::{budget, cluster, webhook, workload};
 use crate::registry::resource::Subresource::Status;
 use crate::registry::{Generation, MetadataRules, Traits};
 use crate::validation;
@@ -47,8 +47,10 @@ pub(super) fn rows() -> Vec<Row> {
                 unconditional_update: false,
                 metadata: Traits::GENERIC,
                 name: validation::path_segment,
-                prepare_create: workload::reset_budget,
+                prepare_create: budget::reset,
                 prepare_update: cluster::keep_status,
+                validate: budget::validate,
+                validate_update: budget::validate_update,
                 ..Traits::PLAIN
             }),
         Row::new(
