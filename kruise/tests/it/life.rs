@@ -167,7 +167,7 @@ fn an_idle_playground_hardly_uses_the_machine() {
 
 #[test]
 fn an_interrupted_start_leaves_nothing() {
-    let scratch = Scratch::new("interrupted");
+    let scratch = Scratch::new("interrupted-start");
     let whole = Instant::now();
     let playground = Playground::start(&scratch, &["--fast"]);
     let whole = whole.elapsed();
