@@ -302,6 +302,8 @@ fn set_finalizers(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) 
 pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let options = DeleteOptions::read(call)?;
     call.dry_run |= options.dry_run;
+    call.query.number("timeoutSeconds")?;
+    call.query.number("limit")?;
     let selector = Selector::of_call(call)?;
     let found = api.store.collection(&call.resource.id);
     let keys: Vec<Key> = found

@@ -321,3 +321,37 @@ fn times_beyond_the_calendar_last_until_its_end() {
     server.pass(1_000_000);
     assert_eq!(server.events(id), [], "it goes on");
 }
+
+#[test]
+fn numbers_that_are_none_are_refused_in_the_words_of_a_server() {
+    let mut server = Server::new();
+    server.post(PODS, &pod("a"));
+    let get = |target: &str| Request::new(Method::Get, target, None);
+    let delete = |target: &str| Request::new(Method::Delete, target, None);
+    for (request, value, why) in [
+        (get(&format!("{PODS}?limit=x")), "x", "invalid syntax"),
+        (get(&format!("{PODS}?timeoutSeconds=1s")), "1s", "invalid syntax"),
+        (
+            get(&format!("{PODS}?watch=true&timeoutSeconds=9223372036854775808")),
+            "9223372036854775808",
+            "value out of range",
+        ),
+        (
+            get(&format!("{PODS}/a/log?tailLines=all")),
+            "all",
+            "invalid syntax",
+        ),
+        (
+            delete(&format!("{PODS}/a?gracePeriodSeconds=soon")),
+            "soon",
+            "invalid syntax",
+        ),
+        (delete(&format!("{PODS}?limit=0x1")), "0x1", "invalid syntax"),
+    ] {
+        let (code, status) = server.send(&request);
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{status}");
+        let message = format!("strconv.ParseInt: parsing {value:?}: {why}");
+        assert_eq!(status["message"], message);
+    }
+    assert_eq!(server.get(&format!("{PODS}/a")).0, 200, "it is still there");
+}
