@@ -355,3 +355,28 @@ fn numbers_that_are_none_are_refused_in_the_words_of_a_server() {
     }
     assert_eq!(server.get(&format!("{PODS}/a")).0, 200, "it is still there");
 }
+
+#[test]
+fn a_runtime_class_has_a_handler_that_stays() {
+    const CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
+    let mut server = Server::new();
+    let class =
+        json!({"metadata": {"name": "a"}, "handler": "runc", "overhead": {"podFixed": {"cpu": "0.01"}}});
+    let (code, created) = server.post(CLASSES, &class);
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["overhead"]["podFixed"]["cpu"], "10m");
+    assert_eq!(
+        server
+            .post(CLASSES, &json!({"metadata": {"name": "b"}, "handler": "No!"}))
+            .0,
+        422
+    );
+    let (code, refused) = server.patch("merge", &format!("{CLASSES}/a"), &json!({"handler": "other"}));
+    assert_eq!(code, 422, "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("field is immutable")
+    );
+}

@@ -63,6 +63,14 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .short(&["pc"])
         .cluster(),
+        Row::new("node.k8s.io", "node", "RuntimeClass", "runtimeclasses")
+            .cluster()
+            .traits(Traits {
+                unconditional_update: false,
+                validate: cluster::validate_runtime_class,
+                validate_update: cluster::validate_runtime_class_update,
+                ..Traits::PLAIN
+            }),
         Row::new("storage.k8s.io", "storage", "StorageClass", "storageclasses")
             .short(&["sc"])
             .cluster(),
