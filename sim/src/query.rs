@@ -1,6 +1,9 @@
 //! Query parameters.
 
 use std::collections::BTreeMap;
+use std::num::{IntErrorKind, ParseIntError};
+
+use crate::status::Failure;
 
 /// Decoded parameters; of repeated ones, all values.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +38,19 @@ impl Query {
         matches!(self.text(name), "1" | "t" | "T" | "true" | "True" | "TRUE")
     }
 
-    pub(crate) fn number(&self, name: &str) -> Option<i64> {
-        self.text(name).parse().ok()
+    /// A whole number; absent and empty are none.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
+        let text = self.text(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+        })
     }
 }
 

@@ -10,13 +10,15 @@ use serde_json::Value;
 use crate::api::{Api, Config};
 use crate::crd;
 use crate::entropy::Entropy;
-use crate::object::metadata_text;
+use crate::object::{self, metadata_text};
 use crate::store::{Head, Key, ResourceId};
 
 /// What the first line says the text is.
 const FORMAT: &str = "kruise-sim snapshot";
 /// The only version there is so far.
 const VERSION: u32 = 1;
+/// Revisions are signed numbers to those who store them.
+const LAST_REVISION: u64 = i64::MAX as u64;
 /// The resource whose objects define others.
 const DEFINITIONS: &str = "customresourcedefinitions";
 
@@ -145,6 +147,8 @@ impl Api {
         if (named("apiVersion"), named("kind")) != (expected.0.as_str(), expected.1.as_str()) {
             return Err(format!("the object must be a {} of {}", expected.1, expected.0));
         }
+        let version = row.version(&row.storage).ok_or("its stored version is unknown")?;
+        object::shape(object.clone(), version).map_err(|error| error.text)?;
         let key = Key::new(
             metadata_text(&object, "namespace"),
             metadata_text(&object, "name"),
@@ -182,10 +186,12 @@ fn header(line: &str) -> Result<Header, SnapshotError> {
     if version != VERSION {
         return Err(SnapshotError::Version(version));
     }
-    serde_json::from_value(value).map_err(|error| SnapshotError::Line {
-        line: 1,
-        why: error.to_string(),
-    })
+    let refuse = |why: String| SnapshotError::Line { line: 1, why };
+    let header: Header = serde_json::from_value(value).map_err(|error| refuse(error.to_string()))?;
+    if header.revision > LAST_REVISION {
+        return Err(refuse(format!("revision must be a number up to {LAST_REVISION}")));
+    }
+    Ok(header)
 }
 
 /// Adds a line. Neither kind of line can fail to be written: their members are texts, numbers and JSON.

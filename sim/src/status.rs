@@ -166,6 +166,12 @@ impl Failure {
         Self::new(422, "Invalid", message, Some(Map::new()))
     }
 
+    /// The body has more bytes than this.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity is too large: limit is {limit}");
+        Self::new(413, "RequestEntityTooLarge", message, None)
+    }
+
     /// The path takes other methods.
     pub(crate) fn method_unknown() -> Self {
         let message = "the server does not allow this method on the requested resource".to_owned();

@@ -150,8 +150,11 @@ pub const STEPS: [Step; 7] = [
             value: "true",
         },
         settled: |before, now| {
+            // a label changes no generation, so the status may be from before
+            let is_new = |pod: &&Pod| before.iter().all(|old| old.uid != pod.uid);
+            let came = now.pods.iter().filter(is_new).count();
             let is_gone = now.pods.iter().all(|pod| pod.name != chosen(before));
-            Ok(is_gone && is_rolled_out(now, 0)?)
+            Ok(is_gone && came == 1 && is_rolled_out(now, 0)?)
         },
         ask: None,
         claims: |outcome| vec![only_the_chosen_went(outcome), one_came(outcome)],
@@ -196,7 +199,8 @@ fn is_rolled_out(now: &View, held: u64) -> Result<bool> {
     };
     let updated = wanted.saturating_sub(held);
     let status = json!({"replicas": wanted, "readyReplicas": wanted, "updatedReadyReplicas": updated});
-    Ok(now.pods.len() as u64 == wanted && now.is_done(&status)?)
+    let in_service = now.pods.iter().filter(|pod| pod.ready == Ready::Yes).count();
+    Ok(now.pods.len() as u64 == wanted && in_service as u64 == wanted && now.is_done(&status)?)
 }
 
 fn replicas(view: &View) -> Option<u64> {

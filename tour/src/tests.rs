@@ -334,3 +334,26 @@ fn titles_are_distinct_and_every_step_claims_something() {
     let titles: BTreeSet<&str> = STEPS.iter().map(|step| step.title).collect();
     assert_eq!(titles.len(), STEPS.len());
 }
+
+#[test]
+fn a_pod_is_replaced_once_another_is_in_service_whatever_an_older_status_says() {
+    let mut miniature = Miniature::new(Fault::None);
+    miniature.run(&Act::Apply).unwrap();
+    let step = STEPS.last().unwrap();
+    let before = miniature.view().unwrap().pods;
+    let Act::Label { pod: chosen, .. } = (step.act)(&before) else {
+        panic!("the last step labels a pod");
+    };
+    let done = miniature.view().unwrap();
+    let is_settled = |now: &View| (step.settled)(&before, now).unwrap();
+    assert!(!is_settled(&done), "nothing happened yet, though all is well");
+    let mut now = done.clone();
+    now.pods.retain(|pod| pod.name != chosen);
+    assert!(!is_settled(&now), "none came");
+    let mut new = miniature.born();
+    new.ready = Ready::No;
+    now.pods.push(new);
+    assert!(!is_settled(&now), "it is not in service");
+    now.pods.last_mut().unwrap().ready = Ready::Yes;
+    assert!(is_settled(&now));
+}

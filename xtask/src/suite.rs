@@ -1,7 +1,7 @@
 //! `cargo xtask e2e`: a cluster, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_hours(1);
 /// How long an interrupted suite may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What cannot be asked of the playground, a line each: the name of a test and the reason.
+/// What cannot be asked of the playground, a line each: the whole name of a test and the reason.
 const NOT_EMBEDDED: &str = include_str!("../assets/not-in-the-playground.txt");
 
 /// What to run, and on what.
@@ -36,6 +36,13 @@ pub(crate) struct Options {
 
 /// Runs the suite; fails if a test does.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let skipped = if options.playground {
+        let skipped = skipped(NOT_EMBEDDED);
+        check(&skipped, &names()?)?;
+        skipped
+    } else {
+        Vec::new()
+    };
     let binaries = Binaries::find_or_build()?;
     let kruise = build_kruise()?;
     let settings = |name| Settings {
@@ -44,27 +51,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         port: None,
         audit: Audit::On,
     };
-    let (cluster, skipped) = if options.playground {
-        let cluster = Cluster::up_embedded(&binaries, &kruise, &settings("playground"))?;
-        (cluster, skipped(NOT_EMBEDDED))
+    let cluster = if options.playground {
+        Cluster::up_embedded(&binaries, &kruise, &settings("playground"))?
     } else {
-        (Cluster::up(&binaries, &settings("e2e"))?, Vec::new())
+        Cluster::up(&binaries, &settings("e2e"))?
     };
     install(&cluster, &kruise)?;
-    let mut tests = Command::new(env!("CARGO"));
+    let mut tests = suite(&["--show-output"]);
     tests
-        .args([
-            "test",
-            "--package",
-            "kruise-e2e",
-            "--test",
-            "it",
-            "--",
-            "--show-output",
-        ])
         .args(&options.filter)
         .args(skipped.iter().flat_map(|test| ["--skip", test]))
-        .current_dir(workspace::root())
         .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
         .env("KRUISE_E2E_KUBECTL", binaries.program("kubectl"))
         .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
@@ -72,6 +68,39 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .env("KRUISE_E2E_DIR", cluster.dir());
     if !status_of_group(&mut tests)?.success() {
         bail!("the suite failed; logs are in {}", cluster.dir().display());
+    }
+    Ok(())
+}
+
+/// The suite with these arguments.
+fn suite(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["test", "--package", "kruise-e2e", "--test", "it", "--"])
+        .args(arguments)
+        .current_dir(workspace::root());
+    command
+}
+
+/// The names of all tests of the suite.
+fn names() -> Result<Vec<String>> {
+    let listed = suite(&["--list"]).stderr(Stdio::inherit()).output()?;
+    if !listed.status.success() {
+        bail!("the suite cannot be listed");
+    }
+    let text = String::from_utf8(listed.stdout)?;
+    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Fails unless each name is that of one test and is part of no other's: a test that got another name, or one that a
+/// name covers by chance, would go unnoticed.
+fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
+    for name in skipped {
+        let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();
+        if found != [name] {
+            bail!("not-in-the-playground.txt: {name} must name one test, and stands for {found:?}");
+        }
     }
     Ok(())
 }
@@ -99,4 +128,25 @@ fn status_of_group(command: &mut Command) -> Result<ExitStatus> {
         }
     }
     ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_skipped_by_its_whole_name_and_for_a_reason() {
+        let lines: Vec<&str> = NOT_EMBEDDED
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert!(lines.iter().all(|line| line.split_whitespace().count() > 2));
+        assert_eq!(skipped(NOT_EMBEDDED).len(), lines.len());
+        let tests = ["a::one", "a::two", "a::two_more"].map(String::from);
+        check(&["a::one"], &tests).unwrap();
+        for name in ["a::", "a::none", "a::two"] {
+            let error = check(&[name], &tests).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
 }

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A folder that is removed with all that is in it when dropped.
+/// Where certificates with their keys are, in the folder.
+const CERTIFICATES: &str = "certificates";
+
+/// A folder that is removed with all that is in it when dropped. Whoever still writes into it must have ended by then.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -46,7 +49,12 @@ impl Folder {
         &self.path
     }
 
-    /// Leave it when dropped: what is in it explains what went wrong.
+    /// A folder in it that never outlives it.
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.path.join(CERTIFICATES)
+    }
+
+    /// Leave it when dropped, but for the certificates: what is in it explains what went wrong.
     pub(super) fn keep(&mut self) {
         self.keep = true;
     }
@@ -54,10 +62,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if !self.keep {
-            // Nobody is left to be told; the system clears temporary files some day.
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
+        let goes = if self.keep {
+            self.certificates()
+        } else {
+            self.path.clone()
+        };
+        // Nobody is left to be told; the system clears temporary files some day.
+        let _ = std::fs::remove_dir_all(goes);
     }
 }
 
@@ -65,7 +76,7 @@ impl Drop for Folder {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::Folder;
+    use super::{CERTIFICATES, Folder};
 
     #[test]
     fn a_folder_is_private_and_goes_with_its_owner_unless_it_is_kept() {
@@ -73,11 +84,16 @@ mod tests {
         assert_ne!(one.path(), two.path());
         let mode = std::fs::metadata(one.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        std::fs::write(one.path().join("file"), "x").unwrap();
+        for folder in [&one, &two] {
+            std::fs::create_dir(folder.certificates()).unwrap();
+            std::fs::write(folder.certificates().join("tls.key"), "x").unwrap();
+        }
+        std::fs::write(two.path().join("manager.log"), "x").unwrap();
         let (gone, kept) = (one.path().to_owned(), two.path().to_owned());
         two.keep();
         drop((one, two));
-        assert!(!gone.exists() && kept.exists());
+        assert!(!gone.exists() && kept.join("manager.log").exists());
+        assert!(!kept.join(CERTIFICATES).exists(), "no keys are left behind");
         std::fs::remove_dir_all(kept).unwrap();
     }
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::folder::Folder;
 use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 
 /// Where everything listens: other machines have no business here.
@@ -62,7 +63,7 @@ pub(super) struct Manager {
 
 impl Manager {
     /// Starts a manager that keeps its certificates in `folder`. There is no other one, so it elects no leader.
-    pub(super) fn start(kubeconfig: &Path, folder: &Path, doors: Doors) -> anyhow::Result<Self> {
+    pub(super) fn start(kubeconfig: &Path, folder: &Folder, doors: Doors) -> anyhow::Result<Self> {
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
             "--enable-leader-election=false".to_owned(),
@@ -70,7 +71,7 @@ impl Manager {
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),
             "WEBHOOK_PORT" => Some(doors.webhooks.port().to_string()),
-            "WEBHOOK_CERT_DIR" => Some(folder.join("certificates").display().to_string()),
+            "WEBHOOK_CERT_DIR" => Some(folder.certificates().display().to_string()),
             _ => None,
         };
         let values = FlagSet::new(FLAGS).parse(flags)?;

@@ -10,6 +10,7 @@
 //! | [`times`] | how long simulated things take |
 //! | [`folder`], [`kubeconfig`] | files of this playground, and of nobody else |
 //! | [`cluster`] | the world, from nothing or from a snapshot, with what `kruise manifests` prints |
+//! | [`audit`] | the file of `--audit-log` |
 //! | [`snapshot`] | the file of `--save` and `--load` |
 //! | [`manager`] | the manager in it |
 //! | [`run`] | the order in which all this starts and stops |
@@ -17,6 +18,7 @@
 //! | [`demo`], [`stage`] | the guided tour, told in it |
 //! | [`text`] | what the reader is told |
 
+mod audit;
 mod bare;
 mod cluster;
 mod demo;
@@ -63,7 +65,8 @@ pub struct Options {
     /// Only the API and the nodes: nothing is installed, no manager runs.
     #[arg(long, conflicts_with_all = ["demo", "load", "save", "verbose"])]
     bare: bool,
-    /// Write a line for each request here, as a kube-apiserver's audit log has it at level Metadata.
+    /// Append a line for each request here, as a kube-apiserver's audit log has it at level Metadata; a file that is
+    /// something else is left alone.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
     /// The manager's log on standard error instead of in a file.
@@ -77,12 +80,15 @@ pub struct Options {
 /// held; 130 if the tour was interrupted; 1 for everything else.
 pub fn main(options: &Options) -> ExitCode {
     let started = Instant::now();
+    // Outlives the runtime, whose end waits for writes that are under way: a certificate may be among them.
+    let mut folder = None;
     let ending = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(run::run(options, started)));
+        .and_then(|runtime| runtime.block_on(run::run(options, started, &mut folder)));
+    drop(folder);
     match ending {
         Ok(run::Ending::Finished) => ExitCode::SUCCESS,
         Ok(run::Ending::Interrupted) => {

@@ -25,7 +25,7 @@ use super::kubeconfig::{self, Kubeconfig};
 use super::manager::{Doors, HOST, Manager};
 use super::snapshot::{self, Target};
 use super::stage::Place;
-use super::{Options, bare, demo, text};
+use super::{Options, audit, bare, demo, text};
 use crate::manager::to_file;
 
 /// A signal so much later than the first means: now.
@@ -51,14 +51,14 @@ impl Ending {
     }
 }
 
-/// A playground that is up. Its files go with it.
-pub(super) struct Playground {
+/// A playground that is up. Its kubeconfig goes with it, its folder later.
+pub(super) struct Playground<'a> {
     manager: Manager,
     live: Arc<Live>,
     server: JoinHandle<Infallible>,
     save: Option<Target>,
     kubeconfig: Kubeconfig,
-    folder: Folder,
+    folder: &'a mut Folder,
     /// Where the API is.
     pub(super) api: SocketAddr,
     /// How long simulated things take.
@@ -67,14 +67,19 @@ pub(super) struct Playground {
     pub(super) started: Instant,
 }
 
-/// Runs a playground to its end.
-pub(super) async fn run(options: &Options, started: Instant) -> anyhow::Result<Ending> {
+/// Runs a playground to its end. Its folder is left to the caller: what an interrupt dropped may still write into it as
+/// long as the runtime is there.
+pub(super) async fn run(
+    options: &Options,
+    started: Instant,
+    folder: &mut Option<Folder>,
+) -> anyhow::Result<Ending> {
     let (halt, halted) = signals().context("cannot listen for signals")?;
     if options.bare {
         return bare::run(options, halted).await;
     }
     let mut playground = tokio::select! {
-        playground = Playground::start(options, started) => playground?,
+        playground = Playground::start(options, started, folder) => playground?,
         () = shutdown::stopped(halted.clone()) => return Ok(Ending::interrupted(options)),
     };
     let stayed = playground.stay(options, &halt, halted).await;
@@ -110,12 +115,17 @@ fn signals() -> std::io::Result<(Arc<watch::Sender<bool>>, watch::Receiver<bool>
     Ok((halt, receiver))
 }
 
-impl Playground {
-    async fn start(options: &Options, started: Instant) -> anyhow::Result<Self> {
+impl<'a> Playground<'a> {
+    async fn start(
+        options: &Options,
+        started: Instant,
+        folder: &'a mut Option<Folder>,
+    ) -> anyhow::Result<Self> {
         let save = options.save.as_deref().map(Target::new).transpose()?;
         if let Some(path) = &options.kubeconfig {
             kubeconfig::check(path)?;
         }
+        let audit = options.audit_log.as_deref().map(audit::open).transpose()?;
         let nodes = options.times.nodes()?;
         let origin = match &options.load {
             Some(path) => Origin::Saved(Box::new(snapshot::load(path, &kruise_sim::Config::default())?)),
@@ -126,18 +136,18 @@ impl Playground {
         let doors = Doors::open().await?;
         let world = cluster::world(origin, &nodes, &doors.webhook_url())?;
 
-        let mut folder = Folder::new()?;
-        write_files(options, &folder)?;
+        let folder = folder.insert(Folder::new()?);
+        write_files(options, folder)?;
         let path = match &options.kubeconfig {
             Some(path) => std::path::absolute(path)?,
             None => folder.path().join("kubeconfig"),
         };
         let kubeconfig = Kubeconfig::write(path, api)?;
-        let live = Live::audited(world, bare::audit_log(options)?);
+        let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
-        let mut manager = Manager::start(kubeconfig.path(), folder.path(), doors)?;
+        let mut manager = Manager::start(kubeconfig.path(), folder, doors)?;
         if let Err(error) = manager.ready().await {
-            return Err(explained(error, &mut folder));
+            return Err(explained(error, folder));
         }
         Ok(Self {
             manager,
@@ -168,7 +178,7 @@ impl Playground {
                     // so that the tour ends, too
                     halt.send_replace(true);
                     let _ = tour.await;
-                    return Err(explained(error, &mut self.folder));
+                    return Err(explained(error, self.folder));
                 }
             };
             if told.is_err() && *halted.borrow() {
@@ -182,7 +192,7 @@ impl Playground {
         Screen::of_the_reader(None).text(&text::what_next(self, options))?;
         tokio::select! {
             () = shutdown::stopped(halted) => Ok(Ending::Finished),
-            error = self.manager.failed() => Err(explained(error, &mut self.folder)),
+            error = self.manager.failed() => Err(explained(error, self.folder)),
             ended = &mut self.server => match ended.context("the API ended")? {},
         }
     }
@@ -190,7 +200,7 @@ impl Playground {
     /// Stops everything, and saves what there is if that was wanted.
     async fn end(self) -> anyhow::Result<()> {
         let stopped = self.manager.stop().await;
-        let saved = self.save.as_ref().map(|target| {
+        let saved = self.save.map(|mut target| {
             let snapshot = self.live.with_world(|world| world.api().snapshot());
             let size = target.write(&snapshot)?;
             Screen::of_the_reader(None).text(&format!("saved {size} bytes in {}", target.path().display()))

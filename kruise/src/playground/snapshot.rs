@@ -24,10 +24,28 @@ pub(super) fn load(path: &Path, config: &Config) -> anyhow::Result<Api> {
 fn create(path: &Path) -> std::io::Result<File> {
     File::options()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
         .open(path)
+}
+
+/// Fails if there is a file that is no snapshot.
+fn check(path: &Path) -> anyhow::Result<()> {
+    let unreadable = || format!("--save={} cannot be read", path.display());
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened.with_context(unreadable)?,
+    };
+    let mut first = Vec::new();
+    let mut start = BufReader::new(file.take(FIRST_LINE));
+    start.read_until(b'\n', &mut first).with_context(unreadable)?;
+    if !first.is_empty() && !first.starts_with(START.as_bytes()) {
+        bail!(
+            "--save={}: the file is not a snapshot and stays as it is; name another one",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Where a snapshot is going to be written. That it can be is found out before anything is started.
@@ -36,49 +54,48 @@ pub(super) struct Target {
     path: PathBuf,
     /// Written first, then given the name of the file, so that no crash leaves half a snapshot.
     draft: PathBuf,
+    /// The draft is all there is.
+    keep: bool,
 }
 
 impl Target {
     /// Checks the file: it must be new, or a snapshot.
     pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
-        match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("--save={}", path.display())),
-            Ok(file) => {
-                let mut first = Vec::new();
-                BufReader::new(file.take(FIRST_LINE)).read_until(b'\n', &mut first)?;
-                if !first.is_empty() && !first.starts_with(START.as_bytes()) {
-                    bail!(
-                        "--save={}: the file is not a snapshot and stays as it is; name another one",
-                        path.display()
-                    );
-                }
-            }
-        }
+        check(path)?;
         let mut draft = path.as_os_str().to_owned();
         draft.push(format!(".{}", std::process::id()));
         let draft = PathBuf::from(draft);
         create(&draft).with_context(|| {
             format!(
-                "--save={} cannot be written; name a file in a folder you may write to",
-                path.display()
+                "--save={} cannot be written: {} cannot be created; name a file in a folder you may write to",
+                path.display(),
+                draft.display()
             )
         })?;
         Ok(Self {
             path: path.to_owned(),
             draft,
+            keep: false,
         })
     }
 
-    /// Writes the snapshot; returns its size in bytes.
-    pub(super) fn write(&self, snapshot: &str) -> anyhow::Result<usize> {
+    /// Writes the snapshot; returns its size in bytes. If the file has become something else meanwhile, that stays,
+    /// and the draft stays beside it.
+    pub(super) fn write(&mut self, snapshot: &str) -> anyhow::Result<usize> {
+        let unwritable = || format!("--save={} cannot be written", self.path.display());
         let write = || {
+            // the name was taken when this began; whatever has it now is not ours to write through
+            std::fs::remove_file(&self.draft)?;
             let mut file = create(&self.draft)?;
             file.write_all(snapshot.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&self.draft, &self.path)
+            file.sync_all()
         };
-        write().with_context(|| format!("--save={} cannot be written", self.path.display()))?;
+        write().with_context(unwritable)?;
+        if let Err(error) = check(&self.path) {
+            self.keep = true;
+            return Err(error.context(format!("what was stored is in {}", self.draft.display())));
+        }
+        std::fs::rename(&self.draft, &self.path).with_context(unwritable)?;
         Ok(snapshot.len())
     }
 
@@ -90,8 +107,10 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // It has the other name by now, or nothing was to be saved.
-        let _ = std::fs::remove_file(&self.draft);
+        if !self.keep {
+            // It has the other name by now, or nothing was to be saved.
+            let _ = std::fs::remove_file(&self.draft);
+        }
     }
 }
 
@@ -135,5 +154,38 @@ mod tests {
         assert!(draft.exists());
         drop(target);
         assert!(!path.exists() && !draft.exists());
+    }
+
+    #[test]
+    fn a_folder_is_named_with_the_option() {
+        let error = format!("{:#}", Target::new(&std::env::temp_dir()).unwrap_err());
+        assert!(
+            error.contains("--save=") && error.contains("directory"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_draft_is_written_over_nothing() {
+        let path = file("taken");
+        let target = Target::new(&path).unwrap();
+        let again = format!("{:#}", Target::new(&path).unwrap_err());
+        assert!(again.contains(target.draft.to_str().unwrap()), "{again}");
+        assert!(target.draft.exists(), "it is still the first one's");
+    }
+
+    #[test]
+    fn a_file_that_became_something_else_stays_and_so_does_what_was_stored() {
+        let path = file("meanwhile");
+        let mut target = Target::new(&path).unwrap();
+        let draft = target.draft.clone();
+        std::fs::write(&path, "my notes\n").unwrap();
+        let error = format!("{:#}", target.write("stored").unwrap_err());
+        assert!(error.contains(draft.to_str().unwrap()), "{error}");
+        drop(target);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes\n");
+        assert_eq!(std::fs::read_to_string(&draft).unwrap(), "stored");
+        std::fs::remove_file(path).unwrap();
+        std::fs::remove_file(draft).unwrap();
     }
 }

@@ -22,10 +22,13 @@ use crate::explain::explain;
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
-/// The manager is at rest when it wrote nothing for so long.
-const REST: Duration = Duration::from_millis(150);
-/// Longest time to wait for that.
-const LIMIT: Duration = Duration::from_secs(5);
+/// The manager is at rest when it wrote nothing for so long: longer than it ever waits between two writes of its own
+/// accord, which is a second between two plans of one owner, and half of one between two statuses.
+const REST: Duration = Duration::from_millis(1200);
+/// How often to look whether it wrote.
+const LOOK: Duration = Duration::from_millis(100);
+/// Longest time to wait for its rest.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Requests by method and answer.
 type Counts = BTreeMap<(String, String), u64>;
@@ -139,18 +142,23 @@ impl Embedded {
         writes(&metrics.context("the manager has no metrics")?)
     }
 
-    /// Waits until the manager writes nothing any more; returns all its writes.
+    /// Waits until the manager writes nothing any more; returns all its writes. Fails if it does not stop.
     async fn at_rest(&self) -> Result<Counts> {
         let start = Instant::now();
-        let mut before = self.writes().await?;
-        loop {
-            tokio::time::sleep(REST).await;
+        let mut written = self.writes().await?;
+        let mut since = Instant::now();
+        while since.elapsed() < REST {
+            self.check()?;
+            tokio::time::sleep(LOOK).await;
             let now = self.writes().await?;
-            if now == before || start.elapsed() > LIMIT {
-                return Ok(now);
+            if now != written {
+                (written, since) = (now, Instant::now());
             }
-            before = now;
+            if start.elapsed() > LIMIT {
+                bail!("the manager does not stop writing");
+            }
         }
+        Ok(written)
     }
 }
 

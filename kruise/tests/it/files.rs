@@ -66,6 +66,12 @@ fn files_that_cannot_be_used_are_found_out_at_once() {
         ("--load", text(&missing), ["--load", "cannot be read"]),
         ("--save", text(&notes), ["--save", "stays as it is"]),
         ("--save", text(&missing), ["--save", "cannot be written"]),
+        ("--audit-log", text(&notes), ["--audit-log", "stays as it is"]),
+        (
+            "--audit-log",
+            text(&missing),
+            ["--audit-log", "cannot be written"],
+        ),
         ("--stages", text(&missing), ["--stages", "cannot be read"]),
         ("--stages", text(&notes), ["--stages", ""]),
         (

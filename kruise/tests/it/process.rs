@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longest wait of these tests, on a busy machine.
-const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
 /// A folder for temporary files of one test, which ends empty if everything cleans up.
 pub(crate) struct Scratch(PathBuf);

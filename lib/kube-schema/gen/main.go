@@ -18,6 +18,7 @@ import (
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
+	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
 	scheduling "k8s.io/api/scheduling/v1"
@@ -34,7 +35,7 @@ var roots = []any{
 	batch.Job{}, batch.CronJob{}, coordination.Lease{}, discovery.EndpointSlice{}, events.Event{},
 	policy.PodDisruptionBudget{}, policy.Eviction{}, autoscaling.Scale{}, autoscaling.HorizontalPodAutoscaler{},
 	rbac.Role{}, rbac.ClusterRole{}, rbac.RoleBinding{}, rbac.ClusterRoleBinding{},
-	scheduling.PriorityClass{}, storage.StorageClass{}, storage.CSINode{}, storage.VolumeAttachment{}, storage.CSIDriver{},
+	scheduling.PriorityClass{}, node.RuntimeClass{}, storage.StorageClass{}, storage.CSINode{}, storage.VolumeAttachment{}, storage.CSIDriver{},
 	admreg.MutatingWebhookConfiguration{}, admreg.ValidatingWebhookConfiguration{},
 	apiext.CustomResourceDefinition{}, authn.TokenReview{}, authn.TokenRequest{}, authz.SubjectAccessReview{},
 	authz.SelfSubjectAccessReview{}, meta.DeleteOptions{}, meta.Status{}, meta.ObjectMeta{},

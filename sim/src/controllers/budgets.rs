@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::{controller, number};
@@ -16,7 +16,7 @@ use crate::world::{Actor, Client, Feed};
 const USER: &str = "system:serviceaccount:kube-system:disruption-controller";
 
 /// How long an eviction counts though its pod is still there.
-const GRACE_MINUTES: i64 = 2;
+const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Counts budgets.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ fn count(api: &Api, key: &Key, budget: &Value, now: Timestamp) -> (Map<String, V
     let evicted = budget.pointer("/status/disruptedPods").and_then(Value::as_object);
     for (name, time) in evicted.into_iter().flatten() {
         let since: Timestamp = time.as_str().unwrap_or_default().parse().unwrap_or(now);
-        let until = since.checked_add(GRACE_MINUTES.minutes()).unwrap_or(since);
+        let until = since.checked_add(GRACE).unwrap_or(since);
         let is_there = covered
             .iter()
             .any(|pod| metadata_text(pod, "name") == name && !is_leaving(pod));
@@ -123,7 +123,7 @@ fn count(api: &Api, key: &Key, budget: &Value, now: Timestamp) -> (Map<String, V
     let healthy = covered.iter().filter(is_healthy).count() as i64;
     let (expected, desired) = wanted(api, budget, &covered);
     let allowed = if expected > 0 {
-        (healthy - desired).max(0)
+        healthy.saturating_sub(desired).max(0)
     } else {
         0
     };
@@ -193,11 +193,6 @@ fn is_ready(pod: &Value) -> bool {
 
 /// How many pods there should be, and how many healthy ones at least.
 fn wanted(api: &Api, budget: &Value, covered: &[Value]) -> (i64, i64) {
-    let percent = |value: &Value, of: i64| {
-        let text = value.as_str().and_then(|text| text.strip_suffix('%'))?;
-        let share: i64 = text.parse().ok()?;
-        Some((of * share + 99) / 100)
-    };
     if let Some(least) = budget.pointer("/spec/minAvailable") {
         if let Some(count) = least.as_i64() {
             return (covered.len() as i64, count);
@@ -211,7 +206,14 @@ fn wanted(api: &Api, budget: &Value, covered: &[Value]) -> (i64, i64) {
         .as_i64()
         .or_else(|| percent(most, expected))
         .unwrap_or_default();
-    (expected, (expected - away).max(0))
+    (expected, expected.saturating_sub(away).max(0))
+}
+
+/// A share in percent, rounded up.
+fn percent(value: &Value, of: i64) -> Option<i64> {
+    let text = value.as_str().and_then(|text| text.strip_suffix('%'))?;
+    let share: i64 = text.parse().ok()?;
+    Some(of.saturating_mul(share).saturating_add(99) / 100)
 }
 
 /// The replicas that the owners of pods want; pods without one count for nothing.
@@ -230,7 +232,11 @@ fn replicas(api: &Api, pods: &[Value]) -> i64 {
             );
         }
     }
-    owners.values().sum()
+    // a custom resource may want any number; a budget's status has room for this one
+    let sum = owners
+        .values()
+        .fold(0, |sum: i64, replicas| sum.saturating_add(*replicas));
+    sum.min(i32::MAX.into())
 }
 
 /// The controller of an object, if it is there.

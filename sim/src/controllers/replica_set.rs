@@ -169,7 +169,7 @@ fn rank(key: &Key, pod: &Value) -> impl Ord + use<> {
 fn status(set: &Value, active: &[&(Key, Value)], now: Timestamp) -> (Value, Option<Timestamp>) {
     let least = Duration::from_secs(u64::try_from(number(set, "/spec/minReadySeconds")).unwrap_or_default());
     let since: Vec<Timestamp> = active.iter().filter_map(|(_, pod)| ready_since(pod)).collect();
-    let available = |since: &Timestamp| since.checked_add(least).unwrap_or(*since);
+    let available = |since: &Timestamp| since.checked_add(least).unwrap_or(Timestamp::MAX);
     let labels = set
         .pointer("/spec/template/metadata/labels")
         .and_then(Value::as_object);

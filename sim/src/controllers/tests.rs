@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::nodes::Options;
+use crate::wire::{Method, Request};
 use crate::world::tests::{PODS, Play, condition, is_ready};
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
@@ -240,4 +241,50 @@ fn a_budget_is_counted_and_an_eviction_spends_it() {
         let spent = play.get(&format!("{BUDGETS}/b")).unwrap();
         assert_eq!(spent["status"].get("disruptedPods"), None, "{bound}");
     }
+}
+
+#[test]
+fn an_unhealthy_pod_may_always_be_evicted_if_its_budget_says_so() {
+    for (policy, stays) in [("AlwaysAllow", false), ("IfHealthyBudget", true)] {
+        let mut play = play();
+        play.post(PODS, &crate::world::tests::pod("a"));
+        let spec = json!({"selector": {}, "minAvailable": 2, "unhealthyPodEvictionPolicy": policy});
+        play.post(BUDGETS, &json!({"metadata": {"name": "b"}, "spec": spec}));
+        play.rest();
+        let sick = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
+        play.strategic(&format!("{PODS}/a/status"), &sick);
+        let eviction = json!({"metadata": {"name": "a"}});
+        let request = Request::new(Method::Post, &format!("{PODS}/a/eviction"), Some(&eviction));
+        let answer = play.0.handle(&request).response().unwrap();
+        let expected = if stays { 429 } else { 201 };
+        assert_eq!(answer.code, expected, "{policy}: {}", answer.value());
+    }
+}
+
+#[test]
+fn the_largest_counts_can_be_budgeted() {
+    let mut play = play();
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let names = json!({"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "ThingList"});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let spec = json!({"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]});
+    play.post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        &json!({"metadata": {"name": "things.example.com"}, "spec": spec}),
+    );
+    for name in ["a", "b"] {
+        let thing = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name},
+            "spec": {"replicas": i64::MAX}});
+        let thing = play.post("/apis/example.com/v1/namespaces/default/things", &thing);
+        let mut pod = crate::world::tests::pod(name);
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Thing",
+            "name": name, "uid": thing["metadata"]["uid"], "controller": true}]);
+        play.post(PODS, &pod);
+    }
+    let spec = json!({"selector": {}, "minAvailable": "100%"});
+    play.post(BUDGETS, &json!({"metadata": {"name": "b"}, "spec": spec}));
+    play.rest();
+    let most = i64::from(i32::MAX);
+    assert_eq!(budget(&mut play), [most, 2, most, 0]);
 }

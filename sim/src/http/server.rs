@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT, WARNING};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -18,10 +18,14 @@ use tokio::task::JoinSet;
 use super::live::Live;
 use super::player;
 use super::stream::OpenWatch;
+use crate::status::Failure;
 use crate::{Method, Outcome, Request, Response, WatchId};
 
 /// Largest body that is read, in bytes.
 const BODY: usize = 3 << 20;
+
+/// What is read of a larger one before the connection is given up, in bytes.
+const DRAIN: usize = 8 * BODY;
 
 /// How long to wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -64,8 +68,9 @@ async fn respond(
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Body>, Infallible> {
     let user_agent = header(request.headers(), USER_AGENT);
-    let Some(request) = read(request).await else {
-        return Ok(whole(Response::text(400, "bad request\n")));
+    let request = match read(request).await {
+        Ok(request) => request,
+        Err(refusal) => return Ok(whole(refusal)),
     };
     let response = match live.answer(&request).await {
         Some(Outcome::Respond(response)) => whole(response),
@@ -85,11 +90,21 @@ fn header(headers: &HeaderMap, name: HeaderName) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
-    let (parts, body) = request.into_parts();
-    let body = Limited::new(body, BODY).collect().await.ok()?.to_bytes();
-    Some(Request {
-        method: Method::parse(parts.method.as_str())?,
+async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
+    let (parts, mut body) = request.into_parts();
+    let Some(method) = Method::parse(parts.method.as_str()) else {
+        return Err(Failure::method_unknown().response());
+    };
+    let body = match Limited::new(&mut body, BODY).collect().await {
+        Ok(read) => read.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            drain(&mut body).await;
+            return Err(Failure::too_large(BODY).response());
+        }
+        Err(_) => return Err(Response::text(400, "bad request\n")),
+    };
+    Ok(Request {
+        method,
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         content_type: header(&parts.headers, CONTENT_TYPE),
@@ -97,6 +112,17 @@ async fn read(request: hyper::Request<Incoming>) -> Option<Request> {
         user: "kubernetes-admin".into(),
         body: body.to_vec(),
     })
+}
+
+/// Reads on for a while: a client that is still sending would not hear the answer.
+async fn drain(body: &mut Incoming) {
+    let mut read = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        read += frame.data_ref().map_or(0, Bytes::len);
+        if read > DRAIN {
+            break;
+        }
+    }
 }
 
 fn whole(response: Response) -> hyper::Response<Body> {

@@ -4,6 +4,7 @@ use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use super::{fill, keep, object, set};
+use crate::validation;
 
 /// A namespace is labelled with its name.
 pub(crate) fn default_namespace(namespace: &mut Value) {
@@ -94,6 +95,24 @@ pub(crate) fn validate_role_update(new: &Value, _old: &Value) -> Vec<FieldError>
     let mut errors = validate_role(new);
     errors.extend(validate_role(new));
     errors
+}
+
+pub(crate) fn validate_runtime_class(class: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    let handler = class.get("handler").and_then(Value::as_str).unwrap_or_default();
+    if let Some(why) = validation::label(handler) {
+        errors.invalid("handler", handler, &why);
+    }
+    errors.0
+}
+
+pub(crate) fn validate_runtime_class_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Errors(validate_runtime_class(new));
+    if new.get("handler") != old.get("handler") {
+        let value = new.get("handler").cloned().unwrap_or_default();
+        errors.invalid("handler", value, "field is immutable");
+    }
+    errors.0
 }
 
 pub(crate) fn validate_lease(lease: &Value) -> Vec<FieldError> {

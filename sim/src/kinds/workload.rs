@@ -113,7 +113,7 @@ pub(crate) fn prepare_daemon_set_update(new: &mut Value, old: &Value) {
     keep_status(new, old);
     let changed = new.pointer("/spec/template") != old.pointer("/spec/template");
     let before = template_generation(old).unwrap_or(1);
-    set_template_generation(new, before + i64::from(changed));
+    set_template_generation(new, before.saturating_add(i64::from(changed)));
 }
 
 pub(crate) fn keep_status(new: &mut Value, old: &Value) {
@@ -237,13 +237,6 @@ pub(crate) fn validate_revision_update(new: &Value, old: &Value) -> Vec<FieldErr
         );
     }
     errors.0
-}
-
-/// Budgets are satisfied until a controller has counted.
-pub(crate) fn reset_budget(budget: &mut Value) {
-    let status =
-        json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
-    set(budget, "status", status);
 }
 
 /// Drops the status of kinds that start without one.

@@ -102,7 +102,15 @@ fn damaged_texts_are_refused_with_the_line_and_the_reason() {
         restored(&short).unwrap_err(),
         SnapshotError::Incomplete { .. }
     ));
+    let created = "\"creationTimestamp\":\"2026-01-01T00:00:00Z\"";
     for (found, put, why) in [
+        (created, "\"creationTimestamp\":\"x\"", "parsing time"),
+        ("\"labels\":{\"app\":\"web\"}", "\"labels\":3", "labels"),
+        (
+            "\"revision\":",
+            "\"revision\":92233720368547759",
+            "line 1: revision",
+        ),
         ("{\"group\":\"\",\"resource\":\"pods\"", "pods", "expected value"),
         ("\"resource\":\"pods\"", "\"resource\":\"rods\"", "not known"),
         ("\"kind\":\"Pod\"", "\"kind\":\"Rod\"", "must be a Pod of v1"),

@@ -59,7 +59,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     }
     let created = commit::put(api, call, key, object)?;
     if !call.dry_run && created.pointer("/spec/clusterIP") == Some(&address(api).into()) {
-        api.addresses += 1;
+        api.addresses = api.addresses.saturating_add(1);
     }
     Ok(created)
 }

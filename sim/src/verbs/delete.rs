@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::delete_options::Policy;
@@ -226,7 +226,7 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
         asked.or(own).unwrap_or_default()
     };
     let period = if period < 0 { 1 } else { period };
-    let until = call.now.checked_add(period.seconds()).unwrap_or(call.now);
+    let until = shifted(call.now, period);
     set_metadata(object, "deletionTimestamp", seconds(until).into());
     set_metadata(object, "deletionGracePeriodSeconds", period.into());
     bump(object);
@@ -235,13 +235,24 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
 
 fn shorten(object: &mut Value, current: i64, asked: i64, now: Timestamp) -> Waits {
     let until: Timestamp = metadata_text(object, "deletionTimestamp").parse().unwrap_or(now);
-    let moved = until.checked_sub((current - asked).seconds()).unwrap_or(now);
+    let moved = shifted(until, asked.saturating_sub(current));
     let late = moved < now;
     let period = if late && asked != 0 { 1 } else { asked };
     let until = if late { now } else { moved };
     set_metadata(object, "deletionTimestamp", seconds(until).into());
     set_metadata(object, "deletionGracePeriodSeconds", period.into());
     Waits::For(period)
+}
+
+/// So many seconds later, or earlier if negative; at most to the end of time.
+fn shifted(time: Timestamp, seconds: i64) -> Timestamp {
+    let end = if seconds < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    };
+    time.checked_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(end)
 }
 
 /// Marks an object that waits for finalizers only.
@@ -258,7 +269,7 @@ fn bump(object: &mut Value) {
         .as_i64()
         .filter(|count| *count > 0)
     {
-        set_metadata(object, "generation", (generation + 1).into());
+        set_metadata(object, "generation", generation.saturating_add(1).into());
     }
 }
 
@@ -291,6 +302,8 @@ fn set_finalizers(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) 
 pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let options = DeleteOptions::read(call)?;
     call.dry_run |= options.dry_run;
+    call.query.number("timeoutSeconds")?;
+    call.query.number("limit")?;
     let selector = Selector::of_call(call)?;
     let found = api.store.collection(&call.resource.id);
     let keys: Vec<Key> = found

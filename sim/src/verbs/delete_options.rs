@@ -38,7 +38,7 @@ impl DeleteOptions {
             options.of_body(&body);
             text(&body, "propagationPolicy").to_owned()
         } else {
-            options.grace = call.query.number("gracePeriodSeconds");
+            options.grace = call.query.number("gracePeriodSeconds")?;
             if call.query.has("orphanDependents") {
                 options.orphan_dependents = Some(call.query.flag("orphanDependents"));
             }

@@ -64,6 +64,10 @@ struct Page {
 }
 
 pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
+    call.query.number("timeoutSeconds")?;
+    // zero is all
+    let limit = call.query.number("limit")?.unwrap_or_default();
+    let limit = usize::try_from(limit).unwrap_or_default();
     let selector = Selector::of_call(call)?;
     check(call)?;
     let token = match call.query.text("continue") {
@@ -71,7 +75,6 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
         text => Some(Token::parse(text)?),
     };
     let revision = revision(api, call, token.as_ref())?;
-    let limit = limit(call)?;
     let after = token.as_ref().map(|token| &token.after);
     let empty = api.store.empty();
     let collection = api.store.collection(&call.resource.id).unwrap_or(&empty);
@@ -99,18 +102,6 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
     Ok(Reply { code: 200, value })
-}
-
-/// How many objects a page has; zero is all.
-fn limit(call: &Call<'_>) -> Result<usize, Failure> {
-    let text = call.query.text("limit");
-    if text.is_empty() {
-        return Ok(0);
-    }
-    let number: i64 = text
-        .parse()
-        .map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))?;
-    Ok(usize::try_from(number).unwrap_or_default())
 }
 
 fn in_past<'a>(

@@ -19,6 +19,14 @@ pub(crate) fn log(api: &Api, call: &Call<'_>) -> Result<Option<Response>, Stop> 
     if !has_log || call.target.subresource != "log" || call.request.method != Method::Get {
         return Ok(None);
     }
+    let count = |name: &str| -> Result<usize, Failure> {
+        let given = call
+            .query
+            .number(name)?
+            .and_then(|count| usize::try_from(count).ok());
+        Ok(given.unwrap_or(usize::MAX))
+    };
+    let (tail_lines, limit) = (count("tailLines")?, count("limitBytes")?);
     let pod = call.read(find(api, call)?)?;
     let container = choose(call, &pod)?;
     let is_unscheduled = pod.pointer("/spec/nodeName").is_none();
@@ -28,7 +36,7 @@ pub(crate) fn log(api: &Api, call: &Call<'_>) -> Result<Option<Response>, Stop> 
         lines(call, &pod, &container)?
     };
     let mut out = String::new();
-    for (time, line) in tail(call, &lines) {
+    for (time, line) in tail(&lines, tail_lines) {
         if call.query.flag("timestamps") {
             out.push_str(time);
             out.push(' ');
@@ -36,24 +44,16 @@ pub(crate) fn log(api: &Api, call: &Call<'_>) -> Result<Option<Response>, Stop> 
         out.push_str(line);
         out.push('\n');
     }
-    let limit = call
-        .query
-        .number("limitBytes")
-        .and_then(|limit| usize::try_from(limit).ok());
     let mut bytes = out.into_bytes();
-    bytes.truncate(limit.unwrap_or(usize::MAX));
+    bytes.truncate(limit);
     let mut response = Response::text(200, "");
     response.body = bytes;
     response.content_type = "text/plain";
     Ok(Some(response))
 }
 
-fn tail<'a>(call: &Call<'_>, lines: &'a [(String, String)]) -> &'a [(String, String)] {
-    let wanted = call
-        .query
-        .number("tailLines")
-        .and_then(|count| usize::try_from(count).ok());
-    let from = lines.len().saturating_sub(wanted.unwrap_or(usize::MAX));
+fn tail(lines: &[(String, String)], wanted: usize) -> &[(String, String)] {
+    let from = lines.len().saturating_sub(wanted);
     lines.get(from..).unwrap_or_default()
 }
 

@@ -100,6 +100,10 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
             .unwrap_or_default()
     };
     let healthy = is_ready(pod);
+    let policy = budget.pointer("/spec/unhealthyPodEvictionPolicy");
+    if !healthy && policy == Some(&"AlwaysAllow".into()) {
+        return Ok(());
+    }
     if !healthy && status("currentHealthy") >= status("desiredHealthy") && status("desiredHealthy") > 0 {
         return Ok(());
     }

@@ -182,7 +182,7 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
     let counts = traits.generation != Generation::None && call.target.subresource.is_empty();
     if counts && object::spec_differs(new, old, &call.resource) {
         let generation = get_metadata(old, "generation").as_i64().unwrap_or_default();
-        set_metadata(new, "generation", (generation + 1).into());
+        set_metadata(new, "generation", generation.saturating_add(1).into());
     }
 }
 

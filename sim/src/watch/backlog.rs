@@ -1,6 +1,6 @@
 //! What a watch has seen and not shown yet.
 
-use jiff::ToSpan;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{BOOKMARK_SECONDS, Event, Initial, Watch, WatchEvent};
@@ -36,7 +36,7 @@ impl Watch {
         if self.bookmarks && call.now >= self.next_bookmark {
             self.next_bookmark = call
                 .now
-                .checked_add(BOOKMARK_SECONDS.seconds())
+                .checked_add(SignedDuration::from_secs(BOOKMARK_SECONDS))
                 .unwrap_or(call.now);
             self.backlog
                 .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, false)));

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp};
 use kube_schema::validate::Errors;
 use serde_json::{Value, json};
 
@@ -106,6 +106,8 @@ enum Initial {
 
 impl Api {
     pub(crate) fn open_watch(&mut self, call: &Call<'_>) -> Result<WatchId, Failure> {
+        let seconds = call.query.number("timeoutSeconds")?;
+        call.query.number("limit")?;
         let mut selector = Selector::of_call(call)?;
         if !call.target.name.is_empty() {
             selector.only(&call.target.name);
@@ -126,8 +128,7 @@ impl Api {
             (false, 0) if !call.query.has("sendInitialEvents") => Initial::State,
             (false, _) => Initial::Done,
         };
-        let seconds = call.query.number("timeoutSeconds").filter(|seconds| *seconds > 0);
-        let after = |seconds: i64| call.now.checked_add(seconds.seconds()).ok();
+        let after = |seconds: i64| call.now.checked_add(SignedDuration::from_secs(seconds)).ok();
         let watch = Watch {
             request: Arc::new(call.request.clone()),
             target: call.target.clone(),
@@ -140,7 +141,7 @@ impl Api {
             initial,
             bookmarks,
             next_bookmark: after(BOOKMARK_SECONDS).unwrap_or(call.now),
-            until: seconds.and_then(after),
+            until: seconds.filter(|seconds| *seconds > 0).and_then(after),
             has_header: false,
             backlog: VecDeque::new(),
             converting: false,

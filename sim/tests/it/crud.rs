@@ -296,3 +296,87 @@ fn a_refused_service_takes_no_address() {
     };
     assert_eq!(last(&second), last(&first) + 1);
 }
+
+#[test]
+fn times_beyond_the_calendar_last_until_its_end() {
+    let mut server = Server::new();
+    for (name, own, asked, period) in [
+        ("own", i64::MAX, "", i64::MAX),
+        ("asked", 30, "?gracePeriodSeconds=9223372036854775807", i64::MAX),
+        ("negative", 30, "?gracePeriodSeconds=-9223372036854775808", 1),
+    ] {
+        let mut pod = pod(name);
+        pod["spec"]["nodeName"] = "n1".into();
+        pod["spec"]["terminationGracePeriodSeconds"] = own.into();
+        let (code, created) = server.post(PODS, &pod);
+        assert_eq!(code, 201, "{created}");
+        let (code, marked) = server.delete(&format!("{PODS}/{name}{asked}"), None);
+        assert_eq!(code, 200, "{marked}");
+        assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], period, "{name}");
+        let shorter = json!({"gracePeriodSeconds": 0});
+        assert_eq!(server.delete(&format!("{PODS}/{name}"), Some(&shorter)).0, 200);
+        assert_eq!(server.get(&format!("{PODS}/{name}")).0, 404, "{name}");
+    }
+    let id = server.watch(&format!("{PODS}?watch=true&timeoutSeconds=9223372036854775807"));
+    server.pass(1_000_000);
+    assert_eq!(server.events(id), [], "it goes on");
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_in_the_words_of_a_server() {
+    let mut server = Server::new();
+    server.post(PODS, &pod("a"));
+    let get = |target: &str| Request::new(Method::Get, target, None);
+    let delete = |target: &str| Request::new(Method::Delete, target, None);
+    for (request, value, why) in [
+        (get(&format!("{PODS}?limit=x")), "x", "invalid syntax"),
+        (get(&format!("{PODS}?timeoutSeconds=1s")), "1s", "invalid syntax"),
+        (
+            get(&format!("{PODS}?watch=true&timeoutSeconds=9223372036854775808")),
+            "9223372036854775808",
+            "value out of range",
+        ),
+        (
+            get(&format!("{PODS}/a/log?tailLines=all")),
+            "all",
+            "invalid syntax",
+        ),
+        (
+            delete(&format!("{PODS}/a?gracePeriodSeconds=soon")),
+            "soon",
+            "invalid syntax",
+        ),
+        (delete(&format!("{PODS}?limit=0x1")), "0x1", "invalid syntax"),
+    ] {
+        let (code, status) = server.send(&request);
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{status}");
+        let message = format!("strconv.ParseInt: parsing {value:?}: {why}");
+        assert_eq!(status["message"], message);
+    }
+    assert_eq!(server.get(&format!("{PODS}/a")).0, 200, "it is still there");
+}
+
+#[test]
+fn a_runtime_class_has_a_handler_that_stays() {
+    const CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
+    let mut server = Server::new();
+    let class =
+        json!({"metadata": {"name": "a"}, "handler": "runc", "overhead": {"podFixed": {"cpu": "0.01"}}});
+    let (code, created) = server.post(CLASSES, &class);
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["overhead"]["podFixed"]["cpu"], "10m");
+    assert_eq!(
+        server
+            .post(CLASSES, &json!({"metadata": {"name": "b"}, "handler": "No!"}))
+            .0,
+        422
+    );
+    let (code, refused) = server.patch("merge", &format!("{CLASSES}/a"), &json!({"handler": "other"}));
+    assert_eq!(code, 422, "{refused}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("field is immutable")
+    );
+}

@@ -211,7 +211,7 @@ fn kubectl_works_with_custom_resources() {
             "wait",
             "--for=condition=Established",
             "crd/things.example.com",
-            "--timeout=5s",
+            "--timeout=120s",
         ],
         "",
     );
@@ -253,13 +253,16 @@ fn kubectl_sees_a_rollout_that_takes_its_time_on_a_node() {
     };
     let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n";
     kubectl.run(&["create", "-f", "-"], node);
-    kubectl.run(&["wait", "--for=condition=Ready", "node/n1", "--timeout=10s"], "");
+    kubectl.run(
+        &["wait", "--for=condition=Ready", "node/n1", "--timeout=120s"],
+        "",
+    );
     kubectl.run(&["apply", "-f", "-"], DEPLOYMENT);
-    kubectl.run(&["rollout", "status", "deploy/web", "--timeout=20s"], "");
+    kubectl.run(&["rollout", "status", "deploy/web", "--timeout=120s"], "");
     let pods = kubectl.run(&["get", "pods", "-l", "app=web", "--no-headers"], "");
     assert_eq!(pods.matches("1/1 ").count(), 2, "{pods}");
     kubectl.run(
-        &["delete", "deploy/web", "--cascade=foreground", "--timeout=20s"],
+        &["delete", "deploy/web", "--cascade=foreground", "--timeout=120s"],
         "",
     );
     assert_eq!(kubectl.run(&["get", "pods,rs", "--no-headers"], ""), "");

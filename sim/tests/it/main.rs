@@ -13,6 +13,7 @@ mod components;
 mod conversion;
 mod crud;
 mod differential;
+mod http;
 mod kubectl;
 mod log;
 mod openapi;

@@ -133,7 +133,7 @@ async fn answer_review(acceptor: TlsAcceptor, stream: TcpStream, calls: Arc<Atom
         }
     };
     calls.fetch_add(1, Ordering::SeqCst);
-    if seen.starts_with(b"POST /slow?timeout=1s ") {
+    if seen.starts_with(b"POST /slow?timeout=3s ") {
         std::future::pending::<()>().await;
     }
     let request = &review["request"];
@@ -198,7 +198,7 @@ async fn a_slow_webhook_is_given_up_and_its_policy_decides() {
     let setup = Setup::start().await;
     let started = Instant::now();
     for (policy, code) in [("Fail", 500), ("Ignore", 201)] {
-        let extra = json!({"timeoutSeconds": 1, "failurePolicy": policy});
+        let extra = json!({"timeoutSeconds": 3, "failurePolicy": policy});
         setup.register("configmaps", setup.client("/slow"), extra).await;
         let answer = setup.create("a").await;
         assert_eq!(answer.0, code, "{policy}: {}", answer.1);
@@ -210,7 +210,7 @@ async fn a_slow_webhook_is_given_up_and_its_policy_decides() {
             );
         }
     }
-    assert!(started.elapsed() >= Duration::from_secs(2), "both waited");
+    assert!(started.elapsed() >= Duration::from_secs(6), "both waited");
     assert_eq!(setup.calls.load(Ordering::SeqCst), 2);
 }
 

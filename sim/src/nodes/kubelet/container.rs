@@ -301,7 +301,7 @@ impl Container {
 
 /// A time, moved.
 pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
-    at.checked_add(by).unwrap_or(at)
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// At the deadline a process is killed.

@@ -1,7 +1,7 @@
 //! Rows outside of the core and apps groups.
 
 use super::{Row, UPSERT};
-use crate::kinds::{cluster, webhook, workload};
+use crate::kinds::{budget, cluster, webhook};
 use crate::registry::resource::Subresource::Status;
 use crate::registry::{Generation, MetadataRules, Traits};
 use crate::validation;
@@ -10,6 +10,18 @@ const ROLE: Traits = Traits {
     validate: cluster::validate_role,
     validate_update: cluster::validate_role_update,
     ..UPSERT
+};
+
+const BUDGET: Traits = Traits {
+    generation: Generation::Spec,
+    unconditional_update: false,
+    metadata: Traits::GENERIC,
+    name: validation::path_segment,
+    prepare_create: budget::reset,
+    prepare_update: cluster::keep_status,
+    validate: budget::validate,
+    validate_update: budget::validate_update,
+    ..Traits::PLAIN
 };
 
 pub(super) fn rows() -> Vec<Row> {
@@ -42,15 +54,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new("policy", "policy", "PodDisruptionBudget", "poddisruptionbudgets")
             .short(&["pdb"])
             .sub(&[Status])
-            .traits(Traits {
-                generation: Generation::Spec,
-                unconditional_update: false,
-                metadata: Traits::GENERIC,
-                name: validation::path_segment,
-                prepare_create: workload::reset_budget,
-                prepare_update: cluster::keep_status,
-                ..Traits::PLAIN
-            }),
+            .traits(BUDGET),
         Row::new(
             "scheduling.k8s.io",
             "scheduling",
@@ -59,6 +63,14 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .short(&["pc"])
         .cluster(),
+        Row::new("node.k8s.io", "node", "RuntimeClass", "runtimeclasses")
+            .cluster()
+            .traits(Traits {
+                unconditional_update: false,
+                validate: cluster::validate_runtime_class,
+                validate_update: cluster::validate_runtime_class_update,
+                ..Traits::PLAIN
+            }),
         Row::new("storage.k8s.io", "storage", "StorageClass", "storageclasses")
             .short(&["sc"])
             .cluster(),

@@ -7,13 +7,15 @@ use super::{DEFINITION, DEPLOYMENT, Kubectl};
 
 impl Kubectl {
     /// Runs until a line of its output has a text, and ends it then.
-    fn run_until(&self, arguments: &[&str], text: &str) -> Vec<String> {
+    fn run_until(&self, arguments: &[&str], text: &str, mut react: impl FnMut(&str)) -> Vec<String> {
         let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut seen = Vec::new();
         for line in lines.map_while(Result::ok) {
+            react(&line);
+            let is_last = line.contains(text);
             seen.push(line);
-            if seen.last().is_some_and(|line| line.contains(text)) {
+            if is_last {
                 break;
             }
         }
@@ -51,7 +53,7 @@ fn the_checklist() {
         kubectl.run(&["create", "-f", "-"], &NODE.replace("NAME", name));
     }
     kubectl.run(
-        &["wait", "--for=condition=Ready", "node", "--all", "--timeout=20s"],
+        &["wait", "--for=condition=Ready", "node", "--all", "--timeout=120s"],
         "",
     );
     creates(&kubectl);
@@ -252,7 +254,7 @@ fn watches_and_waits(kubectl: &Kubectl) {
             "--for=condition=Available",
             "deploy",
             "--all",
-            "--timeout=30s",
+            "--timeout=120s",
         ],
         "",
     );
@@ -263,7 +265,7 @@ fn watches_and_waits(kubectl: &Kubectl) {
             "shop",
             "--for=jsonpath={.status.readyReplicas}=3",
             "deploy/web",
-            "--timeout=30s",
+            "--timeout=120s",
         ],
         "",
     );
@@ -293,15 +295,17 @@ fn watches_and_waits(kubectl: &Kubectl) {
         "web",
         "-w",
         "--output-watch-events",
-        "--request-timeout=20s",
+        "--request-timeout=120s",
     ];
-    let mut scale = kubectl.command(&["scale", "-n", "shop", "deploy/web", "--replicas=2"]);
-    let scaled = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        scale.output().unwrap()
+    let mut scaled = false;
+    let seen = kubectl.run_until(&watch, "2/2", |line| {
+        // what the watch begins with is there before anything changes
+        if line.contains("3/3") && !scaled {
+            kubectl.run(&["scale", "-n", "shop", "deploy/web", "--replicas=2"], "");
+            scaled = true;
+        }
     });
-    let seen = kubectl.run_until(&watch, "2/2");
-    assert!(scaled.join().unwrap().status.success());
+    assert!(scaled, "{seen:?}");
     assert!(
         seen[1].starts_with("ADDED") && seen[1].contains("3/3"),
         "{seen:?}"
@@ -311,14 +315,14 @@ fn watches_and_waits(kubectl: &Kubectl) {
 
 fn rolls_out_and_back(kubectl: &Kubectl) {
     kubectl.run(
-        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=30s"],
+        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=120s"],
         "",
     );
     let history = kubectl.shows(&["rollout", "history", "-n", "shop", "deploy/web"], &["REVISION"]);
     assert!(history.lines().count() > 3, "{history}");
     kubectl.run(&["rollout", "undo", "-n", "shop", "deploy/web"], "");
     kubectl.run(
-        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=30s"],
+        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=120s"],
         "",
     );
     assert_eq!(
@@ -327,7 +331,7 @@ fn rolls_out_and_back(kubectl: &Kubectl) {
     );
     kubectl.run(&["rollout", "restart", "-n", "shop", "deploy/web"], "");
     kubectl.run(
-        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=30s"],
+        &["rollout", "status", "-n", "shop", "deploy/web", "--timeout=120s"],
         "",
     );
 }
@@ -362,7 +366,7 @@ fn explains(kubectl: &Kubectl) {
             "wait",
             "--for=condition=Established",
             "crd/things.example.com",
-            "--timeout=10s",
+            "--timeout=120s",
         ],
         "",
     );
@@ -451,17 +455,17 @@ fn drains(kubectl: &Kubectl) {
             "shop",
             "--for=jsonpath={.status.currentHealthy}=2",
             "pdb/side",
-            "--timeout=30s",
+            "--timeout=120s",
         ],
         "",
     );
-    let held = kubectl.refused(&["drain", "n1", "--timeout=2s"], "");
+    let held = kubectl.refused(&["drain", "n1", "--timeout=10s"], "");
     assert!(
         held.contains("would violate the pod's disruption budget"),
         "{held}"
     );
     kubectl.run(&["scale", "-n", "shop", "deploy/side", "--replicas=4"], "");
-    kubectl.run(&["drain", "n1", "--timeout=60s"], "");
+    kubectl.run(&["drain", "n1", "--timeout=120s"], "");
     let left = kubectl.run(
         &[
             "get",
@@ -481,7 +485,7 @@ fn drains(kubectl: &Kubectl) {
         "--for=condition=Available",
         "deploy",
         "--all",
-        "--timeout=30s",
+        "--timeout=120s",
     ];
     kubectl.run(&available, "");
     kubectl.run(&["uncordon", "n1"], "");
@@ -496,7 +500,7 @@ fn deletes(kubectl: &Kubectl) {
                 "shop",
                 what,
                 &format!("--cascade={cascade}"),
-                "--timeout=30s",
+                "--timeout=120s",
             ],
             "",
         );
@@ -519,7 +523,7 @@ fn deletes(kubectl: &Kubectl) {
             "pods",
             "-l",
             "app=web",
-            "--timeout=30s",
+            "--timeout=120s",
         ],
         "",
     );
@@ -540,7 +544,7 @@ fn deletes(kubectl: &Kubectl) {
         "",
     );
     assert_eq!(kubectl.field("cm/settings", "{.data.a}"), "b");
-    kubectl.run(&["delete", "namespace", "shop", "--timeout=30s"], "");
+    kubectl.run(&["delete", "namespace", "shop", "--timeout=120s"], "");
     assert!(
         kubectl
             .refused(&["get", "namespace", "shop"], "")
