@@ -98,7 +98,7 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
-    Ok(Reply { code: 200, value })
+    Ok(Reply::new(200, value))
 }
 
 /// How many objects a page has; zero is all.
