@@ -1,5 +1,7 @@
 //! What every history starts from: a cluster with three nodes, our definition and our webhook configurations.
 
+use std::sync::OnceLock;
+
 use anyhow::Context;
 use jiff::Timestamp;
 use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
@@ -61,18 +63,17 @@ pub fn node(name: &str) -> Value {
 
 /// The definition with the one version that is stored. Conversion has its own tests; once `v1alpha1` is to be edited
 /// here, too, its `served` stays true and `webhooks::ask` gets the conversion calls.
-fn definition() -> Value {
-    let mut definition = kruise_api::cloneset::crd::manifest("kruise-system");
-    if let Some(versions) = definition
-        .pointer_mut("/spec/versions")
-        .and_then(Value::as_array_mut)
-    {
-        for version in versions {
+fn definition() -> &'static Value {
+    static DEFINITION: OnceLock<Value> = OnceLock::new();
+    DEFINITION.get_or_init(|| {
+        let mut definition = kruise_api::cloneset::crd::manifest("kruise-system");
+        let versions = definition.pointer_mut("/spec/versions");
+        for version in versions.and_then(Value::as_array_mut).into_iter().flatten() {
             let stored = version["storage"] == true;
             version["served"] = stored.into();
         }
-    }
-    definition
+        definition
+    })
 }
 
 /// A cluster that is up.
@@ -97,7 +98,7 @@ pub fn world(seed: u64) -> anyhow::Result<World> {
     };
     post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        &definition(),
+        definition(),
     )?;
     post(
         "/api/v1/namespaces",

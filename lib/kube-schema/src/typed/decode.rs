@@ -59,8 +59,8 @@ impl<'p> Place<'p> {
                 }
                 out.push_str(name);
             }
-            Step::Item(index) if indexes => out.push_str(&format!("[{index}]")),
-            Step::Key(name) if indexes => out.push_str(&format!("[{name}]")),
+            Step::Item(index) if indexes => out = format!("{out}[{index}]"),
+            Step::Key(name) if indexes => out = format!("{out}[{name}]"),
             Step::Root | Step::Item(_) | Step::Key(_) => {}
         }
         out
