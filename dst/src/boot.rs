@@ -1,5 +1,7 @@
 //! What every history starts from: a cluster with three nodes, our definition and our webhook configurations.
 
+use std::sync::OnceLock;
+
 use anyhow::Context;
 use jiff::Timestamp;
 use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
@@ -59,6 +61,12 @@ pub fn node(name: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
 }
 
+/// The definition, in both versions.
+fn definition() -> &'static Value {
+    static DEFINITION: OnceLock<Value> = OnceLock::new();
+    DEFINITION.get_or_init(|| kruise_api::cloneset::crd::manifest("kruise-system"))
+}
+
 /// A cluster that is up.
 pub fn world(seed: u64) -> anyhow::Result<World> {
     let config = Config {
@@ -81,7 +89,7 @@ pub fn world(seed: u64) -> anyhow::Result<World> {
     };
     post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        &kruise_api::cloneset::crd::manifest("kruise-system"),
+        definition(),
     )?;
     post(
         "/api/v1/namespaces",

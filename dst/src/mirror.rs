@@ -95,7 +95,7 @@ impl Mirror {
         let items: Vec<_> = objects
             .iter()
             .filter(|object| !object.gone)
-            .map(|object| &object.value)
+            .map(|object| object.value.as_ref())
             .collect();
         let metadata = json!({"resourceVersion": version.to_string()});
         Some(Response::json(
@@ -131,7 +131,7 @@ impl Mirror {
 }
 
 impl Resource {
-    fn take(&mut self, kind: &str, object: Value, mut line: String, now: Timestamp) -> bool {
+    fn take(&mut self, kind: &str, object: Arc<Value>, mut line: String, now: Timestamp) -> bool {
         if !matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
             return false;
         }

@@ -19,12 +19,12 @@ pub struct Object {
     /// When it came to be so.
     pub at: Timestamp,
     /// The whole.
-    pub value: Value,
+    pub value: Arc<Value>,
 }
 
 impl Object {
     /// Reads what all objects have.
-    pub fn new(value: Value, gone: bool, at: Timestamp) -> Self {
+    pub fn new(value: Arc<Value>, gone: bool, at: Timestamp) -> Self {
         let text = |name: &str| value["metadata"][name].as_str().unwrap_or_default();
         Self {
             name: text("name").into(),

@@ -1,5 +1,7 @@
 //! Which form of an answer a client takes, and giving it that form.
 
+use std::sync::Arc;
+
 use kube_schema::table::Table;
 use serde_json::{Value, json};
 
@@ -121,9 +123,12 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
         return Failure::unfit_form(why).response();
     }
     if !is_list {
-        return Response::json(reply.code, &call.form.object(call, reply.value));
+        return Response::json(
+            reply.code,
+            &call.form.object(call, Arc::unwrap_or_clone(reply.value)),
+        );
     }
-    let mut list = reply.value;
+    let mut list = Arc::unwrap_or_clone(reply.value);
     let mut metadata = list.get("metadata").cloned().unwrap_or_default();
     if let Value::Object(members) = &mut metadata {
         members.retain(|_, value| value != "");

@@ -4,6 +4,8 @@
 //! before the objects that they define. History is not kept: a watch from before a restart ends with 410, as after a
 //! compaction. Reading checks every line; a text that was cut short or belongs to a later version is refused.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,7 +95,7 @@ impl Api {
                     let line = Line {
                         group: id.group.to_string(),
                         resource: id.plural.to_string(),
-                        object: serde_json::from_slice(&stored.json).unwrap_or_default(),
+                        object: Arc::unwrap_or_clone(stored.value()),
                     };
                     push(&mut text, &line);
                 }

@@ -1,5 +1,7 @@
 //! *"Status tells what was."* No status counts more pods than there were at some moment since its sender's knowledge.
 
+use std::sync::Arc;
+
 use kruise_sim::Method;
 
 use super::{Violation, Write};
@@ -17,11 +19,14 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let pods = mirror.of(Watched::Pods);
     // A status is written up to half a second after it was computed, or much later if it has to be repeated; what was
     // true at any time counts.
-    let ever = |counts: &dyn Fn(&Object) -> bool| {
-        pods.objects
+    // Whether there were as many as told is the question, and the newest versions are the likeliest to answer it.
+    let ever = |counts: &dyn Fn(&Object) -> bool, told: usize| {
+        let counted = |one: &Arc<Object>| counts(one) && one.owner() == &*set.uid;
+        let found = pods
+            .objects
             .values()
-            .filter(|versions| versions.iter().any(|one| one.owner() == &*set.uid && counts(one)))
-            .count() as i64
+            .filter(|versions| versions.iter().rev().any(counted));
+        found.take(told).count() as i64
     };
     let revision = set.value["status"]["updateRevision"].as_str().unwrap_or_default();
     let counts: [(&str, Counted<'_>); 4] = [
@@ -36,7 +41,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     ];
     for (name, counted) in counts {
         let told = status[name].as_i64().unwrap_or(0);
-        let most = ever(counted);
+        let most = ever(counted, usize::try_from(told).unwrap_or(0));
         if told > most {
             let what = format!(
                 "{} told {name} {told}, but there were never more than {most}",

@@ -45,7 +45,7 @@ pub(super) fn hooks(api: &Api, call: &Call<'_>, plural: &str, operation: &str) -
     };
     let mut found = Vec::new();
     for (_, stored) in configurations.range("", None) {
-        let configuration: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+        let configuration = stored.value();
         for webhook in list(&configuration, "webhooks") {
             if let Some(version) = version(call, webhook, operation) {
                 found.push(hook(webhook, version));

@@ -35,11 +35,13 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
     let mut request = json!({
         "kind": kind(version), "resource": resource(version),
         "requestKind": kind(requested), "requestResource": resource(requested),
-        "name": named, "operation": operation, "object": object, "oldObject": old, "dryRun": call.dry_run,
+        "name": named, "operation": operation, "dryRun": call.dry_run,
         "userInfo": {"username": call.request.user, "groups": groups(&call.request.user)},
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     });
     if let Value::Object(members) = &mut request {
+        members.insert("object".into(), object.clone());
+        members.insert("oldObject".into(), old.clone());
         if !call.target.namespace.is_empty() {
             members.insert("namespace".into(), call.target.namespace.as_str().into());
         }
@@ -86,7 +88,11 @@ pub(super) fn review(mut request: Value, uid: &str) -> Value {
     if let Value::Object(members) = &mut request {
         members.insert("uid".into(), uid.into());
     }
-    json!({"kind": KIND, "apiVersion": API_VERSION, "request": request})
+    let mut review = json!({"kind": KIND, "apiVersion": API_VERSION});
+    if let Value::Object(members) = &mut review {
+        members.insert("request".into(), request);
+    }
+    review
 }
 
 /// The response of a review that answers the one with this uid.

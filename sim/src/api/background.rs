@@ -5,6 +5,7 @@
 //! changes nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -194,13 +195,13 @@ impl Api {
     }
 
     /// Objects being deleted whose dependents decide when they go.
-    fn waiting_owners(&self) -> Vec<(Place, Value)> {
+    fn waiting_owners(&self) -> Vec<(Place, Arc<Value>)> {
         let mut found = Vec::new();
         for place in self.store.deleting() {
             let Some(stored) = self.store.get(&place.0, &place.1) else {
                 continue;
             };
-            let object: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+            let object = stored.value();
             if finalizers(&object)
                 .iter()
                 .any(|one| *one == ORPHAN || *one == FOREGROUND)
@@ -242,9 +243,7 @@ impl Api {
     /// Whether an owner has to wait for a dependent: the dependent says so.
     fn blocks(&self, place: &Place, uid: &str) -> bool {
         let stored = self.store.get(&place.0, &place.1);
-        let object: Value = stored
-            .and_then(|stored| serde_json::from_slice(&stored.json).ok())
-            .unwrap_or_default();
+        let object = stored.map(|stored| stored.value()).unwrap_or_default();
         let owners = object
             .pointer("/metadata/ownerReferences")
             .and_then(Value::as_array);
@@ -258,7 +257,7 @@ impl Api {
         let Some(stored) = self.store.get(&place.0, &place.1) else {
             return;
         };
-        let object: Value = serde_json::from_slice(&stored.json).unwrap_or_default();
+        let object = stored.value();
         let owners = object
             .pointer("/metadata/ownerReferences")
             .and_then(Value::as_array);

@@ -16,11 +16,13 @@ use crate::admission::Admission;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
+use crate::object::metadata_text;
 use crate::query::Query;
 use crate::registry::{Registry, Resource, Version};
 use crate::route::{Route, Target};
 use crate::status::Failure;
 use crate::store::{Key, Store, Stored};
+use crate::validation::text;
 use crate::watch::{Watch, WatchId};
 use crate::webhook::{Answers, Asked, CallId, Stop, WebhookCall, WebhookReply};
 use crate::wire::{Method, Request, Response};
@@ -151,20 +153,33 @@ impl Call<'_> {
     }
 
     /// The object as a stored one reads in the requested version.
-    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Stop> {
-        conversion::one(self, stored.value(), &self.version.name)
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Arc<Value>, Stop> {
+        let object = stored.value();
+        if text(&object, "apiVersion") == self.api_version() {
+            return Ok(object);
+        }
+        let object = conversion::one(self, Arc::unwrap_or_clone(object), &self.version.name)?;
+        Ok(Arc::new(object))
     }
 
     /// As [`Call::read`], of many.
     pub(crate) fn read_all<'s>(&self, stored: impl Iterator<Item = &'s Stored>) -> Result<Vec<Value>, Stop> {
-        conversion::all(self, stored.map(Stored::value).collect(), &self.version.name)
+        let objects = stored.map(|one| Arc::unwrap_or_clone(one.value()));
+        conversion::all(self, objects.collect(), &self.version.name)
     }
 }
 
 /// What a verb answers.
 pub(crate) struct Reply {
     pub(crate) code: u16,
-    pub(crate) value: Value,
+    pub(crate) value: Arc<Value>,
+}
+
+impl Reply {
+    pub(crate) fn new(code: u16, value: impl Into<Arc<Value>>) -> Self {
+        let value = value.into();
+        Self { code, value }
+    }
 }
 
 impl Api {
@@ -334,9 +349,20 @@ impl Api {
         }
         verbs::check_table(&call)?;
         let reply = verbs::run(self, &mut call)?;
-        let mut response = negotiate::render(&call, reply);
+        let mut response = match self.text_of(&call, &reply) {
+            Some(text) => Response::bytes(reply.code, text),
+            None => negotiate::render(&call, reply),
+        };
         response.warnings = call.warnings;
         Ok(Outcome::Respond(response))
+    }
+
+    /// The text of an answer that is the very object that was stored, which is text already.
+    fn text_of(&self, call: &Call<'_>, reply: &Reply) -> Option<Vec<u8>> {
+        let name = metadata_text(&reply.value, "name");
+        let key = Key::new(&call.target.namespace, name);
+        let stored = self.store.get(&call.resource.id, &key)?;
+        (call.form == Form::Whole && stored.is(&reply.value)).then(|| stored.json.to_vec())
     }
 
     /// An object that is read just as it is stored, which needs no decoding.

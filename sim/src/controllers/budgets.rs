@@ -1,6 +1,7 @@
 //! Disruption budgets are counted: how many pods there should be, how many are healthy, how many may go.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -117,7 +118,7 @@ fn count(api: &Api, key: &Key, budget: &Value, now: Timestamp) -> (Map<String, V
             disrupted.insert(name.clone(), time.clone());
         }
     }
-    let is_healthy = |pod: &&Value| {
+    let is_healthy = |pod: &&Arc<Value>| {
         is_ready(pod) && !is_leaving(pod) && !disrupted.contains_key(metadata_text(pod, "name"))
     };
     let healthy = covered.iter().filter(is_healthy).count() as i64;
@@ -154,7 +155,7 @@ fn count(api: &Api, key: &Key, budget: &Value, now: Timestamp) -> (Map<String, V
     (status, due)
 }
 
-fn covered(api: &Api, key: &Key, budget: &Value) -> Vec<Value> {
+fn covered(api: &Api, key: &Key, budget: &Value) -> Vec<Arc<Value>> {
     let Some(selector) = budget.pointer("/spec/selector").map(Selector::of_object) else {
         return Vec::new();
     };
@@ -192,7 +193,7 @@ fn is_ready(pod: &Value) -> bool {
 }
 
 /// How many pods there should be, and how many healthy ones at least.
-fn wanted(api: &Api, budget: &Value, covered: &[Value]) -> (i64, i64) {
+fn wanted(api: &Api, budget: &Value, covered: &[Arc<Value>]) -> (i64, i64) {
     if let Some(least) = budget.pointer("/spec/minAvailable") {
         if let Some(count) = least.as_i64() {
             return (covered.len() as i64, count);
@@ -217,7 +218,7 @@ fn percent(value: &Value, of: i64) -> Option<i64> {
 }
 
 /// The replicas that the owners of pods want; pods without one count for nothing.
-fn replicas(api: &Api, pods: &[Value]) -> i64 {
+fn replicas(api: &Api, pods: &[Arc<Value>]) -> i64 {
     let mut owners: BTreeMap<String, i64> = BTreeMap::new();
     for pod in pods {
         let namespace = metadata_text(pod, "namespace");
@@ -240,7 +241,7 @@ fn replicas(api: &Api, pods: &[Value]) -> i64 {
 }
 
 /// The controller of an object, if it is there.
-fn owner(api: &Api, namespace: &str, object: &Value) -> Option<Value> {
+fn owner(api: &Api, namespace: &str, object: &Value) -> Option<Arc<Value>> {
     let reference = controller(object)?;
     let (version, kind) = (text(reference, "apiVersion"), text(reference, "kind"));
     let group = version.split_once('/').map_or("", |(group, _)| group);

@@ -14,6 +14,8 @@ pub(crate) use self::deployment::Deployments;
 pub(crate) use self::orphans::Orphans;
 pub(crate) use self::replica_set::ReplicaSets;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -21,7 +23,7 @@ use crate::object::metadata_text;
 use crate::store::{Key, ResourceId};
 
 /// The objects of a resource that an owner controls, in order.
-fn controlled(api: &Api, owner: &Value, group: &str, plural: &str) -> Vec<(Key, Value)> {
+fn controlled(api: &Api, owner: &Value, group: &str, plural: &str) -> Vec<(Key, Arc<Value>)> {
     let id = ResourceId {
         group: group.into(),
         plural: plural.into(),
@@ -29,8 +31,7 @@ fn controlled(api: &Api, owner: &Value, group: &str, plural: &str) -> Vec<(Key, 
     let uid = metadata_text(owner, "uid");
     let places = api.store.dependents(uid).filter(|(of, _)| *of == id);
     let objects = places.filter_map(|(_, key)| {
-        let stored = api.store.get(&id, key)?;
-        let object: Value = serde_json::from_slice(&stored.json).ok()?;
+        let object = api.store.get(&id, key)?.value();
         (controller(&object)?.get("uid") == Some(&uid.into())).then(|| (key.clone(), object))
     });
     objects.collect()

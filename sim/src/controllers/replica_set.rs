@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -56,7 +57,7 @@ impl ReplicaSets {
         };
         let pods = controlled(api, &set, "", "pods");
         let mut client = Client { api, user: USER, now };
-        let active: Vec<&(Key, Value)> = pods.iter().filter(|(_, pod)| is_active(pod)).collect();
+        let active: Vec<&(Key, Arc<Value>)> = pods.iter().filter(|(_, pod)| is_active(pod)).collect();
         let wanted = number(&set, "/spec/replicas");
         if get_metadata(&set, "deletionTimestamp").is_null() {
             let missing = wanted - active.len() as i64;
@@ -166,7 +167,7 @@ fn rank(key: &Key, pod: &Value) -> impl Ord + use<> {
 }
 
 /// What the set counts, and when waiting alone will change it.
-fn status(set: &Value, active: &[&(Key, Value)], now: Timestamp) -> (Value, Option<Timestamp>) {
+fn status(set: &Value, active: &[&(Key, Arc<Value>)], now: Timestamp) -> (Value, Option<Timestamp>) {
     let least = Duration::from_secs(u64::try_from(number(set, "/spec/minReadySeconds")).unwrap_or_default());
     let since: Vec<Timestamp> = active.iter().filter_map(|(_, pod)| ready_since(pod)).collect();
     let available = |since: &Timestamp| since.checked_add(least).unwrap_or(Timestamp::MAX);

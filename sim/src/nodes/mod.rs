@@ -14,6 +14,7 @@ mod stage;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ type Run = (Kind, Key, usize);
 /// All nodes of a cluster.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    stages: Vec<Stage>,
+    stages: Vec<Arc<Stage>>,
     seed: u64,
     node_feed: Feed,
     pod_feed: Feed,
@@ -66,7 +67,7 @@ pub(crate) struct Nodes {
 impl Nodes {
     pub(crate) fn new(options: &Options, seed: u64) -> Result<Self, StageError> {
         Ok(Self {
-            stages: Stage::read(&options.stages)?,
+            stages: Stage::read(&options.stages)?.into_iter().map(Arc::new).collect(),
             seed,
             node_feed: Feed::new("", "nodes"),
             pod_feed: Feed::new("", "pods"),
@@ -77,23 +78,18 @@ impl Nodes {
         })
     }
 
-    fn object(&self, api: &Api, kind: Kind, key: &Key) -> Option<Value> {
-        let (feed, api_version, name) = match kind {
-            Kind::Node => (&self.node_feed, "v1", "Node"),
-            Kind::Pod => (&self.pod_feed, "v1", "Pod"),
+    fn object(&self, api: &Api, kind: Kind, key: &Key) -> Option<Arc<Value>> {
+        let feed = match kind {
+            Kind::Node => &self.node_feed,
+            Kind::Pod => &self.pod_feed,
         };
-        let mut object = feed.object(api, key)?;
-        if let Value::Object(members) = &mut object {
-            members.insert("apiVersion".into(), api_version.into());
-            members.insert("kind".into(), name.into());
-        }
-        Some(object)
+        feed.object(api, key)
     }
 
     /// A node changed: its agent comes or goes, and with it all its pods.
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
-        let exists = self.node_feed.object(api, key).is_some();
+        let exists = self.node_feed.head(api, key).is_some();
         let appeared = exists && self.up.insert(name.clone());
         if !exists && self.up.remove(&name) {
             self.kubelets.forget_node(&name);
@@ -155,7 +151,7 @@ impl Nodes {
     /// The stage that an object goes through next, of those that run once.
     fn drawn(&self, kind: Kind, object: &Value) -> Option<usize> {
         let all = self.stages.iter().enumerate();
-        let matching: Vec<(usize, &Stage)> = all
+        let matching: Vec<(usize, &Arc<Stage>)> = all
             .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, object))
             .collect();
         let total: u64 = matching.iter().map(|(_, stage)| stage.weight).sum();
@@ -189,7 +185,7 @@ impl Nodes {
     /// Runs a stage that matches.
     fn run(&mut self, api: &mut Api, run: &Run, object: &Value, now: Timestamp) {
         let (kind, key, index) = run;
-        let Some(next) = self.stages.get(*index).map(|stage| stage.next.clone()) else {
+        let Some(stage) = self.stages.get(*index).cloned() else {
             return;
         };
         let (node, path) = match kind {
@@ -198,15 +194,17 @@ impl Nodes {
         };
         let user = &format!("system:node:{node}");
         let mut client = Client { api, user, now };
-        write(&mut client, &path, object, &next);
-        let wakes = next
+        write(&mut client, &path, object, &stage.next);
+        let wakes = stage
+            .next
             .step
+            .as_ref()
             .and_then(|step| self.step(&mut client, key, object, step));
         self.timers.set(run.clone(), wakes);
     }
 
     /// Runs a step; returns when a step that goes on wants to run again.
-    fn step(&mut self, client: &mut Client<'_>, key: &Key, object: &Value, step: Step) -> Option<Timestamp> {
+    fn step(&mut self, client: &mut Client<'_>, key: &Key, object: &Value, step: &Step) -> Option<Timestamp> {
         let now = client.now;
         match step {
             Step::Initialize => {
@@ -221,11 +219,11 @@ impl Nodes {
                 reason,
             } => {
                 self.kubelets
-                    .crash(key, object, &container, exit_code, &reason, now);
+                    .crash(key, object, container, *exit_code, reason, now);
                 self.resync(client.api, key, now)
             }
             Step::Readiness { container, passes } => {
-                self.kubelets.probe(key, object, &container, passes);
+                self.kubelets.probe(key, object, container, *passes);
                 self.resync(client.api, key, now)
             }
         }
@@ -234,7 +232,7 @@ impl Nodes {
     /// What runs has changed, the pod has not: its agent looks again.
     fn resync(&mut self, api: &mut Api, key: &Key, now: Timestamp) -> Option<Timestamp> {
         for index in 0..self.stages.len() {
-            if self.stages.get(index).is_some_and(Stage::is_continuous) {
+            if self.stages.get(index).is_some_and(|stage| stage.is_continuous()) {
                 self.play(api, &(Kind::Pod, key.clone(), index), now);
             }
         }

@@ -88,7 +88,7 @@ impl Scheduler {
             (Some(pod), Some(node)) if !over => self.place(key, Some(Placed::of(pod, node))),
             _ => self.place(key, None),
         }
-        let turn = object.filter(node_wanted).map(|pod| turn(&pod, key));
+        let turn = object.filter(|pod| node_wanted(pod)).map(|pod| turn(&pod, key));
         if self.turns.get(key) == turn.as_ref() {
             // nothing that matters changed: what is parked stays parked
             return;
@@ -176,7 +176,7 @@ impl Scheduler {
 
     fn schedule(&mut self, api: &mut Api, now: Timestamp, turn: Turn) {
         let key = turn.2.clone();
-        let Some(pod) = self.pod_feed.object(api, &key).filter(node_wanted) else {
+        let Some(pod) = self.pod_feed.object(api, &key).filter(|pod| node_wanted(pod)) else {
             return;
         };
         let mut client = Client { api, user: USER, now };

@@ -3,6 +3,7 @@
 //! * Every change takes the next revision, which is the object's `resourceVersion`; a deletion takes one too.
 //! * An object is its JSON text plus a small head with what selectors and garbage collection need; it is immutable
 //!   and shared by lists, the log and watches.
+//! * The newest writes are also kept decoded, a bounded number of them, because they are what is read next.
 //! * Each resource keeps a bounded log of changes, old and new state. States within the log can be read again, which
 //!   is what makes `continue` consistent and watches resumable; below it lies compaction.
 
@@ -10,8 +11,8 @@ mod head;
 mod log;
 mod resource;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 
@@ -26,6 +27,12 @@ pub(crate) struct ResourceId {
     pub(crate) plural: Arc<str>,
 }
 
+/// How many of the newest writes are kept decoded, and the longest text of which that is done: a few dozen MiB at most.
+const DECODED: usize = 200;
+const DECODED_TEXT: usize = 16 << 10;
+/// What requests of all kinds are held against stays decoded: configurations of admission.
+const CONSULTED: &str = "admissionregistration.k8s.io";
+
 /// An object as it was written.
 #[derive(Debug)]
 pub(crate) struct Stored {
@@ -34,13 +41,38 @@ pub(crate) struct Stored {
     pub(crate) head: Head,
     /// The object in its storage version.
     pub(crate) json: Box<[u8]>,
+    /// What the text says: both are made of the same object, and neither changes.
+    decoded: Decoded,
+}
+
+#[derive(Debug)]
+enum Decoded {
+    Kept(Arc<Value>),
+    /// As long as it is among the newest.
+    New(Weak<Value>),
 }
 
 impl Stored {
     /// The object in the version it was stored in.
-    pub(crate) fn value(&self) -> Value {
-        serde_json::from_slice(&self.json).unwrap_or_default()
+    pub(crate) fn value(&self) -> Arc<Value> {
+        let kept = match &self.decoded {
+            Decoded::Kept(value) => Some(value.clone()),
+            Decoded::New(value) => value.upgrade(),
+        };
+        kept.unwrap_or_else(|| Arc::new(decode(&self.json)))
     }
+
+    /// Whether this is what a value was stored as: the very value, not one that is equal.
+    pub(crate) fn is(&self, value: &Arc<Value>) -> bool {
+        match &self.decoded {
+            Decoded::Kept(kept) => Arc::ptr_eq(kept, value),
+            Decoded::New(kept) => std::ptr::eq(kept.as_ptr(), Arc::as_ptr(value)),
+        }
+    }
+}
+
+fn decode(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_default()
 }
 
 /// A place in the store.
@@ -61,6 +93,8 @@ pub(crate) struct Store {
     uids: BTreeSet<Box<str>>,
     /// Objects being deleted.
     deleting: BTreeSet<Place>,
+    /// The newest writes, decoded.
+    decoded: VecDeque<Arc<Value>>,
 }
 
 impl Store {
@@ -73,7 +107,30 @@ impl Store {
             dependents: BTreeMap::new(),
             uids: BTreeSet::new(),
             deleting: BTreeSet::new(),
+            decoded: VecDeque::new(),
         }
+    }
+
+    /// What is stored of an object that was written just now.
+    fn stored(&mut self, id: &ResourceId, head: Head, object: &Arc<Value>) -> Arc<Stored> {
+        let json = object.to_string().into_bytes().into_boxed_slice();
+        let decoded = if id.group.as_ref() == CONSULTED {
+            Decoded::Kept(object.clone())
+        } else if json.len() <= DECODED_TEXT {
+            self.decoded.push_back(object.clone());
+            if self.decoded.len() > DECODED {
+                self.decoded.pop_front();
+            }
+            Decoded::New(Arc::downgrade(object))
+        } else {
+            Decoded::New(Weak::new())
+        };
+        Arc::new(Stored {
+            revision: self.revision,
+            head,
+            json,
+            decoded,
+        })
     }
 
     /// The newest revision.
@@ -99,14 +156,10 @@ impl Store {
         self.collections.get(id)?.get(key)
     }
 
-    /// Writes an object whose text already holds [`Store::next_revision`].
-    pub(crate) fn put(&mut self, id: &ResourceId, key: Key, head: Head, json: Vec<u8>) -> Arc<Stored> {
+    /// Writes an object that already holds [`Store::next_revision`].
+    pub(crate) fn put(&mut self, id: &ResourceId, key: Key, head: Head, object: &Arc<Value>) -> Arc<Stored> {
         self.revision += 1;
-        let stored = Arc::new(Stored {
-            revision: self.revision,
-            head,
-            json: json.into_boxed_slice(),
-        });
+        let stored = self.stored(id, head, object);
         let compacted = self.compacted;
         let new = || Collection::since(compacted);
         let collection = self.collections.entry(id.clone()).or_insert_with(new);
@@ -115,16 +168,12 @@ impl Store {
         stored
     }
 
-    /// Removes an object; `json` is its last state, which already holds [`Store::next_revision`].
-    pub(crate) fn remove(&mut self, id: &ResourceId, key: &Key, json: Vec<u8>) -> Option<Arc<Stored>> {
-        let collection = self.collections.get_mut(id)?;
-        let old = collection.get(key)?.clone();
+    /// Removes an object; `object` is its last state, which already holds [`Store::next_revision`].
+    pub(crate) fn remove(&mut self, id: &ResourceId, key: &Key, object: &Arc<Value>) -> Option<Arc<Stored>> {
+        let old = self.get(id, key)?.clone();
         self.revision += 1;
-        let last = Arc::new(Stored {
-            revision: self.revision,
-            head: old.head.clone(),
-            json: json.into_boxed_slice(),
-        });
+        let last = self.stored(id, old.head.clone(), object);
+        let collection = self.collections.get_mut(id)?;
         collection.remove(key, last.clone(), self.window);
         self.relink((id.clone(), key.clone()), Some(&old), None);
         Some(last)
@@ -132,10 +181,16 @@ impl Store {
 
     /// Takes an object that was stored before this store began.
     pub(crate) fn take(&mut self, id: &ResourceId, key: Key, head: Head, json: Vec<u8>, revision: u64) {
+        let decoded = if id.group.as_ref() == CONSULTED {
+            Decoded::Kept(Arc::new(decode(&json)))
+        } else {
+            Decoded::New(Weak::new())
+        };
         let stored = Arc::new(Stored {
             revision,
             head,
             json: json.into_boxed_slice(),
+            decoded,
         });
         let collection = self.collections.entry(id.clone()).or_default();
         collection.put(key.clone(), stored.clone(), self.window);

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -16,8 +17,7 @@ fn put(store: &mut Store, name: &str, owner: Option<&str>) {
     let owners: Vec<_> = owner.into_iter().map(|uid| json!({"uid": uid})).collect();
     let object = json!({"metadata": {"name": name, "ownerReferences": owners}});
     let head = Head::of(&object, ["/metadata/name"].into_iter());
-    let text = object.to_string().into_bytes();
-    store.put(&pods(), Key::new("a", name), head, text);
+    store.put(&pods(), Key::new("a", name), head, &Arc::new(object));
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn dependents_follow_the_owner_references() {
     put(&mut store, "y", Some("1"));
     assert_eq!(store.dependents("1").count(), 2);
     put(&mut store, "x", Some("2"));
-    store.remove(&pods(), &Key::new("a", "y"), Vec::new());
+    store.remove(&pods(), &Key::new("a", "y"), &Arc::default());
     assert_eq!(
         (store.dependents("1").count(), store.dependents("2").count()),
         (0, 1)
@@ -48,7 +48,7 @@ proptest! {
             if write {
                 put(&mut store, &name, None);
                 now.insert(name, store.revision());
-            } else if store.remove(&pods(), &key, Vec::new()).is_some() {
+            } else if store.remove(&pods(), &key, &Arc::default()).is_some() {
                 now.remove(&name);
             }
             copies.insert(store.revision(), now.clone());

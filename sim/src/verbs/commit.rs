@@ -1,5 +1,7 @@
 //! The only place where verbs change the store.
 
+use std::sync::Arc;
+
 use kube_schema::table::Table;
 use kube_schema::{protobuf, typed};
 use serde_json::Value;
@@ -12,10 +14,10 @@ use crate::store::{Head, Key};
 use crate::webhook::Stop;
 
 /// Stores an object and returns it as the request's version reads it. A dry run only returns it.
-pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, object: Value) -> Result<Value, Stop> {
+pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, object: Value) -> Result<Arc<Value>, Stop> {
     let mut forms = Forms::of(call, object)?;
     if call.dry_run || call.purpose == Purpose::Rehearsal {
-        return Ok(forms.shown);
+        return Ok(Arc::new(forms.shown));
     }
     // definitions are stored as JSON
     if let Schema::Typed(of) = call.version.schema
@@ -24,26 +26,27 @@ pub(super) fn put(api: &mut Api, call: &Call<'_>, key: Key, object: Value) -> Re
         typed::stored(Table::builtin(), of, &mut forms.shown);
     }
     forms.stamp(api.store.next_revision());
-    write(api, &call.resource, key, forms.stored());
+    let (shown, stored) = forms.shared();
+    write(api, &call.resource, key, &stored);
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
-        api.definition_changed(&forms.shown, call.now);
+        api.definition_changed(&shown, call.now);
     }
-    Ok(forms.shown)
+    Ok(shown)
 }
 
 /// Removes an object; returns its last state.
-pub(super) fn remove(api: &mut Api, call: &Call<'_>, key: &Key, object: Value) -> Result<Value, Stop> {
+pub(super) fn remove(api: &mut Api, call: &Call<'_>, key: &Key, object: Value) -> Result<Arc<Value>, Stop> {
     let mut forms = Forms::of(call, object)?;
     if call.dry_run || call.purpose == Purpose::Rehearsal {
-        return Ok(forms.shown);
+        return Ok(Arc::new(forms.shown));
     }
     forms.stamp(api.store.next_revision());
-    let text = forms.stored().to_string().into_bytes();
-    api.store.remove(&call.resource.id, key, text);
+    let (shown, stored) = forms.shared();
+    api.store.remove(&call.resource.id, key, &stored);
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
-        api.definition_removed(&forms.shown);
+        api.definition_removed(&shown);
     }
-    Ok(forms.shown)
+    Ok(shown)
 }
 
 /// An object as it is answered and as it is stored.
@@ -66,8 +69,11 @@ impl Forms {
         Ok(Self { shown, stored })
     }
 
-    fn stored(&self) -> &Value {
-        self.stored.as_ref().unwrap_or(&self.shown)
+    /// What is shown, and what is stored.
+    fn shared(self) -> (Arc<Value>, Arc<Value>) {
+        let shown = Arc::new(self.shown);
+        let stored = self.stored.map_or_else(|| shown.clone(), Arc::new);
+        (shown, stored)
     }
 
     fn stamp(&mut self, revision: u64) {
@@ -78,8 +84,7 @@ impl Forms {
 }
 
 /// Writes an object in its storage version, whose metadata already holds the next revision.
-pub(super) fn write(api: &mut Api, resource: &Resource, key: Key, object: &Value) {
+pub(super) fn write(api: &mut Api, resource: &Resource, key: Key, object: &Arc<Value>) {
     let head = Head::of(object, resource.traits.fields.iter().map(|field| field.pointer));
-    api.store
-        .put(&resource.id, key, head, object.to_string().into_bytes());
+    api.store.put(&resource.id, key, head, object);
 }

@@ -1,5 +1,7 @@
 //! Create.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{body, commit};
@@ -43,7 +45,7 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 }
 
 /// Stores a new object that has its shape, place and defaults.
-pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Value, Stop> {
+pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Arc<Value>, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
     object = admission::mutate(api, call, "CREATE", object, &Value::Null)?;
     let mut entropy = Entropy::new(call.seed);

@@ -35,9 +35,9 @@ const ANSWERED_WITH_OBJECT: &[&str] = &[
 /// Where a deletion has got.
 pub(crate) enum Progress {
     /// The object is gone.
-    Gone(Value),
+    Gone(Arc<Value>),
     /// The object is marked, and waits for its node or its finalizers.
-    Waiting(Value),
+    Waiting(Arc<Value>),
 }
 
 pub(super) fn one(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
@@ -50,7 +50,7 @@ pub(super) fn one(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
             let value = if ANSWERED_WITH_OBJECT.contains(&plural) && !call.resource.is_custom() {
                 object
             } else {
-                success(Some(details(call, &object)))
+                success(Some(details(call, &object))).into()
             };
             Reply { code: 200, value }
         }
@@ -75,7 +75,7 @@ fn details(call: &Call<'_>, object: &Value) -> Value {
 
 /// Deletes the object that the call names.
 pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Stop> {
-    let mut object = call.read(find(api, call)?)?;
+    let mut object = Arc::unwrap_or_clone(call.read(find(api, call)?)?);
     let before = object.clone();
     let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace {
@@ -99,11 +99,11 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     }
     let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
     if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
-        return Ok(Progress::Waiting(object));
+        return Ok(Progress::Waiting(object.into()));
     }
     let grace = grace(call, &mut object, &options);
     if grace == Waits::Already {
-        return Ok(Progress::Waiting(object));
+        return Ok(Progress::Waiting(object.into()));
     }
     set_finalizers(call, &mut object, &options);
     let pending = !finalizers(&object).is_empty();
@@ -115,15 +115,15 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     }
     if matches!(grace, Waits::For(_)) {
         // watches see that it was marked before it went
-        object = save(api, call, &before, object)?;
+        object = Arc::unwrap_or_clone(save(api, call, &before, object)?);
     }
     let key = call.key();
     Ok(Progress::Gone(commit::remove(api, call, &key, object)?))
 }
 
-fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Result<Value, Stop> {
+fn save(api: &mut Api, call: &Call<'_>, before: &Value, object: Value) -> Result<Arc<Value>, Stop> {
     if before == &object {
-        return Ok(object);
+        return Ok(object.into());
     }
     commit::put(api, call, call.key(), object)
 }
@@ -341,7 +341,7 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, St
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
-    Ok(Reply { code: 200, value })
+    Ok(Reply::new(200, value))
 }
 
 /// The same call, for one object.

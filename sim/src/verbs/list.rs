@@ -101,7 +101,7 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     let value = json!({
         "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
     });
-    Ok(Reply { code: 200, value })
+    Ok(Reply::new(200, value))
 }
 
 fn in_past<'a>(

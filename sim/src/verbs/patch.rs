@@ -1,5 +1,7 @@
 //! Patch: the object is read, patched, and goes the way of an update.
 
+use std::sync::Arc;
+
 use kube_schema::patch::{self, PatchError};
 use kube_schema::table::Table;
 use kube_schema::validate::{FieldError, Kind};
@@ -38,16 +40,17 @@ pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
 }
 
 /// The object as it is, and as the patch makes it.
-pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Value, Value), Stop> {
+pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Arc<Value>, Value), Stop> {
     let request = call.request;
     let media = request.media_type();
     check_media(call)?;
     let old = call.read(find(api, call)?)?;
-    let mut new = old.clone();
+    let mut new = Value::clone(&old);
     apply(call, media, &mut new)?;
-    let text = new.to_string();
-    check_kind(call, &new, &text)?;
+    check_kind(call, &new)?;
     let strategic = media == "application/strategic-merge-patch+json";
+    // what an error would show
+    let text = if strategic { String::new() } else { new.to_string() };
     let new = body::shape(call, new, |_, _, why, conversion| {
         let error = FieldError {
             path: "patch".into(),
@@ -87,7 +90,7 @@ fn keep_kind(call: &Call<'_>, object: &mut Value) {
 }
 
 /// A patch may not make another kind of an object.
-fn check_kind(call: &Call<'_>, new: &Value, text: &str) -> Result<(), Failure> {
+fn check_kind(call: &Call<'_>, new: &Value) -> Result<(), Failure> {
     let (version, kind) = (member(new, "apiVersion"), member(new, "kind"));
     if version == call.api_version() && kind == call.resource.kind.as_ref() {
         return Ok(());
@@ -95,7 +98,7 @@ fn check_kind(call: &Call<'_>, new: &Value, text: &str) -> Result<(), Failure> {
     let error = FieldError {
         path: "patch".into(),
         kind: Kind::Invalid,
-        value: text.into(),
+        value: new.to_string().into(),
         detail: crate::object::unregistered(kind, version),
     };
     Err(Failure::invalid(&Subject::new("", ""), "", &[error]))

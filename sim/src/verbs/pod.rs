@@ -1,5 +1,7 @@
 //! The two subresources that only pods have: eviction and binding.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::delete::{self, Progress};
@@ -51,7 +53,7 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
             if let Value::Object(members) = &mut value {
                 members.insert("code".into(), 201.into());
             }
-            Ok(Reply { code: 201, value })
+            Ok(Reply::new(201, value))
         }
     }
 }
@@ -70,15 +72,10 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     };
     let head = stored.head.clone();
     let found = api.store.collection(&budgets());
-    let covering: Vec<(Key, Value)> = found
+    let covering: Vec<(Key, Arc<Value>)> = found
         .into_iter()
         .flat_map(|collection| collection.range(&call.target.namespace, None))
-        .map(|(key, stored)| {
-            (
-                key.clone(),
-                serde_json::from_slice::<Value>(&stored.json).unwrap_or_default(),
-            )
-        })
+        .map(|(key, stored)| (key.clone(), stored.value()))
         .filter(|(_, budget)| {
             let selector = budget.pointer("/spec/selector").map(Selector::of_object);
             selector
@@ -120,7 +117,7 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
             &why,
         ));
     }
-    let mut budget = budget.clone();
+    let mut budget = Value::clone(budget);
     if let Some(Value::Object(status)) = budget.get_mut("status") {
         status.insert("disruptionsAllowed".into(), (allowed - 1).into());
         let condition = disruption_allowed(allowed - 1, status.get("observedGeneration"), call);
@@ -133,7 +130,7 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     if let (false, Some(resource)) = (call.dry_run, api.registry.by_id(&budgets()).cloned()) {
         let revision = api.store.next_revision().to_string();
         crate::object::set_metadata(&mut budget, "resourceVersion", revision.into());
-        commit::write(api, &resource, key.clone(), &budget);
+        commit::write(api, &resource, key.clone(), &Arc::new(budget));
     }
     Ok(())
 }
@@ -173,7 +170,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if node.is_empty() {
         return Err(Failure::unknown("target.name: Required value").into());
     }
-    let mut pod = call.read(find(api, call)?)?;
+    let mut pod = Arc::unwrap_or_clone(call.read(find(api, call)?)?);
     let name = &call.target.name;
     let subject = Subject::new("", "pods/binding");
     if !get_metadata(&pod, "deletionTimestamp").is_null() {
@@ -208,5 +205,5 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if let Value::Object(members) = &mut value {
         members.insert("code".into(), 201.into());
     }
-    Ok(Reply { code: 201, value })
+    Ok(Reply::new(201, value))
 }

@@ -50,10 +50,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
     let current = view(&old, &paths);
     let wanted = match method {
         Method::Get => {
-            return Ok(Reply {
-                code: 200,
-                value: current,
-            });
+            return Ok(Reply::new(200, current));
         }
         Method::Put => super::body::other(call, "autoscaling/v1.Scale")?,
         Method::Patch => patched(call, current.clone())?,
@@ -79,14 +76,11 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
         .unwrap_or_default();
-    let mut new = old.clone();
+    let mut new = Value::clone(&old);
     set(&mut new, &paths.spec, replicas.into());
     call.target.subresource.clear();
     let reply = update::replace(api, call, &old, new)?;
-    Ok(Reply {
-        code: 200,
-        value: view(&reply.value, &paths),
-    })
+    Ok(Reply::new(200, view(&reply.value, &paths)))
 }
 
 fn patched(call: &Call<'_>, mut scale: Value) -> Result<Value, Failure> {

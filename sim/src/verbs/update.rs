@@ -1,7 +1,9 @@
 //! Update, of objects and of their status. Patches end here too.
 
+use std::sync::Arc;
+
 use kube_schema::validate::{FieldError, Kind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{body, commit, create, find};
 use crate::admission;
@@ -19,7 +21,7 @@ pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let exists = find(api, call).is_ok();
     let creates = !exists && call.resource.traits.create_on_update && call.target.subresource.is_empty();
     let old = if creates {
-        Value::Null
+        Arc::default()
     } else {
         call.read(find(api, call)?)?
     };
@@ -103,10 +105,7 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     validate(call, old, &new)?;
     admission::validate(api, call, "UPDATE", &new, old)?;
     if &new == old {
-        return Ok(Reply {
-            code: 200,
-            value: new,
-        });
+        return Ok(Reply::new(200, new));
     }
     let key = call.key();
     let value = if is_finished(&new, old) {
@@ -151,13 +150,18 @@ fn check_version(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), Fa
 
 /// The old object with the new status, and as much of the metadata as the kind lets through.
 fn status_only(call: &Call<'_>, old: &Value, new: Value) -> Value {
-    let mut out = old.clone();
-    crate::kinds::keep(&mut out, &new, "status");
     let policy = call.resource.traits.status_metadata;
-    if policy == Metadata::Closed {
-        return out;
-    }
-    crate::kinds::keep(&mut out, &new, "metadata");
+    let taken: &[&str] = match policy {
+        Metadata::Closed => &["status"],
+        Metadata::Open | Metadata::NoLabels | Metadata::NoOwners => &["status", "metadata"],
+    };
+    let (Value::Object(there), Value::Object(mut given)) = (old, new) else {
+        return old.clone();
+    };
+    let kept = there.iter().filter(|(name, _)| !taken.contains(&name.as_str()));
+    let mut out: Map<String, Value> = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    out.extend(taken.iter().filter_map(|name| given.remove_entry(*name)));
+    let mut out = Value::Object(out);
     let kept = match policy {
         Metadata::NoLabels => "labels",
         Metadata::NoOwners => "ownerReferences",

@@ -1,5 +1,7 @@
 //! What a watch has seen and not shown yet.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -38,8 +40,10 @@ impl Watch {
                 .now
                 .checked_add(SignedDuration::from_secs(BOOKMARK_SECONDS))
                 .unwrap_or(call.now);
-            self.backlog
-                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, false)));
+            self.backlog.push_back(Event::Ready(
+                "BOOKMARK",
+                bookmark(call, self.cursor, false).into(),
+            ));
         }
         if self.until.is_some_and(|until| call.now >= until) {
             self.backlog.push_back(Event::Other(WatchEvent::End));
@@ -47,7 +51,7 @@ impl Watch {
     }
 
     pub(super) fn end(&mut self, failure: &Failure) {
-        let error = WatchEvent::Line("ERROR", failure.status());
+        let error = WatchEvent::Line("ERROR", failure.status().into());
         self.backlog.push_back(Event::Other(error));
         self.backlog.push_back(Event::Other(WatchEvent::End));
     }
@@ -69,17 +73,19 @@ impl Watch {
         }
         if initial == Initial::StateAndBookmark {
             self.backlog
-                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, true)));
+                .push_back(Event::Ready("BOOKMARK", bookmark(call, self.cursor, true).into()));
         }
     }
 
     /// Adds an event with an object as it is stored.
-    fn push(&mut self, call: &Call<'_>, kind: &'static str, object: Value) {
+    fn push(&mut self, call: &Call<'_>, kind: &'static str, object: Arc<Value>) {
         let foreign = text(&object, "apiVersion") != call.api_version();
         let event = match &call.resource.conversion {
-            Conversion::Webhook(_) if foreign => Event::Waiting(kind, object),
-            _ => match conversion::one(call, object, &call.version.name) {
-                Ok(object) => Event::Ready(kind, object),
+            _ if !foreign => Event::Ready(kind, object),
+            Conversion::Webhook(_) => Event::Waiting(kind, Arc::unwrap_or_clone(object)),
+            Conversion::None => match conversion::one(call, Arc::unwrap_or_clone(object), &call.version.name)
+            {
+                Ok(object) => Event::Ready(kind, object.into()),
                 // without a webhook there is nobody to ask, and nothing fails
                 Err(_) => return,
             },
@@ -97,19 +103,19 @@ impl Watch {
                     break;
                 }
                 Some(Event::Other(event)) => events.push(event),
-                Some(Event::Ready(kind, object) | Event::Waiting(kind, object)) => {
-                    events.push(self.line(call, kind, object));
-                }
+                Some(Event::Ready(kind, object)) => events.push(self.line(call, kind, object)),
+                Some(Event::Waiting(kind, object)) => events.push(self.line(call, kind, object.into())),
                 None => {}
             }
         }
         events
     }
 
-    fn line(&mut self, call: &Call<'_>, kind: &'static str, object: Value) -> WatchEvent {
+    fn line(&mut self, call: &Call<'_>, kind: &'static str, object: Arc<Value>) -> WatchEvent {
         let object = match call.form {
-            Form::Table => verbs::table(call, &[object], !self.has_header),
-            form => form.object(call, object),
+            Form::Whole => object,
+            Form::Table => verbs::table(call, &[Arc::unwrap_or_clone(object)], !self.has_header).into(),
+            form => form.object(call, Arc::unwrap_or_clone(object)).into(),
         };
         self.has_header = true;
         WatchEvent::Line(kind, object)
@@ -138,12 +144,12 @@ impl Watch {
 
 /// The object of an event as it is stored. One that ceased to match is shown as it last matched, at the revision of
 /// the change.
-fn shown(kind: &str, change: &Change) -> Value {
+fn shown(kind: &str, change: &Change) -> Arc<Value> {
     match &change.old {
         Some(old) if kind == "DELETED" && !change.deleted => {
-            let mut object = old.value();
+            let mut object = Arc::unwrap_or_clone(old.value());
             set_metadata(&mut object, "resourceVersion", change.revision.to_string().into());
-            object
+            object.into()
         }
         _ => change.new.value(),
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use kube_schema::validate::Errors;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::admission::Admission;
 use crate::api::{Api, Call, Pending, Purpose};
@@ -47,7 +47,7 @@ impl fmt::Display for WatchId {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent {
     /// A line to send: type and object.
-    Line(&'static str, Value),
+    Line(&'static str, Arc<Value>),
     /// The stream ends.
     End,
 }
@@ -56,7 +56,7 @@ impl WatchEvent {
     /// The line as text, without the newline; `None` at the end.
     pub fn text(&self) -> Option<String> {
         match self {
-            Self::Line(kind, object) => Some(json!({"type": kind, "object": object}).to_string()),
+            Self::Line(kind, object) => Some(format!(r#"{{"object":{object},"type":"{kind}"}}"#)),
             Self::End => None,
         }
     }
@@ -90,7 +90,7 @@ enum Event {
     /// Its object must be converted.
     Waiting(&'static str, Value),
     /// Its object is in the watch's version.
-    Ready(&'static str, Value),
+    Ready(&'static str, Arc<Value>),
     /// It has no object.
     Other(WatchEvent),
 }
@@ -238,7 +238,7 @@ impl Api {
                     Event::Ready(..) | Event::Other(_) => None,
                 });
                 for ((kind, event), object) in waiting.zip(objects) {
-                    *event = Event::Ready(kind, object);
+                    *event = Event::Ready(kind, object.into());
                 }
             }
             Err(failure) => {

@@ -4,6 +4,7 @@
 //! is, so that what vanished meanwhile is reported too.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -66,9 +67,8 @@ impl Feed {
     }
 
     /// The object as it is now.
-    pub(crate) fn object(&self, api: &Api, key: &Key) -> Option<Value> {
-        let stored = api.store.get(&self.id, key)?;
-        serde_json::from_slice(&stored.json).ok()
+    pub(crate) fn object(&self, api: &Api, key: &Key) -> Option<Arc<Value>> {
+        Some(api.store.get(&self.id, key)?.value())
     }
 
     /// What is known of the object without reading it.

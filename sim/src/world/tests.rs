@@ -101,7 +101,7 @@ impl Play {
         let events = self.0.api().watch_events(id, now).into_iter();
         events
             .map(|event| match event {
-                WatchEvent::Line(kind, object) => (kind.to_owned(), object),
+                WatchEvent::Line(kind, object) => (kind.to_owned(), Value::clone(&object)),
                 WatchEvent::End => panic!("the watch ended"),
             })
             .collect()

@@ -76,7 +76,7 @@ impl Server {
         let events = self.api.watch_events(id, self.now).into_iter();
         events
             .map(|event| match event {
-                WatchEvent::Line(kind, object) => (kind.to_owned(), object),
+                WatchEvent::Line(kind, object) => (kind.to_owned(), Value::clone(&object)),
                 WatchEvent::End => ("END".to_owned(), Value::Null),
             })
             .collect()

@@ -38,9 +38,9 @@ pub struct Decoded {
 }
 
 /// Reads an object of a built-in type.
-pub fn decode(table: &Table, of: TypeId, value: Value) -> Result<Decoded, DecodeError> {
+pub fn decode(table: &Table, of: TypeId, mut value: Value) -> Result<Decoded, DecodeError> {
     let mut reader = decode::Reader::new(table);
-    let value = reader.root(of, value)?;
+    reader.root(of, &mut value)?;
     Ok(Decoded {
         value,
         unknown: reader.unknown,
@@ -50,8 +50,9 @@ pub fn decode(table: &Table, of: TypeId, value: Value) -> Result<Decoded, Decode
 /// An object as it reads after a server stored it in protobuf, which knows no difference between an empty list and none.
 pub fn stored(table: &Table, of: TypeId, value: &mut Value) {
     let Value::Object(members) = value else { return };
-    for field in &table.get(of).fields {
-        if let Some(member) = members.get_mut(field.name) {
+    let of = table.get(of);
+    for (name, member) in members {
+        if let Some(field) = of.field(name) {
             store(table, &field.kind, member);
         }
     }

@@ -8,6 +8,7 @@
 mod status;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use go_compat::hash::{fnv1a_32, safe_encode};
 use go_compat::{IntOrString, Rounding};
@@ -36,8 +37,8 @@ pub(crate) struct Deployments {
 
 /// The replica sets of a deployment: the one of its template, and the others, oldest first.
 struct Sets {
-    new: Option<(Key, Value)>,
-    old: Vec<(Key, Value)>,
+    new: Option<(Key, Arc<Value>)>,
+    old: Vec<(Key, Arc<Value>)>,
 }
 
 impl Deployments {
@@ -84,7 +85,7 @@ impl Actor for Deployments {
         for key in self.sets.poll(api) {
             let set = self.sets.object(api, &key);
             let owner = set
-                .as_ref()
+                .as_deref()
                 .and_then(controller)
                 .and_then(|owner| owner.get("name")?.as_str());
             due.extend(owner.map(|owner| Key::new(&key.namespace, owner)));
@@ -152,7 +153,7 @@ fn set_path(key: &Key) -> String {
     )
 }
 
-fn scale(client: &mut Client<'_>, set: &(Key, Value), replicas: i64) {
+fn scale(client: &mut Client<'_>, set: &(Key, Arc<Value>), replicas: i64) {
     if number(&set.1, "/spec/replicas") != replicas {
         client.merge(&set_path(&set.0), &json!({"spec": {"replicas": replicas}}));
     }

@@ -98,7 +98,12 @@ pub(super) fn patch(
     if !changed.is_empty() {
         say("conditions", changed.into());
     }
-    (!status.is_empty()).then(|| json!({"metadata": {"uid": runtime.uid}, "status": status}))
+    (!status.is_empty()).then(|| {
+        let mut patch = Map::new();
+        patch.insert("metadata".into(), json!({"uid": runtime.uid}));
+        patch.insert("status".into(), status.into());
+        patch.into()
+    })
 }
 
 /// What a patch must say for a condition to be as it should.
