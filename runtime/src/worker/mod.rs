@@ -149,7 +149,9 @@ impl<P: Planner> Controller<P> {
         for _ in 0..self.settings.workers.max(1) {
             tasks.spawn(Arc::clone(&self).work());
         }
-        let status = tokio::spawn(self.status.clone().run());
+        // Dropped with this future: who has lost the lease writes nothing any more.
+        let mut status = JoinSet::new();
+        status.spawn(self.status.clone().run());
         stop.await;
         self.lock().phase = Phase::Stopping;
         for _ in 0..self.settings.workers.max(1) {
@@ -158,7 +160,7 @@ impl<P: Planner> Controller<P> {
         self.wake.notify_waiters();
         while tasks.join_next().await.is_some() {}
         self.status.stop();
-        if let Err(error) = status.await {
+        if let Some(Err(error)) = status.join_next().await {
             tracing::error!(%error, "the status writer ended badly");
         }
     }
