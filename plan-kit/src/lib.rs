@@ -14,6 +14,7 @@ mod plan;
 pub mod planted;
 mod put;
 pub mod revision;
+pub mod sidecars;
 mod write;
 
 pub use memory::Memory;

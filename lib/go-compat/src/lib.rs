@@ -7,7 +7,7 @@
 //! * [`IntOrString`]: `3` or `"30%"`, and the two ways such a value becomes a count;
 //! * [`quantity`]: resource quantities without floating point;
 //! * [`json`]: JSON text as Go's encoder writes it;
-//! * [`hash`], [`revision`]: FNV hashes, revision hashes and names;
+//! * [`hash`], [`sha256`], [`revision`]: hashes, revision hashes and names;
 //! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
 //! * [`duration`], [`flags`]: durations and command lines as Go programs read them.
 
@@ -20,6 +20,7 @@ pub mod json;
 pub mod pod_template;
 pub mod quantity;
 pub mod revision;
+pub mod sha256;
 
 pub use error::Error;
 pub use int_or_string::{IntOrString, Rounding, partition};

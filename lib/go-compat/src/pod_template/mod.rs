@@ -9,12 +9,12 @@
 mod canonical;
 #[rustfmt::skip]
 mod core_v1;
-mod table;
+pub mod table;
 mod typed;
 
 use serde_json::{Value, json};
 
-use self::core_v1::{CONTAINER, PERSISTENT_VOLUME_CLAIM, POD_TEMPLATE_SPEC};
+use self::core_v1::{CONTAINER, PERSISTENT_VOLUME_CLAIM, POD_TEMPLATE_SPEC, VOLUME};
 use self::table::Struct;
 use crate::hash::dump_hash;
 use crate::json::{Integers, encode};
@@ -28,6 +28,8 @@ pub enum CoreType {
     PersistentVolumeClaim,
     /// `PodTemplateSpec`.
     PodTemplate,
+    /// `Volume`.
+    Volume,
 }
 
 impl CoreType {
@@ -36,19 +38,18 @@ impl CoreType {
             Self::Container => &CONTAINER,
             Self::PersistentVolumeClaim => &PERSISTENT_VOLUME_CLAIM,
             Self::PodTemplate => &POD_TEMPLATE_SPEC,
+            Self::Volume => &VOLUME,
         }
     }
 
     /// The value as Go would write it.
     pub fn canonical(self, value: &Value) -> Value {
-        canonical::of_struct(value, self.shape())
+        self.shape().canonical(value)
     }
 
     /// The text Go would write, fields in the order of the struct.
     pub fn typed_json(self, value: &Value) -> String {
-        let mut out = String::new();
-        typed::write_struct(&mut out, &self.canonical(value), self.shape());
-        out
+        self.shape().typed_json(value)
     }
 }
 

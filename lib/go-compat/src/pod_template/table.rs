@@ -1,44 +1,65 @@
-//! Shape of the type table.
+//! Shapes of Go structs: which members they have, in which order, and when Go leaves one out.
+
+use serde_json::Value;
+
+use super::{canonical, typed};
 
 /// What a field or element holds.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Left as it is.
     Any,
+    /// A truth value.
     Bool,
+    /// A whole number.
     Int,
+    /// A whole number or a text.
     IntOrString,
+    /// A list of these.
     List(&'static Kind),
+    /// A map from texts to these.
     Map(&'static Kind),
     /// Absent is not the same as empty.
     Pointer(&'static Kind),
+    /// A resource quantity.
     Quantity,
+    /// A text.
     String,
+    /// A struct.
     Struct(&'static Struct),
+    /// A point in time.
     Time,
 }
 
 /// A Go struct; embedded structs are flattened.
 #[derive(Debug)]
-pub(super) struct Struct {
-    pub(super) fields: &'static [Field],
+pub struct Struct {
+    /// The members in their order.
+    pub fields: &'static [Field],
 }
 
+/// A member of a Go struct.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) emit: Emit,
-    pub(super) kind: Kind,
+pub struct Field {
+    /// Its name in JSON.
+    pub name: &'static str,
+    /// Whether it is written when it holds nothing.
+    pub emit: Emit,
+    /// What it holds.
+    pub kind: Kind,
 }
 
 /// Whether Go writes a field that holds nothing. It always writes plain structs, whatever their tag says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Emit {
+pub enum Emit {
+    /// Also when it is empty.
     Always,
+    /// `omitempty`.
     UnlessEmpty,
 }
 
-pub(super) const fn always(name: &'static str, kind: Kind) -> Field {
+/// A member that is always written.
+pub const fn always(name: &'static str, kind: Kind) -> Field {
     Field {
         name,
         emit: Emit::Always,
@@ -46,7 +67,8 @@ pub(super) const fn always(name: &'static str, kind: Kind) -> Field {
     }
 }
 
-pub(super) const fn unless_empty(name: &'static str, kind: Kind) -> Field {
+/// A member that is left out when empty.
+pub const fn unless_empty(name: &'static str, kind: Kind) -> Field {
     Field {
         name,
         emit: Emit::UnlessEmpty,
@@ -55,7 +77,20 @@ pub(super) const fn unless_empty(name: &'static str, kind: Kind) -> Field {
 }
 
 impl Struct {
-    pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
+    /// The value as Go would write it.
+    pub fn canonical(&self, value: &Value) -> Value {
+        canonical::of_struct(value, self)
+    }
+
+    /// The text Go would write, members in the order of the struct.
+    pub fn typed_json(&self, value: &Value) -> String {
+        let mut out = String::new();
+        typed::write_struct(&mut out, &self.canonical(value), self);
+        out
+    }
+
+    /// The member of this name.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 }

@@ -1,0 +1,45 @@
+//! What injecting sidecars and upgrading them have in common: which pods a SidecarSet is for, the hashes and revisions
+//! that stand for its containers, and what is recorded about it on a pod.
+//!
+//! Sets are raw JSON, of either served version where only common fields are read. Every text written here is part of
+//! stored state, byte for byte as OpenKruise writes it: a hash that came out differently would make every injected pod
+//! a stranger to its set.
+
+mod hash;
+mod matching;
+pub mod names;
+mod record;
+mod revision;
+mod shape;
+mod twins;
+
+pub use hash::{Hashes, hashes, hashes_of};
+pub use matching::{Matcher, canary_of, custom_version};
+pub use record::{BadRecord, Record, Records, add_to_list, is_in_list};
+pub use revision::{restore, revision_data};
+pub use shape::is_own;
+pub use twins::{Working, is_hot, is_native, is_structurally_consistent, sidecar_list, twins};
+
+use serde_json::Value;
+
+/// The items of a list in an object; none if it is absent or something else.
+fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
+    let list = object.get(name).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A string; empty if absent.
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// An annotation; empty if absent.
+fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
+    let annotations = object.pointer("/metadata/annotations");
+    annotations
+        .and_then(|annotations| annotations.get(name)?.as_str())
+        .unwrap_or_default()
+}
