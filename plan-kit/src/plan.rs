@@ -116,8 +116,8 @@ impl EventKind {
 pub struct StatusPatch {
     /// Whose status.
     pub target: Target,
-    /// UID of that object: a later one of the same name starts anew.
-    pub uid: String,
+    /// `resourceVersion` of the object the patch was made from: it is meant for no other.
+    pub version: String,
     /// Merge patch: `{"status": {…}}`. Only what changed.
     pub patch: Value,
     /// Must it go out at once (a rollout ended, a condition changed) or may it be coalesced with later ones?

@@ -146,7 +146,7 @@ fn patch(set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
             namespace: set.metadata.namespace.clone(),
             name: set.metadata.name.clone(),
         },
-        uid: set.metadata.uid.clone(),
+        version: set.metadata.resource_version.clone(),
         patch: json!({"status": changed}),
         urgent,
     })

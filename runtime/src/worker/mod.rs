@@ -8,6 +8,7 @@
 //! - What an execution ran into comes back to the next plan as [`Memory`]; it is retried with growing delays, or as soon
 //!   as newer state is seen.
 //! - Plans of one owner take a fiftieth of a worker's time at most while changes pour in: large sets are planned less often.
+//! - A status is written over the object it was planned from, or not at all.
 //! - A plan that panics costs its own key a delay, and nobody else anything.
 //! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
 //! - On a stop, chains under way end in order; nothing new starts.
@@ -55,7 +56,7 @@ pub struct Controller<P: Planner> {
     started: Instant,
     inner: Mutex<Inner<P::Key>>,
     wake: Notify,
-    status: StatusWriter,
+    status: StatusWriter<P::Key>,
     namespace_of: fn(&P::Key) -> &str,
 }
 
@@ -151,7 +152,12 @@ impl<P: Planner> Controller<P> {
         }
         // Dropped with this future: who has lost the lease writes nothing any more.
         let mut status = JoinSet::new();
-        status.spawn(self.status.clone().run());
+        let again = Arc::clone(&self);
+        status.spawn(
+            self.status
+                .clone()
+                .run(move |key| again.push_later(key, status::LOOK_AGAIN)),
+        );
         stop.await;
         self.lock().phase = Phase::Stopping;
         for _ in 0..self.settings.workers.max(1) {
@@ -209,6 +215,13 @@ impl<P: Planner> Controller<P> {
         self.observer.panicked();
         self.retry(key);
         "error"
+    }
+
+    /// Newer state mostly pushes the key before that.
+    fn push_later(&self, key: P::Key, pause: Duration) {
+        let now = self.started.elapsed();
+        self.lock().queue.push_after(key, Priority::Live, pause, now);
+        self.wake.notify_one();
     }
 
     fn retry(&self, key: &P::Key) {
@@ -300,9 +313,7 @@ impl<P: Planner> Controller<P> {
 
     async fn execute(&self, key: &P::Key, plan: Plan) -> &'static str {
         self.announce(key, &plan.events);
-        if let Some(status) = plan.status {
-            self.status.submit(status);
-        }
+        self.status.submit(key, plan.status);
         let limits = Limits {
             status_form: self.lock().status_form,
             ..Limits::default()

@@ -1,0 +1,155 @@
+//! What is to be written when, without I/O.
+//!
+//! # What it promises
+//! - A status that was made from an object older than our own last write of it is never sent: its difference was taken
+//!   from something else than what it would be merged into. The object that shows the write makes a new one.
+//! - What the server found outdated is not sent again.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use kruise_plan_kit::StatusPatch;
+use kube_cache::Version;
+
+/// Shortest time between two status writes of one object.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Shortest time between two urgent ones.
+const URGENT_INTERVAL: Duration = Duration::from_millis(100);
+/// Longest time between two attempts.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How long a write is taken to be on its way back to the cache.
+pub(super) const ON_ITS_WAY: Duration = Duration::from_secs(10);
+
+/// Statuses of owners that are named by `K`. Times are durations since a fixed start.
+#[derive(Debug)]
+pub(super) struct Coalescer<K> {
+    objects: BTreeMap<K, Pending>,
+}
+
+impl<K> Default for Coalescer<K> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    /// To be written.
+    patch: Option<StatusPatch>,
+    /// Being written.
+    in_flight: Option<StatusPatch>,
+    /// When the last write went out.
+    sent: Option<Duration>,
+    /// The server has an object that is at least as new.
+    at_least: Option<Version>,
+    failures: u32,
+}
+
+/// How a write ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// It is stored, in this version of the object.
+    Yes(Option<Version>),
+    /// The object is gone.
+    Gone,
+    /// The object is newer than the one that the status was made from.
+    Outdated,
+    /// Try again.
+    No,
+}
+
+impl<K: Ord + Clone> Coalescer<K> {
+    /// Takes a patch in place of one that waits.
+    pub(super) fn submit(&mut self, key: &K, patch: StatusPatch) {
+        let pending = self.objects.entry(key.clone()).or_default();
+        let repeated = pending.in_flight.as_ref() == Some(&patch);
+        pending.patch = (!repeated && pending.is_current(&patch)).then_some(patch);
+    }
+
+    /// The status is as it should be: what waits is out of date.
+    pub(super) fn withdraw(&mut self, key: &K) {
+        if let Some(pending) = self.objects.get_mut(key) {
+            pending.patch = None;
+        }
+    }
+
+    /// The patches due now, `most` at a time; each is in flight until it is [`Self::ended`].
+    pub(super) fn due(&mut self, now: Duration, most: usize) -> Vec<(K, StatusPatch)> {
+        self.objects.retain(|_, pending| {
+            let forgotten = pending.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
+            pending.patch.is_some() || pending.in_flight.is_some() || !forgotten
+        });
+        let ready = self
+            .objects
+            .iter_mut()
+            .filter(|(_, pending)| pending.due_at().is_some_and(|at| at <= now));
+        let taken = ready.take(most).filter_map(|(key, pending)| {
+            let patch = pending.patch.take()?;
+            pending.sent = Some(now);
+            pending.in_flight = Some(patch.clone());
+            Some((key.clone(), patch))
+        });
+        taken.collect()
+    }
+
+    /// When the next patch is due.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.objects.values().filter_map(Pending::due_at).min()
+    }
+
+    /// A write ended. One that failed comes again, unless a newer patch waits.
+    pub(super) fn ended(&mut self, key: &K, result: Written) {
+        let Some(pending) = self.objects.get_mut(key) else {
+            return;
+        };
+        let sent = pending.in_flight.take();
+        if result == Written::No {
+            pending.failures = pending.failures.saturating_add(1);
+            pending.patch = pending.patch.take().or(sent);
+            return;
+        }
+        pending.failures = 0;
+        let known = match result {
+            Written::Yes(version) => version,
+            Written::Outdated => sent
+                .and_then(|patch| version_of(&patch))
+                .map(|from| Version::new(from.get().saturating_add(1))),
+            Written::Gone | Written::No => None,
+        };
+        pending.at_least = pending.at_least.max(known);
+        pending.patch = pending.patch.take().filter(|patch| pending.is_current(patch));
+    }
+
+    /// Drops what failed before: the process ends, and its successor reports anew.
+    pub(super) fn give_up(&mut self) {
+        for pending in self.objects.values_mut().filter(|pending| pending.failures > 0) {
+            pending.patch = None;
+        }
+    }
+}
+
+impl Pending {
+    fn due_at(&self) -> Option<Duration> {
+        let patch = self.patch.as_ref().filter(|_| self.in_flight.is_none())?;
+        let interval = if patch.urgent { URGENT_INTERVAL } else { INTERVAL };
+        let interval = interval.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
+        Some(self.sent.map_or(Duration::ZERO, |at| at + interval))
+    }
+
+    /// Was it made from an object that is as new as what the server is known to have? Versions that cannot be compared
+    /// leave that question to the server.
+    fn is_current(&self, patch: &StatusPatch) -> bool {
+        match (version_of(patch), self.at_least) {
+            (Some(from), Some(at_least)) => from >= at_least,
+            _ => true,
+        }
+    }
+}
+
+fn version_of(patch: &StatusPatch) -> Option<Version> {
+    patch.version.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

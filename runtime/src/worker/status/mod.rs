@@ -1,0 +1,175 @@
+//! Status writes, coalesced: the first goes out at once, later ones at most twice a second for each object, the last
+//! value wins. A write that fails is repeated with growing delays until a newer value takes its place, because nothing
+//! else may ever touch the object again. A status is written over the object it was made from and over no other: what the
+//! server finds outdated is dropped, and its owner is looked at again.
+
+mod coalescer;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use kruise_plan_kit::{Part, StatusPatch};
+use kube_cache::Version;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{sync::Notify, task::JoinSet, time::Instant};
+
+use crate::{Client, client::path_of};
+use coalescer::{Coalescer, Written};
+
+/// How long after an outdated status its owner is looked at again, should no newer state have led there before.
+pub(super) const LOOK_AGAIN: Duration = coalescer::ON_ITS_WAY;
+/// Objects written at a time: one that hangs holds up nobody else.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Writes statuses from a task of its own, so that a slow server does not hold up pods.
+pub(super) struct StatusWriter<K> {
+    client: Client,
+    clonesets: String,
+    started: Instant,
+    state: Arc<State<K>>,
+}
+
+/// What waits, whether the writer is to end, and what wakes it.
+type State<K> = (Mutex<(Coalescer<K>, bool)>, Notify);
+
+impl<K> Clone for StatusWriter<K> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            clonesets: self.clonesets.clone(),
+            started: self.started,
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
+    pub(super) fn new(client: Client, clonesets: String) -> Self {
+        Self {
+            client,
+            clonesets,
+            started: Instant::now(),
+            state: Arc::default(),
+        }
+    }
+
+    /// What the status of an owner is to be now; nothing if it is that already.
+    pub(super) fn submit(&self, key: &K, patch: Option<StatusPatch>) {
+        self.with(|(coalescer, _)| match patch {
+            Some(patch) => coalescer.submit(key, patch),
+            None => coalescer.withdraw(key),
+        });
+        self.state.1.notify_one();
+    }
+
+    /// Lets the task end once what was submitted is written.
+    pub(super) fn stop(&self) {
+        self.with(|(_, stopping)| *stopping = true);
+        self.state.1.notify_one();
+    }
+
+    /// Writes until it is stopped; names the owners whose status turned out to be outdated.
+    pub(super) async fn run(self, outdated: impl Fn(K)) {
+        let mut writes = JoinSet::new();
+        loop {
+            let free = SIDE_BY_SIDE - writes.len();
+            let (due, next, stopping) = self.with(|(coalescer, stopping)| {
+                if *stopping {
+                    coalescer.give_up();
+                }
+                let due = coalescer.due(self.started.elapsed(), free);
+                (due, coalescer.next(), *stopping)
+            });
+            for (key, patch) in due {
+                let writer = self.clone();
+                writes.spawn(async move {
+                    let result = writer.write(&patch).await;
+                    (key, result)
+                });
+            }
+            if writes.is_empty() && stopping && next.is_none() {
+                return;
+            }
+            // With all places taken, the next thing to happen is that one becomes free.
+            let pause = match next {
+                Some(at) if writes.len() < SIDE_BY_SIDE => at.saturating_sub(self.started.elapsed()),
+                _ => Duration::from_hours(1),
+            };
+            tokio::select! {
+                biased;
+                Some(ended) = writes.join_next() => {
+                    if let Some(key) = self.settle(ended) {
+                        outdated(key);
+                    }
+                }
+                () = self.state.1.notified() => {}
+                () = tokio::time::sleep(pause.max(Duration::from_millis(1))) => {}
+            }
+        }
+    }
+
+    /// The owner whose status was outdated.
+    fn settle(&self, ended: Result<(K, Written), tokio::task::JoinError>) -> Option<K> {
+        match ended {
+            Ok((key, result)) => {
+                self.with(|(coalescer, _)| coalescer.ended(&key, result));
+                (result == Written::Outdated).then_some(key)
+            }
+            Err(error) => {
+                tracing::error!(%error, "a status write ended badly");
+                None
+            }
+        }
+    }
+
+    async fn write(&self, patch: &StatusPatch) -> Written {
+        let path = path_of(&patch.target, Part::Status, &self.clonesets);
+        let body = guarded(patch);
+        let content_type = "application/merge-patch+json";
+        match self.client.patch::<Stored>(&path, content_type, &body).await {
+            Ok(stored) => Written::Yes(stored.metadata.resource_version.parse::<Version>().ok()),
+            Err(error) if error.is_not_found() => Written::Gone,
+            Err(error) if error.is_conflict() => {
+                tracing::debug!(object = %patch.target, %error, "status outdated");
+                Written::Outdated
+            }
+            Err(error) => {
+                tracing::warn!(object = %patch.target, %error, "status not written");
+                Written::No
+            }
+        }
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut (Coalescer<K>, bool)) -> R) -> R {
+        change(&mut self.state.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The patch with the version of the object it was made from, which the server compares.
+fn guarded(patch: &StatusPatch) -> Value {
+    let mut body = patch.patch.clone();
+    if let Value::Object(members) = &mut body {
+        let guard = json!({"resourceVersion": patch.version});
+        members.insert("metadata".into(), guard);
+    }
+    body
+}
+
+#[derive(Default, Deserialize)]
+struct Stored {
+    #[serde(default)]
+    metadata: StoredMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMeta {
+    #[serde(default)]
+    resource_version: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use kruise_plan_kit::{Resource, StatusPatch, Target};
+use kube_client::client::Body;
+use serde_json::{Value, json};
+use tower::service_fn;
+
+use super::StatusWriter;
+use crate::{Client, client};
+
+/// An object as a server keeps it: a patch of another version is a conflict.
+#[derive(Default)]
+struct Kept {
+    version: u64,
+    status: Value,
+    refused: usize,
+}
+
+type Server = Arc<Mutex<Kept>>;
+
+fn server(version: u64) -> (Client, Server) {
+    let kept = Server::default();
+    kept.lock().unwrap().version = version;
+    let server = Arc::clone(&kept);
+    let service = service_fn(move |request: Request<Body>| {
+        let server = Arc::clone(&server);
+        async move {
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let patch: Value = serde_json::from_slice(&body).unwrap();
+            let mut kept = server.lock().unwrap();
+            let version = json!(kept.version.to_string());
+            let current = patch["metadata"]["resourceVersion"] == version;
+            let (code, body) = if current {
+                kept.version += 1;
+                kept.status = patch["status"].clone();
+                (
+                    200,
+                    json!({"metadata": {"resourceVersion": kept.version.to_string()}}),
+                )
+            } else {
+                kept.refused += 1;
+                (409, json!({"reason": "Conflict", "message": "changed"}))
+            };
+            let response = Response::builder().status(code);
+            Ok::<_, std::io::Error>(response.body(Body::from(body.to_string().into_bytes())).unwrap())
+        }
+    });
+    let settings = client::Settings::of_a_test(Duration::from_mins(1));
+    (
+        Client::new(kube_client::Client::new(service, "default"), settings),
+        kept,
+    )
+}
+
+fn patch(version: u64, available: i32) -> StatusPatch {
+    StatusPatch {
+        target: Target {
+            resource: Resource::CloneSets,
+            namespace: "n".into(),
+            name: "web".into(),
+        },
+        version: version.to_string(),
+        patch: json!({"status": {"availableReplicas": available}}),
+        urgent: false,
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
+    let (client, kept) = server(7);
+    let writer = StatusWriter::new(client, "v1beta1".into());
+    let outdated = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&outdated);
+    let task = tokio::spawn(writer.clone().run(move |key| told.lock().unwrap().push(key)));
+
+    // Somebody changed the object since 6 was seen: nothing is stored, and the owner is to be looked at again.
+    writer.submit(&"web", Some(patch(6, 1)));
+    until(|| !outdated.lock().unwrap().is_empty()).await;
+    assert_eq!(*outdated.lock().unwrap(), ["web"]);
+    assert_eq!(kept.lock().unwrap().status, Value::Null);
+
+    writer.submit(&"web", Some(patch(7, 5)));
+    until(|| kept.lock().unwrap().version == 8).await;
+    // Planned before 8 showed: it is not even asked for.
+    writer.submit(&"web", Some(patch(7, 6)));
+    writer.stop();
+    task.await.unwrap();
+    let kept = kept.lock().unwrap();
+    assert_eq!((&kept.status["availableReplicas"], kept.refused), (&json!(5), 1));
+}
