@@ -1,28 +1,30 @@
 //! `cargo xtask e2e`: a cluster, the `kruise` binary, the suite of `tests/e2e` on both, and everything stopped again.
+//! What fails is repeated once, alone.
 
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+mod group;
+mod verdict;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use kruise_e2e::process::{self, Signal};
-use kruise_e2e::wait;
 
 use crate::installation::{build_kruise, install};
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::folder;
-use crate::{interrupt, workspace};
+use crate::workspace;
+use group::Ended;
 
-/// Longest time of the whole suite.
+/// Longest time of the whole suite, repetitions included.
 const LIMIT: Duration = Duration::from_hours(1);
-/// How long an interrupted suite may take to end by itself.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// What cannot be asked of the playground, a line each: the whole name of a test and the reason.
-const NOT_EMBEDDED: &str = include_str!("../assets/not-in-the-playground.txt");
+const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
@@ -34,42 +36,86 @@ pub(crate) struct Options {
     playground: bool,
 }
 
-/// Runs the suite; fails if a test does.
+/// Runs the suite, and what failed once more; fails if a test fails twice.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let known = names()?;
     let skipped = if options.playground {
         let skipped = skipped(NOT_EMBEDDED);
-        check(&skipped, &names()?)?;
+        check(&skipped, &known)?;
         skipped
     } else {
         Vec::new()
     };
-    let binaries = Binaries::find_or_build()?;
-    let kruise = build_kruise()?;
-    let settings = |name| Settings {
-        dir: folder(None, name),
-        nodes: 10,
-        port: None,
-        audit: Audit::On,
+    let lab = Lab {
+        binaries: Binaries::find_or_build()?,
+        kruise: build_kruise()?,
+        embedded: options.playground,
+        deadline: Instant::now() + LIMIT,
     };
-    let cluster = if options.playground {
-        Cluster::up_embedded(&binaries, &kruise, &settings("playground"))?
-    } else {
-        Cluster::up(&binaries, &settings("e2e"))?
-    };
-    install(&cluster, &kruise)?;
-    let mut tests = suite(&["--show-output"]);
-    tests
-        .args(&options.filter)
-        .args(skipped.iter().flat_map(|test| ["--skip", test]))
-        .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
-        .env("KRUISE_E2E_KUBECTL", binaries.program("kubectl"))
-        .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
-        .env("KRUISE_E2E_BIN", &kruise)
-        .env("KRUISE_E2E_DIR", cluster.dir());
-    if !status_of_group(&mut tests)?.success() {
-        bail!("the suite failed; logs are in {}", cluster.dir().display());
+    let name = if options.playground { "playground" } else { "e2e" };
+    let mut arguments = vec!["--show-output"];
+    arguments.extend(options.filter.as_deref());
+    arguments.extend(skipped.iter().flat_map(|test| ["--skip", test]));
+    let first = failed(&lab.run(name, &arguments)?, &known)?;
+    if first.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    println!(
+        "\nOnce more, each alone on a cluster of their own: {}",
+        first.len()
+    );
+    let mut arguments = vec!["--show-output", "--test-threads=1", "--exact"];
+    arguments.extend(first.iter().map(String::as_str));
+    let again = format!("{name}-again");
+    let again = failed(&lab.run(&again, &arguments)?, &known)?;
+    verdict::close(&first, &again, &folder(None, name).display().to_string())
+}
+
+/// The tests that failed; an error if the run went wrong in a way that no test tells.
+fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
+    if ended.status.success() {
+        return Ok(BTreeSet::new());
+    }
+    let failed = verdict::failed(&ended.output, known);
+    if failed.is_empty() {
+        bail!("the suite ended with {}, and no test has failed", ended.status);
+    }
+    Ok(failed)
+}
+
+/// What clusters are made of.
+struct Lab {
+    binaries: Binaries,
+    kruise: PathBuf,
+    embedded: bool,
+    deadline: Instant,
+}
+
+impl Lab {
+    /// The suite with these arguments, on a new cluster.
+    fn run(&self, name: &str, arguments: &[&str]) -> Result<Ended> {
+        let settings = Settings {
+            dir: folder(None, name),
+            nodes: 10,
+            port: None,
+            audit: Audit::On,
+        };
+        let cluster = if self.embedded {
+            Cluster::up_embedded(&self.binaries, &self.kruise, &settings)?
+        } else {
+            Cluster::up(&self.binaries, &settings)?
+        };
+        install(&cluster, &self.kruise)?;
+        let mut tests = suite(arguments);
+        tests
+            .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
+            .env("KRUISE_E2E_KUBECTL", self.binaries.program("kubectl"))
+            .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
+            .env("KRUISE_E2E_BIN", &self.kruise)
+            .env("KRUISE_E2E_DIR", cluster.dir());
+        group::run(&mut tests, self.deadline)
+            .with_context(|| format!("the suite does not end; logs are in {}", cluster.dir().display()))
+    }
 }
 
 /// The suite with these arguments.
@@ -109,25 +155,6 @@ fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
 fn skipped(list: &str) -> Vec<&str> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_whitespace().next()).collect()
-}
-
-/// Runs a command and what it starts as one process group, which an interrupt ends as a whole.
-fn status_of_group(command: &mut Command) -> Result<ExitStatus> {
-    let mut child = command
-        .process_group(0)
-        .spawn()
-        .context("cannot run cargo test")?;
-    let ended = interrupt::wait_until("the tests end", LIMIT, || Ok(child.try_wait()?));
-    if ended.is_err() {
-        process::signal_group(child.id(), Signal::Term)?;
-        let stopped = wait::until("the tests stop", GRACE, || Ok(child.try_wait()?));
-        // cargo may be gone before what it started; without anybody left the signal fails, as it should.
-        let _nobody_left = process::signal_group(child.id(), Signal::Kill);
-        if stopped.is_err() {
-            child.wait()?;
-        }
-    }
-    ended
 }
 
 #[cfg(test)]
