@@ -223,7 +223,7 @@ mod tests {
         let error = launch
             .start()
             .unwrap()
-            .wait_ready(Duration::from_secs(20))
+            .wait_ready(Duration::from_mins(3))
             .unwrap_err()
             .to_string();
         assert!(
@@ -240,8 +240,8 @@ mod tests {
             "trap 'exit 3' TERM; echo up; while :; do sleep 0.05; done",
         );
         let manager = launch.start().unwrap();
-        wait::until_true("up", Duration::from_secs(5), || Ok(manager.log_tail() == "up")).unwrap();
-        assert_eq!(manager.terminate(Duration::from_secs(5)).unwrap().code(), Some(3));
+        wait::until_true("up", Duration::from_mins(3), || Ok(manager.log_tail() == "up")).unwrap();
+        assert_eq!(manager.terminate(Duration::from_mins(3)).unwrap().code(), Some(3));
         std::fs::remove_dir_all(launch.dir).unwrap();
     }
 
@@ -264,14 +264,14 @@ mod tests {
         manager.leave_running();
         // The kernel shows the arguments a moment after it lets the parent go on.
         let is_executed = || Ok(process::is_running_as(pid, "--health-probe-addr"));
-        wait::until_true("it is executed", Duration::from_secs(5), is_executed).unwrap();
+        wait::until_true("it is executed", Duration::from_mins(3), is_executed).unwrap();
         let group = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         assert!(
             group.contains(&format!(" {pid} ")),
             "it leads its own process group: {group}"
         );
         kill_leftover(&launch.dir).unwrap();
-        wait::until_true("killed", Duration::from_secs(5), || Ok(!process::is_running(pid))).unwrap();
+        wait::until_true("killed", Duration::from_mins(3), || Ok(!process::is_running(pid))).unwrap();
         assert!(!pid_file(&launch.dir).exists());
         std::fs::remove_dir_all(launch.dir).unwrap();
     }

@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn an_ended_process_is_not_running_before_it_is_reaped_either() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let limit = std::time::Duration::from_secs(5);
+        let limit = std::time::Duration::from_mins(3);
         crate::wait::until_true("it is executed", limit, || Ok(is_running_as(child.id(), "sleep"))).unwrap();
         signal(child.id(), Signal::Kill).unwrap();
-        crate::wait::until_true("killed", std::time::Duration::from_secs(5), || {
+        crate::wait::until_true("killed", std::time::Duration::from_mins(3), || {
             Ok(!is_running(child.id()))
         })
         .unwrap();

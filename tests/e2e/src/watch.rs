@@ -4,18 +4,23 @@
 
 use std::io::Read;
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::kubectl::Kubectl;
+use crate::wait;
 
 /// A watch that runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Watch {
     child: Child,
-    reader: Option<JoinHandle<std::io::Result<String>>>,
+    reader: Option<JoinHandle<std::io::Result<()>>>,
+    /// What kubectl printed so far.
+    printed: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Watch {
@@ -38,21 +43,45 @@ impl Watch {
             .spawn()
             .context("cannot start kubectl")?;
         let mut stdout = child.stdout.take().context("no standard output")?;
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let so_far = Arc::clone(&printed);
         let reader = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            stdout.read_to_end(&mut bytes)?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
+            let mut bytes = [0; 8192];
+            loop {
+                let count = stdout.read(&mut bytes)?;
+                if count == 0 {
+                    return Ok(());
+                }
+                let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+                so_far.extend(bytes.iter().take(count));
+            }
         });
         let reader = Some(reader);
-        Ok(Self { child, reader })
+        Ok(Self {
+            child,
+            reader,
+            printed,
+        })
+    }
+
+    /// Waits until so many events have come: with what was there before, the watch is established.
+    pub fn until_shown(&self, count: usize, limit: Duration) -> Result<()> {
+        wait::until_true(&format!("the watch shows {count}"), limit, || {
+            Ok(events(&self.text()).len() >= count)
+        })
+    }
+
+    fn text(&self) -> String {
+        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&printed).into_owned()
     }
 
     /// Ends the watch and returns its events, `{"type": …, "object": …}`, the first ones being what was there before.
     pub fn stop(mut self) -> Result<Vec<Value>> {
         self.child.kill()?;
         let reader = self.reader.take().context("stopped before")?;
-        let text = reader.join().ok().context("the reader panicked")??;
-        Ok(events(&text))
+        reader.join().ok().context("the reader panicked")??;
+        Ok(events(&self.text()))
     }
 }
 

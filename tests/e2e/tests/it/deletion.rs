@@ -44,33 +44,47 @@ fn deletion_in_the_background_takes_pods_and_revisions_along() {
 }
 
 #[test]
-fn deletion_in_the_foreground_waits_for_the_pods_and_makes_no_new_ones() {
+fn deletion_in_the_foreground_waits_for_the_pods() {
     let Some(scenario) = running("delete-foreground") else {
         return;
     };
+    let there = scenario.uids();
     let pods = Watch::start(&scenario.kubectl, "pods", "").unwrap();
     let sets = Watch::start(&scenario.kubectl, "clonesets", "").unwrap();
-    wait::observe_for(Duration::from_millis(500));
+    pods.until_shown(there.len(), LIMIT).unwrap();
+    sets.until_shown(1, LIMIT).unwrap();
     delete(&scenario, "--cascade=foreground");
-    wait::until_true("the set is gone", LIMIT, || Ok(set(&scenario).is_none())).unwrap();
+    wait::until_true("set and pods are gone", LIMIT, || {
+        Ok(set(&scenario).is_none() && scenario.kubectl.list("pods", "")?.is_empty())
+    })
+    .unwrap();
     wait::observe_for(Duration::from_secs(2));
 
+    assert!(
+        scenario.kubectl.list("pods", "").unwrap().is_empty(),
+        "none comes later"
+    );
     let pods = pods.stop().unwrap();
-    let of_type = |kind: &str| pods.iter().filter(|event| event["type"] == kind).count();
-    assert_eq!(
-        (of_type("ADDED"), of_type("DELETED")),
-        (2, 2),
-        "none is made anew"
+    // A manager may see the pods go before it sees that their set goes, and make them anew; then it sees that, too.
+    let made = pods.iter().filter(|event| event["type"] == "ADDED").count();
+    assert!(
+        made <= 2 * there.len(),
+        "made anew once at most: {made} of {}",
+        there.len()
     );
     let set_gone = deletions(&sets.stop().unwrap());
     let [set_gone] = set_gone[..] else {
         panic!("not one set was deleted: {set_gone:?}");
     };
-    let pods_gone = deletions(&pods);
+    let (first, anew): (Vec<Value>, Vec<Value>) = pods
+        .into_iter()
+        .partition(|event| there.contains(&text(event, "/object/metadata/uid")));
+    let pods_gone = deletions(&first);
     assert!(
-        pods_gone.iter().all(|pod| *pod < set_gone),
+        pods_gone.len() == there.len() && pods_gone.iter().all(|pod| *pod < set_gone),
         "{pods_gone:?} {set_gone}"
     );
+    assert_eq!(deletions(&anew).len(), made - there.len(), "none stays");
 }
 
 /// Versions at which objects were deleted; they grow with time across all resources.
@@ -115,7 +129,7 @@ fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays
     let stopped = Stopped::shared(scenario.kubectl.kubeconfig());
     scenario
         .kubectl
-        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=60s"])
+        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=180s"])
         .unwrap();
     let refusal = elsewhere
         .refused(&["delete", "clonesets", "protected"], "")

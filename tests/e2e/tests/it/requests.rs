@@ -6,7 +6,7 @@ use kruise_e2e::audit::{AuditLog, Class, Counts, MANAGER};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, audit_log, container, scenario_alone, web};
+use crate::cluster::{LIMIT, Scenario, audit_log, container, scenario_alone, web};
 
 /// Requests for one pod, in hundredths.
 const CREATE: u64 = 205;
@@ -61,7 +61,7 @@ fn a_hundred_pods_cost_no_more_requests_than_the_bars() {
     };
     let pods = replicas();
     let log = audit_log();
-    let limit = Duration::from_secs(60 + pods / 4);
+    let limit = LIMIT + Duration::from_secs(pods / 4);
     let mut bill = Bill { scenario, log, limit };
     bill.scenario
         .kubectl
