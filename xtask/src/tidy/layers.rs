@@ -44,7 +44,7 @@ const WRITERS: &[&str] = &[
     "runtime/src/client/mod.rs",
     // What plans ask for.
     "runtime/src/executor/driver.rs",
-    "runtime/src/worker/status.rs",
+    "runtime/src/worker/status/mod.rs",
     "runtime/src/lease/driver.rs",
     "runtime/src/events/sink.rs",
     // Certificates, and the configurations that name their CA.
