@@ -13,6 +13,7 @@ pub mod order;
 mod plan;
 pub mod planted;
 mod put;
+pub mod readiness;
 pub mod revision;
 pub mod sidecars;
 mod write;

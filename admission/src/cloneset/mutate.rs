@@ -265,9 +265,6 @@ mod tests {
                 .as_object_mut()
                 .unwrap()
                 .remove("volumeClaimTemplates");
-            let mut hooked = plain.clone();
-            hooked["spec"]["lifecycle"] =
-                json!({"preDelete": {"labelsHandler": {"a": "b"}, "markPodNotReady": true}});
             let mut patient = plain.clone();
             let in_place = json!({"gracePeriodSeconds": 5});
             patient["spec"]["updateStrategy"] = if version == "v1alpha1" {
@@ -277,7 +274,6 @@ mod tests {
             };
             assert_eq!(warnings(&plain), Vec::<String>::new());
             for (object, field) in [
-                (hooked, "lifecycle.markPodNotReady"),
                 (patient, "inPlaceUpdateStrategy.gracePeriodSeconds"),
                 (set(version), "volumeClaimTemplates"),
             ] {

@@ -11,19 +11,7 @@ pub fn unsupported(spec: &CloneSetSpec) -> Option<&'static str> {
         Some("volumeClaimTemplates")
     } else if in_place.is_some_and(|strategy| strategy.grace_period_seconds > 0) {
         Some("inPlaceUpdateStrategy.gracePeriodSeconds")
-    } else if marks_not_ready(spec) {
-        Some("lifecycle.markPodNotReady")
     } else {
         None
     }
-}
-
-/// Does a hook turn readiness off? Moving such a pod on without turning it on again would leave it out of service.
-pub fn marks_not_ready(spec: &CloneSetSpec) -> bool {
-    let hooks = spec
-        .lifecycle
-        .iter()
-        .flat_map(|hooks| [&hooks.pre_delete, &hooks.in_place_update])
-        .flatten();
-    hooks.into_iter().any(|hook| hook.mark_pod_not_ready)
 }

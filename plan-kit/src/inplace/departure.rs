@@ -1,6 +1,6 @@
 //! The patches that begin an in-place update.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::names::{
@@ -19,6 +19,7 @@ use super::{
 use crate::{
     lifecycle::{State, go_time},
     put,
+    readiness::{failing_gates, not_ready, serves},
     write::Body,
 };
 
@@ -177,7 +178,7 @@ impl Outset {
             return None;
         }
         let [unready, ready] = &self.unready;
-        if !(pod.is_true("Ready") && pod.is_true("ContainersReady")) {
+        if !serves(pod) {
             let base = Arc::clone(unready);
             return Some(Body {
                 base,
@@ -185,7 +186,7 @@ impl Outset {
             });
         }
         let base = Arc::clone(ready);
-        let set = vec![(MESSAGE, failing_gates(pod).into())];
+        let set = vec![(MESSAGE, failing_gates(pod, IN_PLACE_UPDATE_READY).into())];
         Some(Body { base, set })
     }
 }
@@ -196,10 +197,7 @@ fn readiness_off(now: &str) -> [Value; 2] {
         "type": IN_PLACE_UPDATE_READY, "status": "False", "reason": "StartInPlaceUpdate", "message": null,
         "lastTransitionTime": now,
     });
-    let pods = json!({
-        "type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "message": "",
-        "lastTransitionTime": now,
-    });
+    let pods = not_ready("", now);
     [json!([own]), json!([own, pods])].map(|conditions| json!({"status": {"conditions": conditions}}))
 }
 
@@ -218,34 +216,6 @@ fn unfinished(pod: &PodView) -> Option<UpdateState> {
     state.update_images = !statuses.is_empty();
     state.last_container_statuses = Some(statuses);
     Some(state)
-}
-
-/// The kubelet's words for each gate that is not True once `InPlaceUpdateReady` is off.
-fn failing_gates(pod: &PodView) -> String {
-    let mut text = String::with_capacity(128);
-    let mut failing = 0;
-    for gate in &pod.gates {
-        let status = match pod.condition(gate) {
-            _ if &**gate == IN_PLACE_UPDATE_READY => Some(Truth::False),
-            Some(condition) if condition.status == Truth::True => continue,
-            Some(condition) => Some(condition.status),
-            None => None,
-        };
-        text.push_str(if failing == 0 { "" } else { ", " });
-        failing += 1;
-        // Writing to a string cannot fail.
-        let _ = match status {
-            None => write!(
-                text,
-                "corresponding condition of pod readiness gate \"{gate}\" does not exist."
-            ),
-            Some(status) => write!(
-                text,
-                "the status of pod readiness gate \"{gate}\" is not \"True\", but {status:?}"
-            ),
-        };
-    }
-    if failing == 1 { text } else { format!("[{text}]") }
 }
 
 #[cfg(test)]

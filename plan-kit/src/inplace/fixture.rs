@@ -1,15 +1,15 @@
-//! A pod for the tests of this folder.
+//! A pod for the tests of this crate.
 
 use jiff::Timestamp;
 use kruise_views::{ConditionView, PodView, Truth};
 
 /// With a fraction, which the wire drops.
-pub(super) fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     "2026-01-02T03:04:05.678Z".parse().unwrap()
 }
 
 /// A condition without time or reason.
-pub(super) fn condition(kind: &str, status: Truth) -> ConditionView {
+pub(crate) fn condition(kind: &str, status: Truth) -> ConditionView {
     ConditionView {
         kind: kind.into(),
         status,
@@ -18,7 +18,7 @@ pub(super) fn condition(kind: &str, status: Truth) -> ConditionView {
 }
 
 /// In service, with both gates.
-pub(super) fn pod() -> PodView {
+pub(crate) fn pod() -> PodView {
     PodView {
         gates: Box::new(["InPlaceUpdateReady".into(), "KruisePodReady".into()]),
         conditions: Box::new([

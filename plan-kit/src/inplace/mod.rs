@@ -13,7 +13,7 @@ mod departure;
 mod diff;
 mod finish;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod record;
 mod state;
 

@@ -11,10 +11,9 @@ use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
     inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
     lifecycle::{self, State},
-    put,
 };
 use kruise_views::PodView;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     create,
@@ -210,17 +209,22 @@ impl<'o, 'a> Mover<'o, 'a> {
 
     /// Moves a pod to `PreparingUpdate`, putting the hook back on it if asked.
     fn hold(&self, member: &Member<'_>, rehook: Option<&LifecycleHook>, reason: &str) -> Chain {
-        let mut metadata = State::PreparingUpdate.metadata(self.now);
-        if let Some(hook) = rehook {
-            for (key, value) in &hook.labels_handler {
-                put(&mut metadata, &["labels", key], value.as_str().into());
-            }
-            if !hook.finalizers_handler.is_empty() {
-                put(&mut metadata, &["finalizers"], json!(hook.finalizers_handler));
-            }
+        let labels: Vec<[&str; 2]> = rehook
+            .iter()
+            .flat_map(|hook| hook.labels_handler.keys().map(|key| ["labels", key.as_str()]))
+            .collect();
+        let values = rehook.iter().flat_map(|hook| hook.labels_handler.values());
+        let mut further: Vec<(&[&str], Value)> = labels
+            .iter()
+            .map(<[&str; 2]>::as_slice)
+            .zip(values.map(|value| value.as_str().into()))
+            .collect();
+        let finalizers = rehook.map_or(&[][..], |hook| &hook.finalizers_handler);
+        if !finalizers.is_empty() {
+            further.push((&["finalizers"], json!(finalizers)));
         }
-        let patch = json!({"metadata": metadata});
-        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason.into());
+        let next = (Intent::SetLifecycle, State::PreparingUpdate);
+        let step = writes::turn(self.observed, member.pod, next, &further, reason.into(), self.now);
         writes::chain(vec![step])
     }
 
@@ -309,9 +313,15 @@ pub(super) fn call_off<'m, 'a: 'm>(
 ) {
     for member in spared.filter(|member| member.state == State::PreparingUpdate) {
         let next = ready::after_update(member, observed.set.spec.lifecycle.as_ref());
-        let patch = json!({"metadata": next.metadata(now)});
         let reason = "its update is no longer wanted".to_owned();
-        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason);
+        let step = writes::turn(
+            observed,
+            member.pod,
+            (Intent::SetLifecycle, next),
+            &[],
+            reason,
+            now,
+        );
         updated.chains.push(writes::chain(vec![step]));
     }
 }

@@ -61,12 +61,7 @@ fn act(
     now: Timestamp,
 ) {
     let templates = Templates::new(&found.sorted);
-    // A pod whose readiness a hook turned off must not be moved on by somebody who would not turn it on again.
-    let ready = if coverage::marks_not_ready(&observed.set.spec) {
-        Vec::new()
-    } else {
-        refresh(observed, &templates, members, plan, now)
-    };
+    let ready = refresh(observed, &templates, members, plan, now);
     let decided = plan.chains.len();
     if let Some(what) = coverage::unsupported(&observed.set.spec) {
         let message = format!(

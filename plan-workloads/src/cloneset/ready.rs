@@ -50,13 +50,15 @@ pub(super) fn refresh<'r>(
             progress,
         };
     }
-    let next = next_state(member, observed.set.spec.lifecycle.as_ref());
-    let mut patch = inplace::finish(pod, next, now);
+    let lifecycle = observed.set.spec.lifecycle.as_ref();
+    let next = next_state(member, lifecycle);
+    let mut patch = inplace::finish(pod, next, lifecycle, now);
     let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
     if pod.labels.get(POD_TEMPLATE_HASH).is_none() && !label.is_empty() {
         let finish = patch.get_or_insert_with(|| inplace::Finish {
             patch: json!({}),
             conditions: false,
+            exact: false,
         });
         let path = ["metadata", "labels", POD_TEMPLATE_HASH];
         put(&mut finish.patch, &path, writes::hash_of(label).into());
@@ -69,7 +71,7 @@ pub(super) fn refresh<'r>(
         };
         let reason = reason(member, next);
         // A pod that was updated in place is put back only in the very state that was looked at.
-        let step = if pod.annotations.get(INPLACE_STATE).is_some() {
+        let step = if finish.exact || pod.annotations.get(INPLACE_STATE).is_some() {
             writes::patch_exact(pod, intent, part, finish.patch, reason)
         } else {
             writes::patch(pod, intent, part, finish.patch, reason)
@@ -87,7 +89,7 @@ fn reason(member: &Member<'_>, next: Option<State>) -> String {
         (State::PreparingNormal, Some(State::Normal)) => "it is scheduled".into(),
         (State::Updating, Some(_)) => "its containers run the new images".into(),
         (_, Some(next)) => format!("its hooks let it become {}", next.as_str()),
-        (_, None) => "a readiness condition is missing".into(),
+        (_, None) => "a readiness condition is not as it should be".into(),
     }
 }
 

@@ -3,11 +3,10 @@
 use jiff::Timestamp;
 use kruise_api::names::SPECIFIED_DELETE;
 use kruise_plan_kit::{
-    Chain, Intent, Part,
+    Chain, Intent,
     lifecycle::{self, State},
-    put,
 };
-use serde_json::json;
+use serde_json::Value;
 
 use super::{members::Member, observe::Observed, writes};
 
@@ -38,15 +37,10 @@ pub(super) fn remove(observed: &Observed<'_>, member: &Member<'_>, reason: &str,
     if member.state == State::PreparingDelete {
         return Leave::Held;
     }
-    let patch = json!({"metadata": State::PreparingDelete.metadata(now)});
+    let next = (Intent::SetLifecycle, State::PreparingDelete);
     let reason = format!("{reason}; its preDelete hook is asked first");
-    Leave::Now(writes::chain(vec![writes::patch(
-        member.pod,
-        Intent::SetLifecycle,
-        Part::Main,
-        patch,
-        reason,
-    )]))
+    let step = writes::turn(observed, member.pod, next, &[], reason, now);
+    Leave::Now(writes::chain(vec![step]))
 }
 
 /// Deletes a pod so that it comes back on `revision`. A held pod is also marked, so that a shortage of pods does not
@@ -64,16 +58,10 @@ pub(super) fn recreate(
         pod.name
     );
     let mut step = if is_held(observed, member) {
-        let mut metadata = State::PreparingDelete.metadata(now);
-        put(&mut metadata, &["labels", SPECIFIED_DELETE], "true".into());
+        let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
+        let next = (Intent::RequestDelete, State::PreparingDelete);
         let reason = format!("{reason}; its preDelete hook is asked first");
-        writes::patch(
-            pod,
-            Intent::RequestDelete,
-            Part::Main,
-            json!({"metadata": metadata}),
-            reason,
-        )
+        writes::turn(observed, pod, next, &[asked], reason, now)
     } else {
         writes::delete(pod, reason.to_owned())
     };

@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Intent, Part, Why, lifecycle::State, order::sort_for_removal,
+    Chain, EventKind, EventNote, Intent, Why, lifecycle::State, order::sort_for_removal, readiness,
 };
-use serde_json::json;
 
 use super::{
     create,
@@ -66,8 +65,12 @@ pub(super) fn scale(
     scaled
 }
 
-/// A pod held before deletion returns to service when replicas are short and nobody asked for this very pod to go.
+/// A pod held before deletion returns to service when replicas are short and nobody asked for this very pod to go. Where
+/// hooks take pods out of service there is no way back: the pod is being drained.
 fn call_back(observed: &Observed<'_>, members: &[Member<'_>], scaled: &mut Scaled, now: Timestamp) {
+    if readiness::marks(observed.set.spec.lifecycle.as_ref()) {
+        return;
+    }
     let replicas = observed.set.spec.replicas.unwrap_or(1).max(0) as usize;
     let planned = members
         .iter()
@@ -78,9 +81,9 @@ fn call_back(observed: &Observed<'_>, members: &[Member<'_>], scaled: &mut Scale
         .iter()
         .filter(|m| m.state == State::PreparingDelete && !m.specified);
     for member in returning.take(replicas.saturating_sub(staying)) {
-        let patch = json!({"metadata": State::PreparingNormal.metadata(now)});
+        let next = (Intent::SetLifecycle, State::PreparingNormal);
         let reason = "replicas are short again".to_owned();
-        let step = writes::patch(member.pod, Intent::SetLifecycle, Part::Main, patch, reason);
+        let step = writes::turn(observed, member.pod, next, &[], reason, now);
         scaled.chains.push(writes::chain(vec![step]));
     }
 }

@@ -1,9 +1,10 @@
 //! The writes to pods that several decisions share.
 
+use jiff::Timestamp;
 use kruise_api::names::REVISION_HASH;
 use kruise_plan_kit::{
     Body, Chain, EventKind, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step,
-    Target, Wave, Write, revision,
+    Target, Wave, Write, lifecycle::State, put, readiness, revision,
 };
 use kruise_views::PodView;
 use serde_json::{Value, json};
@@ -93,6 +94,30 @@ fn guarded(
         done: None,
         failed: None,
     }
+}
+
+/// Moves a pod to another state of its life, with these further members of `metadata`. Hooks that mark pods put it out
+/// of service, or let it back, in the same request.
+pub(super) fn turn(
+    observed: &Observed<'_>,
+    pod: &PodView,
+    next: (Intent, State),
+    further: &[(&[&str], Value)],
+    reason: String,
+    now: Timestamp,
+) -> Step {
+    let (intent, next) = next;
+    let mut metadata = next.metadata(now);
+    for (path, value) in further {
+        put(&mut metadata, path, value.clone());
+    }
+    let lifecycle = observed.set.spec.lifecycle.as_ref();
+    let conditions = readiness::settle(pod, next, lifecycle, now);
+    if conditions.is_empty() {
+        return patch(pod, intent, Part::Main, json!({"metadata": metadata}), reason);
+    }
+    let body = json!({"metadata": metadata, "status": {"conditions": conditions}});
+    patch_exact(pod, intent, Part::Status, body, reason)
 }
 
 /// Deletion of a pod, with the events users know.

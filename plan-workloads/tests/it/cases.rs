@@ -209,6 +209,8 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),
         "short" => pod["metadata"]["labels"]["controller-revision-hash"] = json!(hash),
         "marked" => set(pod, "InPlaceUpdateReady", "False", &ago(10)),
+        // Out of service by these keys of ours, or of somebody else.
+        "held" => hold(pod, value, &ago(10)),
         "state" => pod["metadata"]["labels"][state] = json!(value),
         "node" => pod["spec"]["nodeName"] = json!(value),
         "readySeconds" => set_again(pod, "Ready", &ago(value.parse().unwrap())),
@@ -238,6 +240,18 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         }
         other => panic!("a pod that is {other}?"),
     }
+}
+
+fn hold(pod: &mut Value, keys: &str, since: &str) {
+    let hold = |key: &str| match key {
+        "restart" => json!({"userAgent": "ContainerRecreateRequest", "key": "shop/restart"}),
+        own => json!({"userAgent": "Lifecycle", "key": own}),
+    };
+    let holds: Vec<Value> = keys.split(',').map(hold).collect();
+    set(pod, "KruisePodReady", "False", since);
+    set(pod, "Ready", "False", since);
+    let message = json!({"type": "KruisePodReady", "message": json!(holds).to_string()});
+    strategic(pod, &json!({"status": {"conditions": [message]}}));
 }
 
 fn set_again(pod: &mut Value, kind: &str, since: &str) {

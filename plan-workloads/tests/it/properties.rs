@@ -41,6 +41,8 @@ enum Event {
     Terminate(u8),
     Unhook(u8),
     Rehook(u8),
+    /// The set forgets its hooks.
+    Forget,
     Pass(u8),
 }
 
@@ -93,12 +95,13 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any::<u8>().prop_map(Event::Terminate),
         1 => any::<u8>().prop_map(Event::Unhook),
         1 => any::<u8>().prop_map(Event::Rehook),
+        1 => Just(Event::Forget),
         3 => (1..15u8).prop_map(Event::Pass),
     ]
 }
 
-/// Which hooks the set has: preNormal, inPlaceUpdate, preDelete.
-type Hooks = (bool, bool, bool);
+/// Which hooks the set has: preNormal, inPlaceUpdate, preDelete; and do the last two take pods out of service?
+type Hooks = (bool, bool, bool, bool);
 
 fn start() -> impl Strategy<Value = Value> {
     let kinds = vec![
@@ -109,7 +112,7 @@ fn start() -> impl Strategy<Value = Value> {
         "OnDelete",
     ];
     let hooks: BoxedStrategy<Hooks> = prop_oneof![
-        2 => Just((false, false, false)),
+        2 => Just((false, false, false, false)),
         1 => any::<Hooks>(),
     ]
     .boxed();
@@ -145,7 +148,7 @@ fn start() -> impl Strategy<Value = Value> {
     )
 }
 
-fn template((_, update, delete): Hooks) -> Value {
+fn template((_, update, delete, _): Hooks) -> Value {
     let mut labels = json!({"app": "web"});
     if update {
         labels["hold/update"] = json!("yes");
@@ -158,7 +161,7 @@ fn template((_, update, delete): Hooks) -> Value {
                                    {"name": "log", "image": "log:1"}]}})
 }
 
-fn lifecycle((normal, update, delete): Hooks) -> Option<Value> {
+fn lifecycle((normal, update, delete, marks): Hooks) -> Option<Value> {
     let mut lifecycle = json!({});
     for (wanted, name, key) in [
         (normal, "preNormal", "hold/normal"),
@@ -166,7 +169,7 @@ fn lifecycle((normal, update, delete): Hooks) -> Option<Value> {
         (delete, "preDelete", "hold/delete"),
     ] {
         if wanted {
-            lifecycle[name] = json!({"labelsHandler": {key: "yes"}});
+            lifecycle[name] = json!({"labelsHandler": {key: "yes"}, "markPodNotReady": marks});
         }
     }
     (lifecycle != json!({})).then_some(lifecycle)
@@ -273,6 +276,9 @@ impl History {
             Event::Terminate(pod) => self.pod(*pod, World::terminate),
             Event::Unhook(pod) => self.unhook(*pod),
             Event::Rehook(pod) => self.pod(*pod, rehook),
+            Event::Forget => self.world.edit(|spec| {
+                spec.as_object_mut().unwrap().remove("lifecycle");
+            }),
             Event::Pass(seconds) => self.world.pass(i64::from(*seconds)),
         }
     }
@@ -452,8 +458,10 @@ impl History {
         if old == 0 {
             assert_eq!(status["currentRevision"], *update);
         }
-        let off = |pod: &Value| condition(pod, "InPlaceUpdateReady") != Some("True");
-        assert_eq!(oracle::count(world, off), 0);
+        for gate in ["InPlaceUpdateReady", "KruisePodReady"] {
+            let off = |pod: &Value| condition(pod, gate) != Some("True");
+            assert_eq!(oracle::count(world, off), 0, "{gate}");
+        }
     }
 }
 
@@ -511,7 +519,7 @@ fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
 #[test]
 fn a_second_change_does_not_end_the_first_one_early() {
     let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false));
+    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false, false));
     // The label changes while the new image is still being pulled; the pod is not ready before it runs.
     events.extend([
         Event::Image(1),
@@ -526,7 +534,7 @@ fn a_second_change_does_not_end_the_first_one_early() {
 #[test]
 fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service() {
     let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, true, false));
+    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, true, false, true));
     events.extend([
         Event::Image(1),
         all.clone(),
@@ -539,7 +547,7 @@ fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service()
 #[test]
 fn a_pod_held_before_an_update_that_became_impossible_returns_to_service() {
     let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceOnly", (false, true, false));
+    let (spec, mut events) = at_rest("InPlaceOnly", (false, true, false, true));
     events.extend([Event::Image(1), all.clone(), Event::Environment(1), all]);
     run(spec, &events);
 }
@@ -547,7 +555,7 @@ fn a_pod_held_before_an_update_that_became_impossible_returns_to_service() {
 #[test]
 fn a_rollout_mends_a_set_whose_old_pods_all_crash_though_creation_is_limited() {
     for policy in ["ReCreate", "InPlaceIfPossible"] {
-        let (mut spec, events) = at_rest(policy, (false, false, false));
+        let (mut spec, events) = at_rest(policy, (false, false, false, false));
         spec["scaleStrategy"] = json!({"maxUnavailable": 1});
         let mut history = History::new(spec);
         history.world.broken_image = Some("web:0".into());

@@ -11,6 +11,7 @@ mod cloneset;
 mod cluster;
 mod crash;
 mod deletion;
+mod hooks;
 mod installation;
 mod likeness;
 mod lossless;
