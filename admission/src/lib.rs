@@ -5,9 +5,11 @@
 //!
 //! * [`manifests`]: what an API server has to know to call us, and what we serve;
 //! * [`pod`]: the readiness gate of new pods;
-//! * [`cloneset`]: defaults, rules and conversion of CloneSets.
+//! * [`cloneset`]: defaults and rules of CloneSets;
+//! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;
+pub mod convert;
 mod error;
 pub mod manifests;
 mod options;

@@ -5,6 +5,11 @@
 //! version; older versions exist only as conversion rules on raw JSON, so fields that this build does not know survive.
 
 pub mod cloneset;
+pub mod convert;
+pub mod definition;
+pub mod images;
+pub mod kinds;
 pub mod meta;
 pub mod names;
 pub mod schema;
+pub mod sidecarset;

@@ -52,3 +52,8 @@ pub const RUNTIME_CONTAINERS_META: &str = "apps.kruise.io/runtime-containers-met
 pub const IN_PLACE_UPDATE_READY: &str = "InPlaceUpdateReady";
 /// Readiness gate and condition: False while a lifecycle hook or a container recreation asks for it.
 pub const KRUISE_POD_READY: &str = "KruisePodReady";
+
+/// Namespace label that the API server sets to the namespace's name.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+/// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.
+pub const SIDECARSET_CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";

@@ -1,6 +1,5 @@
 //! Admission of CloneSets, in whatever version they are written.
 
-pub mod convert;
 pub mod mutate;
 pub mod validate;
 mod version;

@@ -5,7 +5,7 @@
 
 use std::{fs, time::Instant};
 
-use kruise_admission::cloneset::convert::convert;
+use kruise_admission::convert::convert;
 use serde_json::{Value, json};
 
 const SETS: usize = if cfg!(debug_assertions) { 2_000 } else { 10_000 };

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use kruise_admission::{
     Answer, Options, Request,
     cloneset::{
-        convert::convert,
         mutate::mutate,
         validate::{Outcome, Pod, validate, validate_with_pods},
     },
+    convert::convert,
     manifests::{self, Handler},
     pod,
 };

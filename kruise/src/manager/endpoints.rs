@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, bail};
+use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
@@ -142,7 +143,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
             (Phase::Mutating, MUTATING.into()),
             (Phase::Validating, VALIDATING.into()),
         ],
-        crds: vec!["clonesets.apps.kruise.io".into()],
+        crds: kruise_api::kinds::ALL.into_iter().map(Kind::name).collect(),
         endpoint,
         lead: renewal::lead_from_text(&webhook.renew_before),
         source,

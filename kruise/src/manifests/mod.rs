@@ -65,10 +65,8 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
 
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
-    let mut objects = vec![
-        workload::namespace(namespace),
-        kruise_api::cloneset::crd::manifest(namespace),
-    ];
+    let mut objects = vec![workload::namespace(namespace)];
+    objects.extend(kruise_api::kinds::definitions(namespace));
     objects.extend(rbac::objects(namespace));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {

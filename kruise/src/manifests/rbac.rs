@@ -1,6 +1,7 @@
 //! What the manager may do, and nothing more.
 
 use kruise_admission::manifests::{MUTATING, VALIDATING};
+use kruise_api::definition::Kind;
 use serde_json::{Value, json};
 
 /// Service account, roles and bindings in a namespace.
@@ -79,6 +80,9 @@ fn cluster_rules() -> Value {
         &["customresourcedefinitions"],
         &["get", "patch"],
     );
+    let kinds = kruise_api::kinds::ALL.into_iter();
+    let names: Vec<String> = kinds.map(Kind::name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     json!([
         rule("", &["pods"], MANAGE),
         rule("", &["pods/status"], &["patch"]),
@@ -91,7 +95,7 @@ fn cluster_rules() -> Value {
         rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
         webhooks("mutatingwebhookconfigurations", MUTATING),
         webhooks("validatingwebhookconfigurations", VALIDATING),
-        named(definitions, &["clonesets.apps.kruise.io"]),
+        named(definitions, &names),
     ])
 }
 

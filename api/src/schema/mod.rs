@@ -1,4 +1,12 @@
 //! Words for structural schemas, so that a CRD reads like a list of fields.
+//!
+//! Functions make one schema each; [`Object`] strings members together, a line each; [`shared`] has the shapes that
+//! several kinds use.
+
+mod members;
+pub mod shared;
+
+pub use members::Object;
 
 use serde_json::{Map, Value, json};
 
@@ -142,7 +150,28 @@ pub fn label_selector(description: &str) -> Value {
     with(schema, "x-kubernetes-map-type", "atomic".into())
 }
 
-fn with(mut schema: Value, key: &str, value: Value) -> Value {
+/// A map whose values have this schema.
+pub fn map(description: &str, values: impl Into<Value>) -> Value {
+    json!({"type": "object", "description": description, "additionalProperties": values.into()})
+}
+
+/// A value that is filled in where there is none.
+pub fn defaulted(schema: Value, value: impl Into<Value>) -> Value {
+    with(schema, "default", value.into())
+}
+
+/// A text that must be one of these.
+pub fn one_of(schema: Value, values: &[&str]) -> Value {
+    with(schema, "enum", json!(values))
+}
+
+/// A number that must not be less.
+pub fn at_least(schema: Value, minimum: i64) -> Value {
+    with(schema, "minimum", minimum.into())
+}
+
+/// A schema with one more keyword, such as `pattern` or `x-kubernetes-list-type`.
+pub fn with(mut schema: Value, key: &str, value: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.insert(key.to_owned(), value);
     }

@@ -1,13 +1,11 @@
-//! Conversion of stored CloneSets between versions: the endpoint an API server calls when a client reads or writes a
+//! Conversion of stored objects between versions: the endpoint an API server calls when a client reads or writes a
 //! version other than the stored one.
 //!
-//! The hub is `v1beta1`. One object that cannot be converted fails the whole review, as the protocol wants it: the API
+//! What changes is said in [`kruise_api::convert`]. One object that cannot be converted fails the whole review, as the protocol wants it: the API
 //! server would not know what to do with the rest.
 
 use std::fmt;
 
-use kruise_api::cloneset::convert::{to_v1alpha1, to_v1beta1};
-use kruise_api::names::APPS_GROUP;
 use serde::{
     Deserialize, Deserializer as _,
     de::{IgnoredAny, SeqAccess, Visitor},
@@ -124,30 +122,10 @@ impl Objects<'_> {
 }
 
 fn one(mut object: Value, desired: &str) -> Result<Value, String> {
-    let text = |name: &str| {
-        object
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (kind, from) = (text("kind"), text("apiVersion"));
-    let version = |text: &str| -> Option<String> {
-        let (group, version) = text.split_once('/')?;
-        (group == APPS_GROUP).then(|| version.to_owned())
-    };
-    if kind != "CloneSet" {
-        return Err(format!("no conversion of {from} {kind}"));
+    if object.get("apiVersion").is_some_and(|version| version == desired) {
+        return Err(format!("the object is already in version {desired}"));
     }
-    let converted = match (version(&from).as_deref(), version(desired).as_deref()) {
-        (Some("v1alpha1"), Some("v1beta1")) => to_v1beta1(&mut object),
-        (Some("v1beta1"), Some("v1alpha1")) => to_v1alpha1(&mut object),
-        (Some(from), Some(to)) if from == to => {
-            return Err(format!("CloneSet is already in version {to}"));
-        }
-        _ => return Err(format!("no conversion of {kind} from {from} to {desired}")),
-    };
-    converted.map_err(|error| error.to_string())?;
+    kruise_api::convert::convert(&mut object, desired).map_err(|error| error.to_string())?;
     Ok(object)
 }
 
@@ -194,6 +172,27 @@ mod tests {
                 assert_eq!(object["metadata"]["uid"], "u1");
                 assert_eq!(object["spec"]["template"], json!({"newerThanUs": 1}));
             }
+        }
+    }
+
+    #[test]
+    fn every_kind_with_two_versions_is_converted() {
+        let kinds = kruise_api::kinds::ALL.into_iter();
+        for kind in kinds.filter(|kind| (kind.versions)().len() == 2) {
+            let version = |version: &str| format!("{}/{version}", kind.group);
+            let object = json!({
+                "apiVersion": version("v1alpha1"), "kind": kind.kind,
+                "metadata": {"name": "a", "uid": "u1"}, "spec": {"newerThanUs": {"x": [1]}},
+            });
+            let answer = review(&version("v1beta1"), &[object]);
+            let converted = &answer["response"]["convertedObjects"][0];
+            assert_eq!(converted["apiVersion"], version("v1beta1"), "{}", kind.kind);
+            assert_eq!(
+                converted["spec"]["newerThanUs"],
+                json!({"x": [1]}),
+                "{}",
+                kind.kind
+            );
         }
     }
 

@@ -1,0 +1,118 @@
+//! Rules, and the books over what they would lose.
+
+use serde_json::{Map, Value, json};
+
+use super::{Direction, NEWER, OLDER, Rule, path};
+use crate::names;
+
+const PLACE: [&str; 3] = ["metadata", "annotations", names::CONVERSION_DATA];
+
+const LABELS: [&str; 2] = ["metadata", "labels"];
+
+/// Converts an object; what would not come back is kept, what was kept comes back.
+pub fn convert(object: &mut Value, rules: &[Rule], direction: Direction) {
+    let kept = unstash(object, direction);
+    let before = object.clone();
+    apply(object, rules, direction);
+    for entry in &kept {
+        restore(object, entry);
+    }
+    let mut back = object.clone();
+    apply(&mut back, rules, direction.back());
+    let mut lost = Vec::new();
+    let mut before = before;
+    for side in [&mut before, &mut back] {
+        // Labels come and go one by one, the map with the first and last of them.
+        if path::get(side, &LABELS).is_none() {
+            path::set(side, &LABELS, json!({}));
+        }
+    }
+    differences(&before, &back, &mut Vec::new(), &mut lost);
+    if !lost.is_empty() {
+        let text = json!({version(direction.back()): lost}).to_string();
+        path::set(object, &PLACE, text.into());
+    }
+}
+
+fn version(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Newer => NEWER,
+        Direction::Older => OLDER,
+    }
+}
+
+/// Rules are undone in the opposite order.
+fn apply(object: &mut Value, rules: &[Rule], direction: Direction) {
+    match direction {
+        Direction::Newer => rules.iter().for_each(|rule| rule.apply(object, direction)),
+        Direction::Older => rules.iter().rev().for_each(|rule| rule.apply(object, direction)),
+    }
+}
+
+/// Takes the annotation away and gives what was kept for the version that the object is about to have.
+fn unstash(object: &mut Value, direction: Direction) -> Vec<Value> {
+    let text = path::take(object, &PLACE);
+    let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let mut data: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    match data.remove(version(direction)) {
+        Some(Value::Array(entries)) => entries,
+        _ => Vec::new(),
+    }
+}
+
+/// Lists are compared as wholes: an item has no name that would survive an edit.
+fn differences(before: &Value, back: &Value, at: &mut Vec<String>, lost: &mut Vec<Value>) {
+    let (Value::Object(had), Value::Object(has)) = (before, back) else {
+        if before != back {
+            lost.push(entry(at, Some(before), Some(back)));
+        }
+        return;
+    };
+    for (name, value) in had {
+        at.push(name.clone());
+        match has.get(name) {
+            Some(other) => differences(value, other, at, lost),
+            None => lost.push(entry(at, Some(value), None)),
+        }
+        at.pop();
+    }
+    for (name, value) in has.iter().filter(|(name, _)| !had.contains_key(*name)) {
+        at.push(name.clone());
+        lost.push(entry(at, None, Some(value)));
+        at.pop();
+    }
+}
+
+/// What was at a place, and what would come back there; a member is left out where there is nothing.
+fn entry(at: &[String], is: Option<&Value>, back: Option<&Value>) -> Value {
+    let mut entry = json!({"at": at});
+    for (name, value) in [("is", is), ("back", back)] {
+        if let Some(value) = value {
+            path::set(&mut entry, &[name], value.clone());
+        }
+    }
+    entry
+}
+
+/// Puts back what was kept, unless the place has been edited since.
+fn restore(object: &mut Value, entry: &Value) {
+    let Some(at) = entry.get("at").and_then(Value::as_array) else {
+        return;
+    };
+    let at: Vec<&str> = at.iter().filter_map(Value::as_str).collect();
+    let Some((_, parents)) = at.split_last() else {
+        return;
+    };
+    let ours = matches!(at.as_slice(), ["spec" | "status", ..] | ["metadata", "labels", _]);
+    if !ours || path::get(object, &at) != entry.get("back") {
+        return;
+    }
+    let label = parents == LABELS;
+    match entry.get("is") {
+        Some(value) if label || path::get(object, parents).is_some_and(Value::is_object) => {
+            path::set(object, &at, value.clone());
+        }
+        Some(_) => {}
+        None => drop(path::take(object, &at)),
+    }
+}

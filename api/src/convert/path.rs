@@ -1,0 +1,69 @@
+//! Places in raw JSON: by the names on the way, or by a pattern that stands for many places.
+
+use serde_json::{Map, Value, json};
+
+/// Removes a member; a map of labels or annotations that becomes empty goes too.
+pub fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
+    let (last, parents) = path.split_last()?;
+    let parent = parents
+        .iter()
+        .try_fold(&mut *object, |at, key| at.get_mut(*key))?;
+    let taken = parent.as_object_mut()?.remove(*last)?;
+    let emptied = parent.as_object().is_some_and(Map::is_empty);
+    if emptied && path.first() == Some(&"metadata") {
+        let (map, parents) = parents.split_last()?;
+        let owner = parents.iter().try_fold(object, |at, key| at.get_mut(*key))?;
+        owner.as_object_mut()?.remove(*map);
+    }
+    Some(taken)
+}
+
+/// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
+pub fn set(object: &mut Value, path: &[&str], value: Value) {
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    let mut at = object;
+    for key in parents {
+        if at.is_null() {
+            *at = json!({});
+        }
+        let Some(members) = at.as_object_mut() else { return };
+        at = members.entry(*key).or_insert(Value::Null);
+    }
+    if at.is_null() {
+        *at = json!({});
+    }
+    if let Some(members) = at.as_object_mut() {
+        members.insert((*last).to_owned(), value);
+    }
+}
+
+/// The value at a place.
+pub fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |at, key| at.get(*key))
+}
+
+/// Calls with every object that holds a place of the pattern, and the name of the member there. In a pattern, `a.b`
+/// is a member of a member, `a[].b` one of each item of a list, `a{}.b` one of each value of a map.
+pub fn each(object: &mut Value, pattern: &str, act: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
+    let Some((first, rest)) = pattern.split_once('.') else {
+        if let Some(members) = object.as_object_mut() {
+            act(members, pattern);
+        }
+        return;
+    };
+    if let Some(name) = first.strip_suffix("[]") {
+        let items = object.get_mut(name).and_then(Value::as_array_mut);
+        for item in items.into_iter().flatten() {
+            each(item, rest, act);
+        }
+    } else if let Some(name) = first.strip_suffix("{}") {
+        let values = object.get_mut(name).and_then(Value::as_object_mut);
+        for (_, value) in values.into_iter().flatten() {
+            each(value, rest, act);
+        }
+    } else if let Some(member) = object.get_mut(first) {
+        each(member, rest, act);
+    }
+}

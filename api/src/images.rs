@@ -1,0 +1,6 @@
+//! Images on nodes ahead of need: NodeImage, ImagePullJob, ImageListPullJob.
+
+mod crd;
+pub(crate) mod template;
+
+pub use crd::{IMAGE_LIST_PULL_JOB, IMAGE_PULL_JOB, NODE_IMAGE};

@@ -1,0 +1,328 @@
+//! The definitions.
+
+use crate::convert::{Conversion, Rule};
+use crate::definition::{Kind, Scope, Version, columns};
+use crate::names::APPS_GROUP;
+use crate::schema::shared::{object_reference, pull_policy, sandbox_config};
+use crate::schema::{Object, list, map, time};
+
+use super::template;
+
+/// NodeImage.
+pub const NODE_IMAGE: Kind = Kind {
+    group: APPS_GROUP,
+    kind: "NodeImage",
+    plural: "nodeimages",
+    short_names: &[],
+    scope: Scope::Cluster,
+    about: "NodeImage says which images one node shall hold, and how pulling them goes.",
+    versions: node_images,
+    conversion: Conversion::Rules(&[Rule::NewerOnly("spec.images{}.pullSecrets[].mode")]),
+};
+
+/// ImagePullJob.
+pub const IMAGE_PULL_JOB: Kind = Kind {
+    group: APPS_GROUP,
+    kind: "ImagePullJob",
+    plural: "imagepulljobs",
+    short_names: &[],
+    scope: Scope::Namespaced,
+    about: "ImagePullJob pulls one image on many nodes, some at a time, ahead of need.",
+    versions: image_pull_jobs,
+    conversion: Conversion::Same,
+};
+
+/// ImageListPullJob.
+pub const IMAGE_LIST_PULL_JOB: Kind = Kind {
+    group: APPS_GROUP,
+    kind: "ImageListPullJob",
+    plural: "imagelistpulljobs",
+    short_names: &[],
+    scope: Scope::Namespaced,
+    about: "ImageListPullJob pulls several images on many nodes, by one ImagePullJob for each.",
+    versions: image_list_pull_jobs,
+    conversion: Conversion::Same,
+};
+
+fn node_images() -> Vec<Version> {
+    let secret = || {
+        Object::new("One secret that the node may pull this image with.")
+            .text(
+                "namespace",
+                "Namespace of the secret that the node may pull with.",
+            )
+            .text("name", "Name of the secret that the node may pull with.")
+    };
+    let newer = secret().text(
+        "mode",
+        "batch: a secret kept in common for many jobs; empty otherwise. Default: empty.",
+    );
+    let version = |name, storage, secret: Object| Version {
+        name,
+        storage,
+        spec: node_image_spec(secret).into(),
+        status: node_image_status().into(),
+        scale: false,
+        columns: vec![
+            columns::count("DESIRED", ".status.desired"),
+            columns::count("PULLING", ".status.pulling"),
+            columns::count("SUCCEED", ".status.succeeded"),
+            columns::count("FAILED", ".status.failed"),
+            columns::age("AGE"),
+        ],
+    };
+    vec![
+        version("v1alpha1", false, secret()),
+        version("v1beta1", true, newer),
+    ]
+}
+
+fn node_image_spec(secret: Object) -> Object {
+    let policy = pull_policy()
+        .int64(
+            "activeDeadlineSeconds",
+            "Seconds after createdAt when all attempts have failed. Default: never.",
+        )
+        .int32(
+            "ttlSecondsAfterFinished",
+            "Seconds after its end when the tag is taken off the list; needed by the webhook.",
+        );
+    let tag = Object::new("One tag or digest of the image, and who wants it on this node.")
+        .text(
+            "tag",
+            "Tag of the image, such as 1.4, or its digest: sha256 and 64 digits.",
+        )
+        .time(
+            "createdAt",
+            "Time when the current round of pulling was asked for. Default: now.",
+        )
+        .int64(
+            "version",
+            "Number of the round; the status of the tag carries the same. Default: 0.",
+        )
+        .list(
+            "ownerReferences",
+            "Jobs that want the tag; without any of those it had, it is taken off. Default: none.",
+            object_reference("One job that wants the tag on this node, such as an ImagePullJob."),
+        )
+        .text(
+            "imagePullPolicy",
+            "IfNotPresent pulls only what is missing; anything else always. Default: empty.",
+        )
+        .with("pullPolicy", policy)
+        .required(&["tag"]);
+    let image = Object::new("Tags of one image, and how they are pulled.")
+        .list(
+            "pullSecrets",
+            "Secrets that the node may pull this image with. Default: none.",
+            secret,
+        )
+        .with("sandboxConfig", sandbox_config())
+        .list(
+            "tags",
+            "Tags of the image that the node shall hold, sorted by tag.",
+            tag,
+        )
+        .required(&["tags"]);
+    Object::new("Images that the node of this name shall hold.").with(
+        "images",
+        map(
+            "Images by their normalised names, at most 256, without tags. Default: none.",
+            image,
+        ),
+    )
+}
+
+fn node_image_status() -> Object {
+    let tag = Object::new("How pulling one tag or digest goes on this node.")
+        .text("tag", "Tag or digest as in the specification that this is about.")
+        .text(
+            "phase",
+            "Where the pull is: Waiting, Pulling, Succeeded or Failed.",
+        )
+        .int32(
+            "progress",
+            "Percent of the image that is there; most runtimes tell 0 or 100. Default: 0.",
+        )
+        .time(
+            "startTime",
+            "Time when the node began to pull the tag in this round.",
+        )
+        .time(
+            "completionTime",
+            "Time when the pull succeeded, or failed for good, in this round.",
+        )
+        .int64(
+            "version",
+            "Number of the round that this is about, as in the specification.",
+        )
+        .text(
+            "imageID",
+            "Identity of the pulled image as the runtime of the node tells it.",
+        )
+        .text(
+            "message",
+            "A sentence for people that says why the pull has failed, or waits.",
+        )
+        .required(&["tag", "phase"]);
+    let image = Object::new("How pulling the tags of one image goes on this node.")
+        .with(
+            "tags",
+            list("States of the tags, sorted by tag, one for each.", tag.into()),
+        )
+        .required(&["tags"]);
+    let first = Object::new("How the first round of pulling on this node went; kept for compatibility.")
+        .with(
+            "syncAt",
+            time("Time when the first round of pulling on this node ended."),
+        )
+        .text("status", "How the first round of pulling ended, in one word.")
+        .text(
+            "message",
+            "A sentence for people that says how the first round ended.",
+        );
+    Object::new("How pulling goes on this node; written by its agent and the controller.")
+        .int32("desired", "Number of tags that the node shall hold.")
+        .int32(
+            "succeeded",
+            "Number of tags that have been pulled on this node. Default: 0.",
+        )
+        .int32(
+            "failed",
+            "Number of tags that could not be pulled on this node. Default: 0.",
+        )
+        .int32(
+            "pulling",
+            "Number of tags that are being pulled on this node. Default: 0.",
+        )
+        .int32(
+            "waiting",
+            "Number of tags whose pull on this node has not begun. Default: 0.",
+        )
+        .with(
+            "imageStatuses",
+            map("States of the images by their normalised names.", image),
+        )
+        .with("firstSyncStatus", first)
+        .required(&["desired"])
+}
+
+/// Counts of nodes or images that a job reports.
+fn job_status() -> Object {
+    Object::new("How far the job has come; written by the controller.")
+        .time("startTime", "Time when the controller first saw the job.")
+        .time("completionTime", "Time when the job was over, well or badly.")
+        .required(&["desired"])
+}
+
+fn image_pull_jobs() -> Vec<Version> {
+    let version = |name, storage, message: bool| {
+        let spec = Object::new("What is pulled, on which nodes, how many at a time, and how.")
+            .text(
+                "image",
+                "Image that is pulled, with its tag or digest; latest without both.",
+            )
+            .required(&["image"])
+            .and(template::fields());
+        let status = job_status()
+            .int32("desired", "Number of nodes that the image is pulled on.")
+            .int32(
+                "active",
+                "Number of nodes that are pulling the image now. Default: 0.",
+            )
+            .int32(
+                "succeeded",
+                "Number of nodes that have pulled the image. Default: 0.",
+            )
+            .int32(
+                "failed",
+                "Number of nodes that could not pull the image. Default: 0.",
+            )
+            .text(
+                "message",
+                "A sentence for people that says how far the job has come.",
+            )
+            .texts(
+                "failedNodes",
+                "Names of the nodes that could not pull the image. Default: none.",
+            );
+        let mut columns = vec![
+            columns::count("TOTAL", ".status.desired"),
+            columns::count("ACTIVE", ".status.active"),
+            columns::count("SUCCEED", ".status.succeeded"),
+            columns::count("FAILED", ".status.failed"),
+            columns::age("AGE"),
+        ];
+        if message {
+            columns.push(columns::text("MESSAGE", ".status.message"));
+        }
+        Version {
+            name,
+            storage,
+            spec: spec.into(),
+            status: status.into(),
+            scale: false,
+            columns,
+        }
+    };
+    vec![version("v1alpha1", false, true), version("v1beta1", true, false)]
+}
+
+/// Desired state of an ImageListPullJob.
+pub fn image_list_spec() -> Object {
+    Object::new("What is pulled, on which nodes, how many at a time, and how.")
+        .texts(
+            "images",
+            "Images that are pulled, each by a job of its own, with tag or digest.",
+        )
+        .required(&["images"])
+        .and(template::fields())
+}
+
+fn image_list_pull_jobs() -> Vec<Version> {
+    let version = |name, storage| {
+        let failed = Object::new("One image that some nodes could not pull.")
+            .text("imagePullJob", "Name of the ImagePullJob that pulled the image.")
+            .text(
+                "name",
+                "The image that could not be pulled everywhere, as in images.",
+            )
+            .text(
+                "message",
+                "A sentence for people that says where to look for the nodes.",
+            );
+        let status = job_status()
+            .int32("desired", "Number of images that are pulled, one job for each.")
+            .int32(
+                "active",
+                "Number of images that some node is pulling now. Default: 0.",
+            )
+            .int32(
+                "completed",
+                "Number of images that every node has pulled or failed to. Default: 0.",
+            )
+            .int32(
+                "succeeded",
+                "Number of images that every node has pulled. Default: 0.",
+            )
+            .list(
+                "failedImageStatuses",
+                "Images that some nodes could not pull. Default: none.",
+                failed,
+            );
+        Version {
+            name,
+            storage,
+            spec: image_list_spec().into(),
+            status: status.into(),
+            scale: false,
+            columns: vec![
+                columns::count("TOTAL", ".status.desired"),
+                columns::count("SUCCEEDED", ".status.succeeded"),
+                columns::count("COMPLETED", ".status.completed"),
+                columns::age("AGE"),
+            ],
+        }
+    };
+    vec![version("v1alpha1", false), version("v1beta1", true)]
+}

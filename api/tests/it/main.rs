@@ -1,0 +1,10 @@
+//! What the kinds promise, from outside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod convert;
+mod surface;
