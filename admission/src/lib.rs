@@ -4,8 +4,9 @@
 //! else's. Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
 //!
 //! * [`manifests`]: what an API server has to know to call us, and what we serve;
-//! * [`pod`]: the readiness gate of new pods;
+//! * [`pod`]: what happens to new pods: the readiness gate, and injection of sidecars;
 //! * [`cloneset`]: defaults and rules of CloneSets;
+//! * [`sidecarset`]: defaults and hashes of SidecarSets;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;
@@ -15,6 +16,7 @@ pub mod manifests;
 mod options;
 pub mod pod;
 mod request;
+pub mod sidecarset;
 
 pub use error::Error;
 pub use options::Options;

@@ -33,7 +33,7 @@ pub enum Handler {
     MutateCloneSet,
     /// Rules of a CloneSet: [`crate::cloneset::validate`].
     ValidateCloneSet,
-    /// Readiness gate of a pod: [`crate::pod::mutate`].
+    /// What happens to a new pod: [`crate::pod::review`].
     MutatePod,
 }
 

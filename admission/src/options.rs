@@ -13,6 +13,8 @@ pub struct Options {
     pub deletion_protection: bool,
     /// Every pod gets the readiness gate, whoever made it: gate `KruisePodReadinessGate`.
     pub readiness_gate_for_all: bool,
+    /// Injected containers are sorted by name: gate `EnableSortSidecarContainerByName`.
+    pub sort_sidecars: bool,
 }
 
 impl Default for Options {
@@ -24,6 +26,7 @@ impl Default for Options {
             allow_privileged: true,
             deletion_protection: false,
             readiness_gate_for_all: false,
+            sort_sidecars: false,
         }
     }
 }

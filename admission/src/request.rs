@@ -20,6 +20,8 @@ pub enum Operation {
 /// The `request` of an AdmissionReview.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
+    /// Names the request; the same for every webhook it passes.
+    pub uid: String,
     /// What is being done.
     pub operation: Operation,
     /// API group of the objects below; empty for the core group.
@@ -76,6 +78,7 @@ impl Request {
             _ => return Err(Error::Request("operation")),
         };
         Ok(Self {
+            uid: text(request, "uid"),
             operation,
             group: text(kind, "group"),
             version: text(kind, "version"),

@@ -1,8 +1,10 @@
-//! What the one executable is made of: the manager, what it prints for an installation, its explanations, and a
-//! playground for all of it.
+//! What the one executable is made of: the manager, what it prints for an installation, its explanations, pods as
+//! the webhook would make them, and a playground for all of it.
 
 pub mod explain;
 mod gates;
+pub mod inject;
+mod lookup;
 pub mod manager;
 pub mod manifests;
 pub mod playground;

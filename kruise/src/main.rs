@@ -1,10 +1,10 @@
-//! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`, `kruise playground`. Started under the name `manager` it is
-//! the manager, as in upstream's image.
+//! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`, `kruise inject`, `kruise playground`.
+//! Started under the name `manager` it is the manager, as in upstream's image.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{explain, manager, manifests, playground};
+use kruise::{explain, inject, manager, manifests, playground};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -30,6 +30,8 @@ enum Command {
     Manifests(manifests::Options),
     /// Say what would be done with a CloneSet, what would not yet, and which limit decides it.
     Explain(explain::Options),
+    /// Print a pod with the sidecars it would get, and why it gets these and not others.
+    Inject(inject::Options),
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     Playground(playground::Options),
 }
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Command::Manager { flags } => manager::main(flags),
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Explain(options) => report(explain::run(&options)),
+        Command::Inject(options) => report(inject::run(&options)),
         Command::Playground(options) => playground::main(&options),
     }
 }

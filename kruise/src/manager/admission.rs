@@ -31,6 +31,7 @@ pub(super) fn options(config: &Config) -> Options {
         allow_privileged: config.allow_privileged,
         deletion_protection: config.gates.on("ResourcesDeletionProtection"),
         readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
+        sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
     }
 }
 
@@ -62,7 +63,13 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
         }
     };
     match handler {
-        Handler::MutatePod => pod::mutate(&request, options),
+        Handler::MutatePod => match pod::review(&request, options, &pod::Known::without_sets()) {
+            pod::Outcome::Answer(answer) => answer,
+            pod::Outcome::Needs(_) => Answer::Deny {
+                code: 503,
+                message: "the pod cannot be reviewed yet; try again".to_owned(),
+            },
+        },
         Handler::MutateCloneSet => mutate(&request, options),
         Handler::ValidateCloneSet => match validate(&request, options) {
             Outcome::Answer(answer) => answer,

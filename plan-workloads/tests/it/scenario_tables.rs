@@ -85,7 +85,11 @@ fn names_in(text: &str) -> Vec<&str> {
 #[test]
 fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
     let known = known();
-    for (document, letter, count) in [("cloneset.md", 'C', 42), ("in-place-update.md", 'U', 26)] {
+    for (document, letter, count) in [
+        ("cloneset.md", 'C', 42),
+        ("in-place-update.md", 'U', 26),
+        ("sidecarset.md", 'S', 36),
+    ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
         let wanted: Vec<String> = (1..=count).map(|number| format!("{letter}{number}")).collect();

@@ -83,6 +83,27 @@ impl Quantity {
         }
     }
 
+    /// An amount in thousandths, written with decimal suffixes.
+    pub fn from_thousandths(thousandths: i128) -> Self {
+        Self {
+            mantissa: thousandths,
+            exponent: -3,
+            format: Format::Decimal,
+            kept: None,
+        }
+    }
+
+    /// Another amount, in thousandths, written with suffixes of the same family.
+    #[must_use]
+    pub fn with_thousandths(&self, thousandths: i128) -> Self {
+        Self {
+            mantissa: thousandths,
+            exponent: -3,
+            format: self.format,
+            kept: None,
+        }
+    }
+
     /// Is it nothing?
     pub fn is_zero(&self) -> bool {
         self.mantissa == 0

@@ -14,6 +14,28 @@ pub(super) enum Role {
 }
 
 pub(super) fn container(container: &mut Value, role: Role) {
+    common(container, role);
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(found) = member(container, name) {
+            probe(found);
+            if let Some(call) = member(found, "grpc") {
+                fill_missing(call, "service", "");
+            }
+        }
+    }
+}
+
+/// As clients do that know neither startup probes nor gRPC.
+pub(super) fn older(container: &mut Value) {
+    common(container, Role::Other);
+    for name in ["livenessProbe", "readinessProbe"] {
+        if let Some(found) = member(container, name) {
+            probe(found);
+        }
+    }
+}
+
+fn common(container: &mut Value, role: Role) {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let always = role == Role::Regular || follows_latest(image);
     fill(
@@ -33,11 +55,6 @@ pub(super) fn container(container: &mut Value, role: Role) {
         round_quantities(resources, "limits");
         round_quantities(resources, "requests");
     }
-    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(found) = member(container, name) {
-            probe(found);
-        }
-    }
     if let Some(lifecycle) = member(container, "lifecycle") {
         for name in ["postStart", "preStop"] {
             if let Some(get) = member(lifecycle, name).and_then(|hook| member(hook, "httpGet")) {
@@ -54,9 +71,6 @@ fn probe(probe: &mut Value) {
     fill(probe, "failureThreshold", 3);
     if let Some(get) = member(probe, "httpGet") {
         http_get(get);
-    }
-    if let Some(call) = member(probe, "grpc") {
-        fill_missing(call, "service", "");
     }
 }
 

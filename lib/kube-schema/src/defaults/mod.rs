@@ -63,6 +63,17 @@ pub fn pod_template(template: &mut Value, options: Options) {
     }
 }
 
+/// Fills in the defaults of a container as clients do that know neither startup probes nor gRPC: stored hashes of such
+/// containers do not change when clients learn more.
+pub fn older_container(one: &mut Value) {
+    container::older(one);
+}
+
+/// Fills in the defaults of a volume. One whose source is not known is not taken for one without a source.
+pub fn volume(one: &mut Value) {
+    volume::volume(one);
+}
+
 /// Fills in the defaults of a volume claim template: it counts as pending. `volumeMode` is left to the API server:
 /// claim templates are hashed, and stored ones lack it.
 pub fn claim(claim: &mut Value) {

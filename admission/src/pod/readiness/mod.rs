@@ -1,36 +1,29 @@
 //! The readiness gate of pods that Kruise workloads make.
 //!
-//! Kubelet fixes a pod's readiness gates at creation, so this is the only moment. The patch is a single insertion:
-//! fields newer than this program stay where they are.
+//! Kubelet fixes a pod's readiness gates at creation, so this is the only moment.
 
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use serde_json::{Value, json};
 
-use crate::{Answer, Operation, Options, Request};
+use super::{Context, Stop, list};
+use crate::Answer;
 
 /// Appends the readiness gate `KruisePodReady` to a new pod whose controller is in group `apps.kruise.io`, or to any
-/// new pod with [`Options::readiness_gate_for_all`].
-pub fn mutate(request: &Request, options: Options) -> Answer {
-    if request.operation != Operation::Create || !request.sub_resource.is_empty() {
-        return Answer::ALLOW;
+/// new pod with [`crate::Options::readiness_gate_for_all`].
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> {
+    if !context.options.readiness_gate_for_all && !controlled_by_kruise(pod) {
+        return Ok(());
     }
-    let Some(spec) = request.object.get("spec").filter(|spec| spec.is_object()) else {
-        return Answer::undecodable("a pod needs a spec");
+    let gates = pod.get_mut("spec").and_then(|spec| list(spec, "readinessGates"));
+    let Some(gates) = gates else {
+        return Err(Stop::Deny(Answer::undecodable(
+            "spec.readinessGates must be a list",
+        )));
     };
-    if !options.readiness_gate_for_all && !controlled_by_kruise(&request.object) {
-        return Answer::ALLOW;
+    if !gates.iter().any(is_ours) {
+        gates.push(json!({"conditionType": KRUISE_POD_READY}));
     }
-    let gate = json!({"conditionType": KRUISE_POD_READY});
-    let operation = match spec.get("readinessGates") {
-        None | Some(Value::Null) => json!({"op": "add", "path": "/spec/readinessGates", "value": [gate]}),
-        Some(Value::Array(gates)) if gates.iter().any(is_ours) => return Answer::ALLOW,
-        Some(Value::Array(_)) => json!({"op": "add", "path": "/spec/readinessGates/-", "value": gate}),
-        Some(_) => return Answer::undecodable("spec.readinessGates must be a list"),
-    };
-    Answer::Allow {
-        patch: Some(json!([operation])),
-        warnings: Vec::new(),
-    }
+    Ok(())
 }
 
 fn is_ours(gate: &Value) -> bool {
@@ -51,6 +44,8 @@ fn controlled_by_kruise(pod: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pod::{Known, Outcome, review};
+    use crate::{Operation, Options, Request};
 
     const FOR_ALL: Options = Options {
         template_defaults: true,
@@ -58,6 +53,7 @@ mod tests {
         allow_privileged: true,
         deletion_protection: false,
         readiness_gate_for_all: true,
+        sort_sidecars: false,
     };
 
     fn pod(owner: &str, controller: bool) -> Value {
@@ -76,6 +72,13 @@ mod tests {
         Request::from_review(&review).unwrap()
     }
 
+    fn mutate(request: &Request, options: Options) -> Answer {
+        match review(request, options, &Known::without_sets()) {
+            Outcome::Answer(answer) => answer,
+            needs @ Outcome::Needs(_) => panic!("{needs:?}"),
+        }
+    }
+
     fn patch(object: Value, options: Options) -> Option<Value> {
         match mutate(&request(object), options) {
             Answer::Allow { patch, .. } => patch,
@@ -86,17 +89,17 @@ mod tests {
     #[test]
     fn pods_of_kruise_workloads_get_the_gate() {
         let gate = json!({"conditionType": "KruisePodReady"});
-        let inserted = json!([{"op": "add", "path": "/spec/readinessGates", "value": [gate]}]);
+        let inserted = |op| json!([{"op": op, "path": "/spec/readinessGates", "value": [gate]}]);
         let options = Options::default();
         for version in ["apps.kruise.io/v1alpha1", "apps.kruise.io/v9"] {
-            assert_eq!(patch(pod(version, true), options), Some(inserted.clone()));
+            assert_eq!(patch(pod(version, true), options), Some(inserted("add")));
         }
         let mut with_null = pod("apps.kruise.io/v1beta1", true);
         with_null["spec"]["readinessGates"] = Value::Null;
-        assert_eq!(patch(with_null, options), Some(inserted));
+        assert_eq!(patch(with_null, options), Some(inserted("replace")));
         let mut with_other = pod("apps.kruise.io/v1beta1", true);
         with_other["spec"]["readinessGates"] = json!([{"conditionType": "other"}]);
-        let appended = json!([{"op": "add", "path": "/spec/readinessGates/-", "value": gate}]);
+        let appended = json!([{"op": "add", "path": "/spec/readinessGates/1", "value": gate}]);
         assert_eq!(patch(with_other, options), Some(appended));
     }
 

@@ -1,0 +1,66 @@
+//! What is known of the cluster besides the pod.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use jiff::Timestamp;
+use kruise_api::meta::StringMap;
+use serde_json::Value;
+
+use super::sidecars::Sets;
+
+/// What the steps may know. Absent entries are unknown; an entry that is `None` is known not to exist.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The time.
+    pub now: Timestamp,
+    /// All SidecarSets.
+    pub sets: Option<Arc<Sets>>,
+    /// Labels of namespaces, by name.
+    pub namespaces: BTreeMap<String, Option<StringMap>>,
+    /// Revisions of SidecarSets, as stored.
+    pub revisions: BTreeMap<Revision, Option<Value>>,
+}
+
+/// Something to look up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// All SidecarSets.
+    Sets,
+    /// A namespace, by its name.
+    Namespace(String),
+    /// A revision of a SidecarSet, in the manager's namespace.
+    Revision(Revision),
+}
+
+/// Which revision.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    /// The one of this name.
+    Named(String),
+    /// The newest with this custom version among those of a set.
+    Versioned {
+        /// Name of the set.
+        set: String,
+        /// The custom version.
+        version: String,
+    },
+}
+
+impl Known {
+    /// Everything there is to know where there are no SidecarSets.
+    pub fn without_sets() -> Self {
+        Self {
+            sets: Some(Arc::default()),
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => write!(f, "the revision {name:?}"),
+            Self::Versioned { version, .. } => write!(f, "the revision with custom version {version:?}"),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Injection of SidecarSets into a new pod.
+//!
+//! 1. [`select`]: the sets that match, in the order of their names, each with the revision it injects;
+//! 2. [`metadata`]: their annotation patches;
+//! 3. [`build`]: the containers, volumes and secrets they add to this pod;
+//! 4. [`apply`]: all of it put into the pod, with the record of what was injected.
+//!
+//! Injecting again changes nothing but timestamps. The pod's own containers keep their order and their bytes, unless a
+//! sidecar has the name of one of them and takes its place.
+
+mod apply;
+mod build;
+mod metadata;
+mod resources;
+mod select;
+mod set;
+mod share;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use self::select::{Choice, choose};
+use super::{Context, Known, Need, Outcome, Stop, failed};
+use crate::Request;
+
+pub use resources::expression;
+pub use set::{Set, Sets};
+
+/// Injects every set that matches.
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    let is_ended = matches!(phase, Some("Succeeded" | "Failed"));
+    if is_ended
+        || pod
+            .pointer("/metadata/deletionTimestamp")
+            .is_some_and(|time| !time.is_null())
+    {
+        return Ok(());
+    }
+    let Some(sets) = &context.known.sets else {
+        return Err(Stop::Needs(vec![Need::Sets]));
+    };
+    let choice = choose(pod, context.request, sets, context.known)?;
+    let chosen: Vec<_> = choice.iter().filter_map(|(_, why)| why.injected()).collect();
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    for one in &chosen {
+        metadata::patch(pod, &one.spec).map_err(|why| {
+            failed(format!(
+                "SidecarSet {} cannot patch the pod's annotations: {why}",
+                one.name
+            ))
+        })?;
+    }
+    let additions = build::additions(pod, &chosen).map_err(failed)?;
+    if additions.is_empty() {
+        return Ok(());
+    }
+    apply::additions(pod, additions, context.options);
+    apply::records(pod, &chosen, context.known.now).map_err(failed)
+}
+
+/// What becomes of one set when a pod is reviewed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Name of the set.
+    pub set: String,
+    /// It is injected.
+    pub injected: bool,
+    /// In words.
+    pub why: String,
+}
+
+/// What becomes of every set, in the order of names, for the pod of this request.
+pub fn verdicts(request: &Request, known: &Known) -> Result<Vec<Verdict>, Outcome> {
+    let Some(sets) = &known.sets else {
+        return Err(Outcome::Needs(vec![Need::Sets]));
+    };
+    let choice = choose(&request.object, request, sets, known).map_err(|stop| match stop {
+        Stop::Deny(answer) => Outcome::Answer(answer),
+        Stop::Needs(needs) => Outcome::Needs(needs),
+    })?;
+    let verdict = |(set, why): (&str, select::Why<'_>)| Verdict {
+        set: set.to_owned(),
+        injected: why.injected().is_some(),
+        why: why.to_string(),
+    };
+    Ok(choice.into_iter().map(verdict).collect())
+}

@@ -1,0 +1,269 @@
+//! Which sets are injected into a pod, which revision of each, and why the others are not.
+
+use std::{borrow::Cow, fmt};
+
+use kruise_api::meta::LabelSelector;
+use kruise_plan_kit::sidecars::{Hashes, hashes_of, names::NAMESPACE_NAME, restore};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::set::{Set, Sets};
+use crate::Request;
+use crate::pod::{Known, Need, Stop, entry, failed, text};
+
+/// What is injected of a set that matches.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice<'a> {
+    /// Name of the set.
+    pub(super) name: &'a str,
+    /// The specification: today's, or with the parts of a revision.
+    pub(super) spec: Cow<'a, Value>,
+    /// Hashes that go with it.
+    pub(super) hashes: Hashes,
+    /// Name of its revision; empty if not known.
+    pub(super) revision: String,
+    /// It is an older revision that the set asks for.
+    pub(super) historical: bool,
+}
+
+/// What becomes of a set, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Why<'a> {
+    /// It is injected.
+    Injected(Box<Choice<'a>>),
+    /// It injects into no new pod.
+    Paused,
+    /// Its selector is empty, or cannot be read.
+    SelectsNothing,
+    /// The labels of the pod do not match.
+    Labels,
+    /// The labels of the namespace do not match.
+    Namespace,
+    /// This canary of it is injected.
+    Canary(&'a str),
+}
+
+impl<'a> Why<'a> {
+    /// What is injected, if it is.
+    pub(super) fn injected(&self) -> Option<&Choice<'a>> {
+        match self {
+            Self::Injected(choice) => Some(choice),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Injected(choice) if choice.historical => {
+                write!(
+                    f,
+                    "injected in its revision {}, as injectionStrategy asks",
+                    choice.revision
+                )
+            }
+            Self::Injected(_) => f.write_str("injected"),
+            Self::Paused => f.write_str("not injected: injectionStrategy.paused is true"),
+            Self::SelectsNothing => f.write_str("not injected: its selector is empty or not valid"),
+            Self::Labels => f.write_str("not injected: its selector does not match the labels of the pod"),
+            Self::Namespace => {
+                f.write_str("not injected: its namespaceSelector does not match the pod's namespace")
+            }
+            Self::Canary(canary) => write!(f, "not injected: its canary {canary} is"),
+        }
+    }
+}
+
+/// Every set in the order of names, and what becomes of it.
+pub(super) fn choose<'a>(
+    pod: &Value,
+    request: &Request,
+    sets: &'a Sets,
+    known: &Known,
+) -> Result<Vec<(&'a str, Why<'a>)>, Stop> {
+    let namespace = namespace(pod, request);
+    let mut needs = Vec::new();
+    let mut found: Vec<(&Set, Option<Why<'a>>)> = Vec::new();
+    for set in sets.iter() {
+        match mismatch(set, pod, namespace, known) {
+            Ok(why) => found.push((set, why)),
+            Err(need) => needs.push(need),
+        }
+    }
+    let bases: Vec<(&'a str, &'a str)> = found
+        .iter()
+        .filter(|(_, why)| why.is_none())
+        .filter_map(|(set, _)| Some((set.base.as_deref()?, &*set.name)))
+        .collect();
+    let mut all = Vec::new();
+    for (set, why) in found {
+        let canary = bases.iter().find(|(base, _)| *base == set.name);
+        let why = match (why, canary) {
+            (Some(why), _) => why,
+            (None, Some((_, canary))) => Why::Canary(canary),
+            (None, None) => match revision(set, pod, request, known) {
+                Ok(choice) => Why::Injected(Box::new(choice)),
+                Err(Stop::Needs(more)) => {
+                    needs.extend(more);
+                    continue;
+                }
+                Err(stop) => return Err(stop),
+            },
+        };
+        all.push((&*set.name, why));
+    }
+    needs.dedup();
+    if needs.is_empty() {
+        Ok(all)
+    } else {
+        Err(Stop::Needs(needs))
+    }
+}
+
+/// The namespace the pod will be in.
+fn namespace<'a>(pod: &'a Value, request: &'a Request) -> &'a str {
+    let own = pod
+        .get("metadata")
+        .map(|metadata| text(metadata, "namespace"))
+        .unwrap_or_default();
+    let given = [own, &request.namespace]
+        .into_iter()
+        .find(|name| !name.is_empty());
+    given.unwrap_or("default")
+}
+
+/// Why a set does not match, if it does not.
+fn mismatch<'a>(set: &Set, pod: &Value, namespace: &str, known: &Known) -> Result<Option<Why<'a>>, Need> {
+    if set.matcher.pods.is_empty() {
+        return Ok(Some(Why::SelectsNothing));
+    }
+    if set.paused {
+        return Ok(Some(Why::Paused));
+    }
+    if !set.matcher.matches_pod(|key| entry(pod, "labels", key)) {
+        return Ok(Some(Why::Labels));
+    }
+    let Some(selector) = &set.matcher.namespaces else {
+        return Ok(None);
+    };
+    let matches = if by_name_only(selector) {
+        selector.matches_by(|_| Some(namespace))
+    } else {
+        match known.namespaces.get(namespace) {
+            None => return Err(Need::Namespace(namespace.to_owned())),
+            Some(None) => false,
+            Some(Some(labels)) => selector.matches(labels),
+        }
+    };
+    Ok((!matches).then_some(Why::Namespace))
+}
+
+/// Does the selector look at nothing but the name, which every namespace has as a label?
+fn by_name_only(selector: &LabelSelector) -> bool {
+    let expressions = selector.match_expressions.iter().map(|one| &one.key);
+    selector
+        .match_labels
+        .keys()
+        .chain(expressions)
+        .all(|key| key == NAMESPACE_NAME)
+}
+
+/// Today's containers or those of a revision.
+fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, known: &Known) -> Result<Choice<'a>, Stop> {
+    let today = || Choice {
+        name: &set.name,
+        spec: Cow::Borrowed(set.spec()),
+        hashes: set.hashes.clone(),
+        revision: set.latest_revision.clone(),
+        historical: false,
+    };
+    let Some(wanted) = &set.revision else {
+        return Ok(today());
+    };
+    let stored = match known.revisions.get(wanted) {
+        None => return Err(Stop::Needs(vec![Need::Revision(wanted.clone())])),
+        Some(None) => {
+            return Err(failed(format!(
+                "SidecarSet {} injects {wanted}, which is not found",
+                set.name
+            )));
+        }
+        Some(Some(stored)) => stored,
+    };
+    let data = stored.get("data").unwrap_or(&Value::Null);
+    let Some(spec) = restore(set.spec(), data) else {
+        return Err(failed(format!(
+            "SidecarSet {} injects {wanted}, which is none of a SidecarSet",
+            set.name
+        )));
+    };
+    let name = stored
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let historical = wants_historical(set, pod, request)
+        .map_err(|percent| failed(format!("SidecarSet {} has the partition {percent:?}", set.name)))?;
+    if !historical {
+        return Ok(today());
+    }
+    let mut hashes_from = stored.clone();
+    if let Some(members) = hashes_from.as_object_mut() {
+        members.insert("spec".to_owned(), spec.clone());
+    }
+    Ok(Choice {
+        name: &set.name,
+        spec: Cow::Owned(spec),
+        hashes: hashes_of(&hashes_from),
+        revision: name.to_owned(),
+        historical: true,
+    })
+}
+
+/// Of a set that names a revision: is it this pod's? An error is a partition that is no percentage.
+fn wants_historical<'a>(set: &'a Set, pod: &Value, request: &Request) -> Result<bool, &'a str> {
+    let update = set.spec().get("updateStrategy").unwrap_or(&Value::Null);
+    let policy = set
+        .spec()
+        .pointer("/injectionStrategy/revision/policy")
+        .and_then(Value::as_str);
+    if update.get("paused") == Some(&Value::Bool(true)) || policy != Some("Partial") {
+        return Ok(true);
+    }
+    let selector = update.get("selector").filter(|selector| !selector.is_null());
+    let selector = selector.and_then(|selector| LabelSelector::deserialize(selector).ok());
+    if selector.is_some_and(|selector| !selector.matches_by(|key| entry(pod, "labels", key))) {
+        return Ok(true);
+    }
+    let Some(partition) = update.get("partition").and_then(Value::as_str) else {
+        return Ok(false);
+    };
+    let percent: u64 = partition
+        .strip_suffix('%')
+        .and_then(|text| text.parse().ok())
+        .ok_or(partition)?;
+    Ok(chance(&request.uid, &set.name) < percent.saturating_mul(100))
+}
+
+/// A number below 10,000 that is as good as random, and the same for the same request.
+fn chance(uid: &str, set: &str) -> u64 {
+    let bytes = uid.bytes().chain([0]).chain(set.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed ^ (mixed >> 33)) % 10_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chance;
+
+    #[test]
+    fn requests_are_spread_evenly() {
+        let below = (0..1000)
+            .filter(|n| chance(&format!("b2a6-{n}"), "set") < 7000)
+            .count();
+        assert!((650..750).contains(&below), "{below}");
+    }
+}

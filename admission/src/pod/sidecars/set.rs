@@ -1,0 +1,94 @@
+//! SidecarSets, prepared for being matched against many pods.
+
+use std::sync::Arc;
+
+use kruise_plan_kit::sidecars::{Hashes, Matcher, canary_of, hashes_of};
+use serde_json::Value;
+
+use super::super::Revision;
+use super::super::text;
+
+/// A set, with what every review asks of it at hand.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// Its name.
+    pub name: String,
+    /// As stored.
+    pub object: Arc<Value>,
+    /// Which pods it is for.
+    pub matcher: Matcher,
+    /// New pods are left alone.
+    pub paused: bool,
+    /// The set it stands in for.
+    pub base: Option<String>,
+    /// Of its containers today.
+    pub hashes: Hashes,
+    /// Name of today's revision; empty if none is known yet.
+    pub latest_revision: String,
+    /// The revision to inject instead of today's.
+    pub revision: Option<Revision>,
+}
+
+impl Set {
+    /// From a stored object.
+    pub fn new(object: Arc<Value>) -> Self {
+        let name = object
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let strategy = object.pointer("/spec/injectionStrategy").unwrap_or(&Value::Null);
+        let wanted = |field: &str| strategy.get("revision")?.get(field)?.as_str();
+        let named = wanted("revisionName").map(|name| Revision::Named(name.to_owned()));
+        let versioned = || {
+            wanted("customVersion").map(|version| Revision::Versioned {
+                set: name.to_owned(),
+                version: version.to_owned(),
+            })
+        };
+        Self {
+            name: name.to_owned(),
+            matcher: Matcher::of(&object),
+            paused: strategy.get("paused") == Some(&Value::Bool(true)),
+            base: canary_of(&object).map(str::to_owned),
+            hashes: hashes_of(&object),
+            latest_revision: object
+                .get("status")
+                .map(|status| text(status, "latestRevision").to_owned())
+                .unwrap_or_default(),
+            revision: named.or_else(versioned),
+            object,
+        }
+    }
+
+    /// Its specification.
+    pub fn spec(&self) -> &Value {
+        self.object.get("spec").unwrap_or(&Value::Null)
+    }
+}
+
+/// All sets, sorted by name.
+#[derive(Clone, Debug, Default)]
+pub struct Sets(Vec<Arc<Set>>);
+
+impl Sets {
+    /// Of these.
+    pub fn new(sets: impl IntoIterator<Item = Arc<Set>>) -> Self {
+        let mut sets: Vec<Arc<Set>> = sets.into_iter().collect();
+        sets.sort_by(|a, b| a.name.cmp(&b.name));
+        Self(sets)
+    }
+
+    /// Of stored objects.
+    pub fn of(objects: impl IntoIterator<Item = Value>) -> Self {
+        Self::new(
+            objects
+                .into_iter()
+                .map(|object| Arc::new(Set::new(Arc::new(object)))),
+        )
+    }
+
+    /// Each, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Set>> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,238 @@
+//! `kruise inject`: a pod as the webhook would make it, and why.
+//!
+//! It runs the steps that the webhook runs. What they need to know comes from the cluster, or from files alone.
+
+mod files;
+
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use jiff::Timestamp;
+use kruise_admission::{
+    Answer, Options as Gates, Request,
+    pod::{Known, Need, Outcome, review, sidecars},
+};
+use kruise_runtime::{
+    Client,
+    client::{self, Source},
+};
+use serde_json::{Value, json};
+
+use self::files::Files;
+use crate::lookup::look_up;
+
+/// Rounds of questions a review may have: sets, then namespace and revisions.
+const ROUNDS: usize = 4;
+
+/// What to inject into, and what is known.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// File with the pod, YAML or JSON; - reads standard input.
+    #[arg(short, long, value_name = "FILE")]
+    filename: PathBuf,
+    /// File with SidecarSets, and Namespaces and ControllerRevisions they need; may be given again. No cluster is asked.
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Namespace of a pod that names none.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    /// Namespace of the manager, where revisions of SidecarSets are.
+    #[arg(long, default_value = "kruise-system")]
+    manager_namespace: String,
+    /// As the gate EnableSortSidecarContainerByName: injected containers in the order of their names.
+    #[arg(long)]
+    sort_sidecars: bool,
+    /// As the gate KruisePodReadinessGate: every pod gets the readiness gate.
+    #[arg(long)]
+    readiness_gate_for_all: bool,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long, conflicts_with = "with")]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// The pod as YAML, after a comment for each SidecarSet that says what becomes of it.
+pub fn run(options: &Options) -> anyhow::Result<String> {
+    let pod = files::pod(&options.filename)?;
+    let origin = if options.with.is_empty() {
+        None
+    } else {
+        Some(Files::read(&options.with)?)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let origin = match origin {
+            Some(files) => Origin::Files(files),
+            None => Origin::Cluster(connect(options).await?, options.manager_namespace.clone()),
+        };
+        inject(&pod, options, &origin).await
+    })
+}
+
+/// Where answers come from.
+enum Origin {
+    Files(Files),
+    Cluster(Client, String),
+}
+
+async fn connect(options: &Options) -> anyhow::Result<Client> {
+    let settings = client::Settings {
+        user_agent: "kruise-inject".into(),
+        timeout: Duration::from_secs(30),
+        rate: None,
+        host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
+        observer: None,
+    };
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+    Ok(client::connect(&source, settings).await?)
+}
+
+async fn inject(pod: &Value, options: &Options, origin: &Origin) -> anyhow::Result<String> {
+    let gates = Gates {
+        sort_sidecars: options.sort_sidecars,
+        readiness_gate_for_all: options.readiness_gate_for_all,
+        ..Gates::default()
+    };
+    let request = json!({
+        "uid": Timestamp::now().to_string(), "operation": "CREATE", "namespace": options.namespace,
+        "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
+    });
+    let request = Request::from_review(&request)?;
+    let mut known = Known {
+        now: Timestamp::now(),
+        ..Known::default()
+    };
+    for _ in 0..ROUNDS {
+        match review(&request, gates, &known) {
+            Outcome::Answer(answer) => return render(pod, &request, &known, answer),
+            Outcome::Needs(needs) => {
+                for need in needs {
+                    answer(origin, &need, &mut known).await?;
+                }
+            }
+        }
+    }
+    bail!("the pod cannot be reviewed: what it needs is never all known")
+}
+
+async fn answer(origin: &Origin, need: &Need, known: &mut Known) -> anyhow::Result<()> {
+    match origin {
+        Origin::Files(files) => {
+            files.answer(need, known);
+            Ok(())
+        }
+        Origin::Cluster(client, namespace) => look_up(client, namespace, need, known)
+            .await
+            .with_context(|| format!("cannot look up {need:?}")),
+    }
+}
+
+fn render(pod: &Value, request: &Request, known: &Known, answer: Answer) -> anyhow::Result<String> {
+    let patch = match answer {
+        Answer::Allow { patch, .. } => patch,
+        Answer::Deny { message, .. } => bail!("the pod would be refused: {message}"),
+    };
+    let mut after = pod.clone();
+    if let Some(patch) = patch {
+        kube_schema::patch::json(&mut after, &patch)
+            .map_err(|error| anyhow!("the patch does not apply: {error}"))?;
+    }
+    let mut text = String::new();
+    let verdicts = sidecars::verdicts(request, known).map_err(|outcome| anyhow!("{outcome:?}"))?;
+    if verdicts.is_empty() {
+        let _ = writeln!(text, "# there are no SidecarSets");
+    }
+    for verdict in verdicts {
+        let _ = writeln!(text, "# sidecarsets/{}: {}", verdict.set, verdict.why);
+    }
+    text.push_str(&serde_saphyr::to_string(&after).context("cannot print the pod as YAML")?);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const POD: &str =
+        "metadata: {name: web, labels: {app: web}}\nspec: {containers: [{name: main, image: 'm:1'}]}\n";
+    const SETS: &str = "
+kind: SidecarSet
+metadata: {name: logs}
+spec:
+  selector: {matchLabels: {app: web}}
+  containers: [{name: agent, image: 'agent:1'}]
+---
+kind: SidecarSet
+metadata: {name: prod}
+spec:
+  selector: {matchLabels: {app: web}}
+  namespaceSelector: {matchLabels: {env: prod}}
+  containers: [{name: other, image: 'other:1'}]
+";
+
+    fn injected(extra: &str) -> anyhow::Result<String> {
+        let folder =
+            std::env::temp_dir().join(format!("kruise-inject-{}-{}", std::process::id(), extra.len()));
+        std::fs::create_dir_all(&folder)?;
+        let (pod, with) = (folder.join("pod.yaml"), folder.join("with.yaml"));
+        std::fs::write(&pod, POD)?;
+        std::fs::write(&with, format!("{SETS}{extra}"))?;
+        let options = Options {
+            filename: pod,
+            with: vec![with],
+            namespace: "shop".into(),
+            manager_namespace: "kruise-system".into(),
+            sort_sidecars: false,
+            readiness_gate_for_all: false,
+            kubeconfig: None,
+        };
+        let text = run(&options);
+        std::fs::remove_dir_all(&folder)?;
+        text
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        let pod: Value = serde_saphyr::from_str(text).unwrap();
+        let containers = pod["spec"]["containers"].as_array().unwrap().clone();
+        containers
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn from_files_alone_it_prints_the_pod_and_a_reason_for_each_set() {
+        let text = injected("").unwrap();
+        assert!(text.starts_with(
+            "# sidecarsets/logs: injected\n# sidecarsets/prod: not injected: its namespaceSelector"
+        ));
+        assert_eq!(names(&text), ["agent", "main"]);
+        let pod: Value = serde_saphyr::from_str(&text).unwrap();
+        assert_eq!(
+            pod["spec"]["containers"][0]["imagePullPolicy"],
+            json!("IfNotPresent")
+        );
+    }
+
+    #[test]
+    fn a_namespace_in_the_files_counts() {
+        let text = injected("---\nkind: Namespace\nmetadata: {name: shop, labels: {env: prod}}\n").unwrap();
+        assert_eq!(names(&text), ["agent", "other", "main"]);
+    }
+
+    #[test]
+    fn a_pod_that_would_be_refused_is_an_error_with_the_reason() {
+        let set = "---\nkind: SidecarSet\nmetadata: {name: old}\nspec: {selector: {matchLabels: {app: web}}, \
+                   injectionStrategy: {revision: {revisionName: gone}}}\n";
+        let error = injected(set).unwrap_err().to_string();
+        assert!(
+            error.contains("would be refused") && error.contains("gone"),
+            "{error}"
+        );
+    }
+}

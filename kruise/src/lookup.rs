@@ -1,0 +1,91 @@
+//! Looks up in the cluster what a review needs to know.
+
+use kruise_admission::pod::{Known, Need, Revision, sidecars::Sets};
+use kruise_api::meta::{ObjectMeta, StringMap};
+use kruise_plan_kit::sidecars::names;
+use kruise_runtime::{ApiError, Client};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Versions of SidecarSet, newest first.
+const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
+
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Namespace {
+    metadata: ObjectMeta,
+}
+
+/// Asks the API server, and adds what it says to `known`. What does not exist is known not to.
+pub(crate) async fn look_up(
+    client: &Client,
+    manager_namespace: &str,
+    need: &Need,
+    known: &mut Known,
+) -> Result<(), ApiError> {
+    match need {
+        Need::Sets => known.sets = Some(Sets::of(sets(client).await?).into()),
+        Need::Namespace(name) => {
+            let found = client
+                .get::<Namespace>(&format!("/api/v1/namespaces/{name}"))
+                .await;
+            let labels: Option<StringMap> = existing(found)?.map(|namespace| namespace.metadata.labels);
+            known.namespaces.insert(name.clone(), labels);
+        }
+        Need::Revision(wanted) => {
+            let found = revision(client, manager_namespace, wanted).await?;
+            known.revisions.insert(wanted.clone(), found);
+        }
+    }
+    Ok(())
+}
+
+/// All sets, in the newest version served; none where the kind is not served.
+async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
+    for version in VERSIONS {
+        let list = client
+            .get::<List>(&format!("/apis/apps.kruise.io/{version}/sidecarsets"))
+            .await;
+        if let Some(list) = existing(list)? {
+            return Ok(list.items);
+        }
+    }
+    Ok(Vec::new())
+}
+
+async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
+    match wanted {
+        Revision::Named(name) => existing(client.get(&format!("{path}/{name}")).await),
+        Revision::Versioned { set, version } => {
+            let (by_set, by_version) = (names::SET_NAME, names::CUSTOM_VERSION);
+            let selector = format!("{by_set}%3D{set}%2C{by_version}%3D{version}");
+            let list: List = client.get(&format!("{path}?labelSelector={selector}")).await?;
+            Ok(newest(list.items))
+        }
+    }
+}
+
+/// The revision with the highest number.
+pub(crate) fn newest(revisions: Vec<Value>) -> Option<Value> {
+    let number = |revision: &Value| {
+        revision
+            .get("revision")
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    };
+    revisions.into_iter().max_by_key(number)
+}
+
+fn existing<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
