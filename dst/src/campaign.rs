@@ -14,7 +14,8 @@ use std::{
 use crate::{
     history::{History, generate},
     oracle::Violation,
-    play::{Keep, Played, play},
+    play::{Judged, Keep, Played, play, replay},
+    report::RICH,
 };
 
 /// A history that went wrong.
@@ -49,9 +50,6 @@ pub struct Tally {
     pub failures: Vec<Failure>,
 }
 
-/// Least of a history that counts: pods, edits, kinds of fault, writes.
-const RICH: (u32, u32, usize, u32) = (5, 3, 3, 100);
-
 /// Everything that can go wrong in a history.
 const FAULTS: [&str; 23] = [
     "410",
@@ -82,20 +80,36 @@ const FAULTS: [&str; 23] = [
 /// So many histories show every fault.
 const TELLING: u64 = 200;
 
-/// Plays seeds from `first` on until the time is over or `most` histories failed.
-pub fn run(first: u64, time: Duration, threads: u64, most: usize) -> anyhow::Result<Tally> {
+/// When a campaign ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// After so long.
+    pub time: Duration,
+    /// After so many histories.
+    pub histories: u64,
+    /// After so many failures.
+    pub failures: usize,
+}
+
+/// Plays seeds from `first` on until a limit is met.
+pub fn run(first: u64, threads: u64, limits: Limits) -> anyhow::Result<Tally> {
     let begun = Instant::now();
     let next = AtomicU64::new(first);
+    let end = first.saturating_add(limits.histories);
     let tally = Mutex::new(Tally::default());
     let work = || -> anyhow::Result<()> {
-        while begun.elapsed() < time {
-            let history = generate(next.fetch_add(1, Ordering::Relaxed));
+        while begun.elapsed() < limits.time {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return Ok(());
+            }
+            let history = generate(seed);
             let played = catch_unwind(AssertUnwindSafe(|| twice(&history)));
             let (played, violation) =
                 played.map_err(|_| anyhow::anyhow!("seed {} panicked", history.seed))??;
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.take(history, played, violation);
-            if tally.failures.len() >= most {
+            if tally.failures.len() >= limits.failures {
                 return Ok(());
             }
         }
@@ -114,19 +128,37 @@ pub fn run(first: u64, time: Duration, threads: u64, most: usize) -> anyhow::Res
 }
 
 /// Plays a history twice; a difference is a violation, too.
+///
+/// The second play is not judged if the first kept every promise: a play that is the same byte for byte keeps them too.
 pub fn twice(history: &History) -> anyhow::Result<(Played, Option<Violation>)> {
     let mut one = play(history, Keep::Hash)?;
-    let two = play(history, Keep::Hash)?;
-    let violation = if one.hash == two.hash {
+    let judged = if one.violation.is_none() {
+        Judged::No
+    } else {
+        Judged::Yes
+    };
+    let two = replay(history, Keep::Hash, judged)?;
+    let violation = if one.hash == two.hash && one.counters == two.counters {
         one.violation.take()
     } else {
-        let what = format!("{:x} and {:x}", one.hash, two.hash);
+        let what = format!("{:x} and {:x}; {}", one.hash, two.hash, difference(history)?);
         Some(Violation {
             oracle: "two plays are equal",
             what,
         })
     };
     Ok((one, violation))
+}
+
+/// Where two plays part, if two more do.
+fn difference(history: &History) -> anyhow::Result<String> {
+    let one = play(history, Keep::Lines)?.lines;
+    let two = play(history, Keep::Lines)?.lines;
+    let first = one.iter().zip(&two).find(|(one, two)| one != two);
+    Ok(first.map_or_else(
+        || "two more plays did not differ".into(),
+        |(one, two)| format!("{one} / {two}"),
+    ))
 }
 
 impl Tally {
@@ -141,13 +173,8 @@ impl Tally {
 
     fn take(&mut self, history: History, played: Played, violation: Option<Violation>) {
         let counters = played.counters;
-        let (replicas, edits, kinds, writes) = RICH;
-        let is_rich = history.set.replicas >= replicas
-            && counters.edits >= edits
-            && counters.fired.len() >= kinds
-            && counters.writes >= writes;
         self.histories += 1;
-        self.rich += u64::from(is_rich);
+        self.rich += u64::from(counters.count(history.set.replicas));
         *self.kinds.entry(counters.fired.len()).or_default() += 1;
         for fault in counters.fired.keys() {
             *self.fired.entry(fault).or_default() += 1;
@@ -176,10 +203,10 @@ impl fmt::Display for Tally {
             "{} count ({:.0} a minute): at least {} replicas, {} edits, {} kinds of fault, {} writes",
             self.rich,
             per_minute(self.rich),
-            RICH.0,
-            RICH.1,
-            RICH.2,
-            RICH.3
+            RICH.replicas,
+            RICH.edits,
+            RICH.kinds,
+            RICH.writes
         )?;
         let at = |part: usize| {
             self.writes

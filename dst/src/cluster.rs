@@ -23,6 +23,7 @@ use crate::{
     mirror::Mirror,
     network::{Process, ProcessId, Sent},
     oracle::{Oracles, Violation, Write},
+    play::Judged,
     random::Random,
     report::{Counters, Trace},
     webhooks,
@@ -73,6 +74,8 @@ pub struct State {
     pub routes: BTreeMap<ProcessId, Routes>,
     /// Who watches.
     pub oracles: Oracles,
+    /// Whether they say what they see.
+    pub judged: Judged,
     /// The first thing that must not happen.
     pub violation: Option<Violation>,
     /// The leader dies after so many more writes.
@@ -92,7 +95,7 @@ pub struct State {
 
 impl Cluster {
     /// A booted cluster with nodes, definitions and webhook configurations.
-    pub fn new(seed: u64, trace: Trace) -> anyhow::Result<Arc<Self>> {
+    pub fn new(seed: u64, trace: Trace, judged: Judged) -> anyhow::Result<Arc<Self>> {
         let origin = boot::origin();
         let mut world = boot::world(seed)?;
         let mirror = Mirror::new(&mut world);
@@ -110,6 +113,7 @@ impl Cluster {
             stops: BTreeMap::new(),
             routes: BTreeMap::new(),
             oracles: Oracles::default(),
+            judged,
             violation: None,
             crash_after: None,
             cuts: [0; 4],
@@ -291,7 +295,8 @@ impl State {
         };
         self.trace
             .request(self.start.elapsed(), process, agent, request, &reply);
-        if request.method == Method::Post && request.path.ends_with("/pods") && (code < 300 || code == 409) {
+        let creates = request.method == Method::Post && request.path.ends_with("/pods");
+        if self.judged == Judged::Yes && creates && (code < 300 || code == 409) {
             let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
             self.oracles
                 .name_is_used(body["metadata"]["name"].as_str().unwrap_or_default());
@@ -299,9 +304,11 @@ impl State {
         if request.method != Method::Get && code < 300 {
             let write = Write::new(process, agent, request, sent, marks, self.now());
             self.counters.wrote(&write);
-            let verdict = self.oracles.judge(&write, &self.mirror, &mut self.processes);
-            if let (Some(violation), None) = (verdict, &self.violation) {
-                self.violation = Some(violation);
+            if self.judged == Judged::Yes || write.is_lease() {
+                let verdict = self.oracles.judge(&write, &self.mirror, &mut self.processes);
+                if let (Some(violation), None) = (verdict, &self.violation) {
+                    self.violation = Some(violation);
+                }
             }
             self.after_write(process, &write);
         }

@@ -17,6 +17,7 @@ pub fn clean(policy: Policy) -> History {
     History {
         seed: 1,
         bug: None,
+        brief: false,
         managers: 1,
         set: Start {
             replicas: 5,

@@ -35,6 +35,9 @@ enum Command {
         /// On so many threads.
         #[arg(long, default_value_t = 2)]
         threads: u64,
+        /// Stop at so many histories.
+        #[arg(long, default_value_t = u64::MAX)]
+        histories: u64,
         /// Stop at so many failures.
         #[arg(long, default_value_t = 1)]
         failures: usize,
@@ -78,9 +81,15 @@ fn run(command: Command) -> anyhow::Result<bool> {
             seconds,
             seed,
             threads,
+            histories,
             failures,
         } => {
-            let tally = campaign::run(seed, Duration::from_secs(seconds), threads, failures)?;
+            let limits = campaign::Limits {
+                time: Duration::from_secs(seconds),
+                histories,
+                failures,
+            };
+            let tally = campaign::run(seed, threads, limits)?;
             print!("{tally}");
             tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty() && tally.silent().is_empty())

@@ -16,8 +16,10 @@ use crate::{
 
 /// By then after the last act all must be as it should be.
 const CONVERGENCE: Duration = Duration::from_mins(12);
-/// For so long nobody may write after that.
+/// For so long nobody may write after that, but for their leases.
 const QUIET: Duration = Duration::from_mins(6);
+/// And in a brief history.
+const BRIEF_QUIET: Duration = Duration::from_mins(1);
 
 /// What came of a history.
 #[derive(Debug)]
@@ -43,8 +45,22 @@ pub enum Keep {
     Lines,
 }
 
-/// Plays a history once.
+/// Whether oracles judge what managers do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Every write, and the end.
+    Yes,
+    /// Only the end.
+    No,
+}
+
+/// Plays a history once, and judges it.
 pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
+    replay(history, keep, Judged::Yes)
+}
+
+/// Plays a history once.
+pub fn replay(history: &History, keep: Keep, judged: Judged) -> anyhow::Result<Played> {
     #[cfg(feature = "planted")]
     kruise_plan_kit::planted::plant(history.bug.as_deref().and_then(crate::planted::named));
     let panics = panics::count();
@@ -58,7 +74,7 @@ pub fn play(history: &History, keep: Keep) -> anyhow::Result<Played> {
         } else {
             Trace::default()
         };
-        let cluster = Cluster::new(history.seed, trace)?;
+        let cluster = Cluster::new(history.seed, trace, judged)?;
         let violation = live(&cluster, history).await?;
         anyhow::Ok(cluster.look(|state| Played {
             hash: state.trace.hash(),
@@ -87,17 +103,32 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     }
     user::create(cluster, &history.set).await;
     let begun = Instant::now();
-    for act in &history.acts {
+    let mut end = 0;
+    let mut acts = history.acts.iter();
+    while !is_enough(cluster, history)
+        && let Some(act) = acts.next()
+    {
         sleep_until(begun + Duration::from_millis(act.at)).await;
         if cluster.look(|state| state.violation.is_some()) {
             return Ok(None);
         }
         perform(cluster, act).await;
+        end = end.max(act.ends_at());
     }
-    sleep_until(begun + Duration::from_millis(history.ends_at())).await;
+    for release in acts.filter(|act| act.is_release()) {
+        perform(cluster, release).await;
+    }
+    sleep_until(begun + Duration::from_millis(end)).await;
     cluster.look(|state| state.crash_after = None);
     let calm = Instant::now();
-    Ok(settle(cluster, calm).await.or(quiet(cluster).await))
+    let violation = settle(cluster, calm).await;
+    let lasts = if history.brief { BRIEF_QUIET } else { QUIET };
+    Ok(violation.or(quiet(cluster, lasts).await))
+}
+
+/// Whether what is left of a brief history need not happen.
+fn is_enough(cluster: &Arc<Cluster>, history: &History) -> bool {
+    history.brief && cluster.look(|state| state.counters.count(history.set.replicas))
 }
 
 /// Waits until all is as it should be.
@@ -123,14 +154,14 @@ async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
 }
 
 /// Waits, and nothing may happen.
-async fn quiet(cluster: &Arc<Cluster>) -> Option<Violation> {
+async fn quiet(cluster: &Arc<Cluster>, lasts: Duration) -> Option<Violation> {
     // Events are written one after the other: a lost reply holds those behind it up for as long as one waits for it.
     sleep(PATIENCE * 2).await;
     let before = cluster.look(|state| (state.violation.is_some(), state.counters.writes));
     if before.0 {
         return None;
     }
-    sleep(QUIET).await;
+    sleep(lasts).await;
     let (writes, left) = cluster.with(|state| {
         (
             state.counters.writes,

@@ -98,6 +98,27 @@ fn name(method: Method) -> &'static str {
     }
 }
 
+/// Least of a history that counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Rich {
+    /// Pods wanted at first.
+    pub replicas: u32,
+    /// Edits accepted.
+    pub edits: u32,
+    /// Kinds of fault that had an effect.
+    pub kinds: usize,
+    /// Writes of managers.
+    pub writes: u32,
+}
+
+/// What makes a history count.
+pub const RICH: Rich = Rich {
+    replicas: 5,
+    edits: 3,
+    kinds: 3,
+    writes: 100,
+};
+
 /// How much happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -112,6 +133,14 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Whether a history of so many pods counts.
+    pub fn count(&self, replicas: u32) -> bool {
+        replicas >= RICH.replicas
+            && self.edits >= RICH.edits
+            && self.fired.len() >= RICH.kinds
+            && self.writes >= RICH.writes
+    }
+
     /// A fault had an effect.
     pub fn fired(&mut self, name: &'static str) {
         *self.fired.entry(name).or_default() += 1;

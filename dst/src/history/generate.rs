@@ -30,7 +30,9 @@ pub fn generate(seed: u64) -> History {
     };
     let mut acts = Vec::new();
     let mut at = FIRST;
-    let edits = random.between(5, 7);
+    // One in ten goes on to its end; what others have beyond what makes them count is left out.
+    let brief = !random.percent(10);
+    let edits = random.between(9, 12);
     let mut image = 1;
     for number in 0..edits {
         at += if random.percent(40) {
@@ -55,7 +57,7 @@ pub fn generate(seed: u64) -> History {
         what: What::Edit(Edit::Paused(false)),
     });
     let end = at + random.between(5_000, 30_000);
-    for _ in 0..random.between(6, 12) {
+    for _ in 0..random.between(11, 22) {
         let at = random.between(0, end);
         acts.push(Act {
             at,
@@ -66,6 +68,7 @@ pub fn generate(seed: u64) -> History {
     History {
         seed,
         bug: None,
+        brief,
         managers: if random.percent(35) { 2 } else { 1 },
         set,
         acts,

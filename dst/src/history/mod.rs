@@ -17,6 +17,9 @@ pub struct History {
     /// The bug that is planted, in builds that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bug: Option<String>,
+    /// Whether acts end once the history counts: most bugs show in the first hundred writes or not at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brief: bool,
     /// Managers side by side; one leads.
     pub managers: u8,
     /// The set at first.
@@ -224,18 +227,24 @@ impl PodAct {
     }
 }
 
-impl History {
-    /// When everything that it does is over.
+impl Act {
+    /// When it is over.
     pub fn ends_at(&self) -> u64 {
-        let end = |act: &Act| match &act.what {
+        match &self.what {
             What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => {
-                act.at + lasts
+                self.at + lasts
             }
-            What::Edit(_) | What::Pod(_) | What::Strike(_) => act.at,
-        };
-        self.acts.iter().map(end).max().unwrap_or(0)
+            What::Edit(_) | What::Pod(_) | What::Strike(_) => self.at,
+        }
     }
 
+    /// Whether it ends what would keep the set from its end.
+    pub fn is_release(&self) -> bool {
+        self.what == What::Edit(Edit::Paused(false))
+    }
+}
+
+impl History {
     /// How many edits of the specification there are.
     pub fn edits(&self) -> usize {
         self.acts

@@ -24,6 +24,7 @@ use crate::{
     cluster::{Cluster, Reply, State},
     history::{Loss, Trouble, Watched},
     oracle::{Violation, Write},
+    play::Judged,
     random::Random,
 };
 
@@ -154,9 +155,11 @@ async fn carry(
             .processes
             .get_mut(&process)
             .map(|of| of.sends(&agent, &request));
-        state.notice_haste(process);
-        if let Some(sent) = sent.as_ref().filter(|_| process::creates_pod(&request)) {
-            state.notice_name(process, &agent, &request, sent);
+        if state.judged == Judged::Yes {
+            state.notice_haste(process);
+            if let Some(sent) = sent.as_ref().filter(|_| process::creates_pod(&request)) {
+                state.notice_name(process, &agent, &request, sent);
+            }
         }
         (fate, sent)
     });

@@ -11,7 +11,12 @@ fn seconds() -> u64 {
 
 #[test]
 fn random_histories_keep_every_promise_and_end_where_they_should() {
-    let tally = campaign::run(1, Duration::from_secs(seconds()), 2, 1).unwrap();
+    let limits = campaign::Limits {
+        time: Duration::from_secs(seconds()),
+        histories: u64::MAX,
+        failures: 1,
+    };
+    let tally = campaign::run(1, 2, limits).unwrap();
     println!("{tally}");
     assert!(tally.failures.is_empty() && tally.silent().is_empty(), "{tally}");
     // A run too short to show anything must not pass for one that did.
