@@ -1,6 +1,6 @@
 //! What every history starts from: a cluster with three nodes, our definition and our webhook configurations.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -61,16 +61,23 @@ pub fn node(name: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
 }
 
-/// The definition, in both versions.
-fn definition() -> &'static Value {
-    static DEFINITION: OnceLock<Value> = OnceLock::new();
-    DEFINITION.get_or_init(|| kruise_api::cloneset::crd::manifest("kruise-system"))
+/// A cluster that is up. It came up once; what differs by seed is what comes after that.
+pub fn world(seed: u64) -> anyhow::Result<World> {
+    static UP: Mutex<Option<World>> = Mutex::new(None);
+    let mut up = UP.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut world = if let Some(world) = &*up {
+        world.clone()
+    } else {
+        up.insert(come_up()?).clone()
+    };
+    drop(up);
+    world.reseed(seed);
+    Ok(world)
 }
 
-/// A cluster that is up.
-pub fn world(seed: u64) -> anyhow::Result<World> {
+fn come_up() -> anyhow::Result<World> {
     let config = Config {
-        seed,
+        seed: 1,
         window: 100_000,
     };
     let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
@@ -89,7 +96,7 @@ pub fn world(seed: u64) -> anyhow::Result<World> {
     };
     post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        definition(),
+        &kruise_api::cloneset::crd::manifest("kruise-system"),
     )?;
     post(
         "/api/v1/namespaces",

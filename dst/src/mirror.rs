@@ -117,11 +117,13 @@ impl Mirror {
         }
         let now = world.now();
         self.revisions.push((now, revision));
-        for (resource, changed) in self.resources.iter_mut().zip(&mut changed) {
+        let resources = Watched::ALL.into_iter().zip(&mut self.resources);
+        for ((of, resource), changed) in resources.zip(&mut changed) {
             let Some(id) = resource.watch else { continue };
+            let (group, plural) = of.resource();
             for event in world.api().watch_events(id, now) {
-                let text = event.text();
-                if let (WatchEvent::Line(kind, object), Some(line)) = (event, text) {
+                let line = world.api().line(group, plural, &event);
+                if let (WatchEvent::Line(kind, object), Some(line)) = (event, line) {
                     *changed |= resource.take(kind, object, line, now);
                 }
             }
@@ -131,11 +133,10 @@ impl Mirror {
 }
 
 impl Resource {
-    fn take(&mut self, kind: &str, object: Arc<Value>, mut line: String, now: Timestamp) -> bool {
+    fn take(&mut self, kind: &str, object: Arc<Value>, line: Vec<u8>, now: Timestamp) -> bool {
         if !matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
             return false;
         }
-        line.push('\n');
         let object = Object::new(object, kind == "DELETED", now);
         self.log.push(Change {
             version: object.version,

@@ -31,6 +31,12 @@ impl Method {
     }
 }
 
+/// JSON as text. Unlike `to_string`, it does not go through a formatter, which takes twice as long.
+pub(crate) fn text(value: &Value) -> Vec<u8> {
+    // a value has no keys but texts, and memory does not refuse to be written
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -66,7 +72,7 @@ impl Request {
             content_type: "application/json".into(),
             accept: "application/json".into(),
             user: "kubernetes-admin".into(),
-            body: body.map(|body| body.to_string().into_bytes()).unwrap_or_default(),
+            body: body.map(text).unwrap_or_default(),
         }
     }
 
@@ -101,7 +107,7 @@ pub struct Response {
 impl Response {
     /// A JSON document.
     pub fn json(code: u16, body: &Value) -> Self {
-        Self::bytes(code, body.to_string().into_bytes())
+        Self::bytes(code, text(body))
     }
 
     /// A JSON document that is text already.

@@ -32,10 +32,10 @@ pub fn generate(seed: u64) -> History {
     let mut at = FIRST;
     // One in ten goes on to its end; what others have beyond what makes them count is left out.
     let brief = !random.percent(10);
-    let edits = random.between(9, 12);
+    let edits = random.between(8, 12);
     let mut image = 1;
     for number in 0..edits {
-        at += if random.percent(40) {
+        at += if random.percent(30) {
             random.between(50, 6_000)
         } else {
             random.between(6_000, PAUSE)
@@ -95,19 +95,19 @@ fn policy(random: &mut Random, surge: &str) -> Policy {
 
 fn edit(random: &mut Random, set: &Start, image: &mut u32) -> Edit {
     match random.between(0, 99) {
-        0..20 => {
+        0..34 => {
             *image += 1;
             Edit::Image(*image)
         }
-        20..32 => Edit::Image(random.between(1, u64::from(*image)) as u32),
-        32..40 if set.policy != Policy::InPlaceOnly => Edit::Env(random.between(1, 9) as u32),
-        32..46 => Edit::Annotation(random.between(1, 9) as u32),
-        46..60 => Edit::Scale(random.between(5, 10) as u32),
-        60..70 => Edit::Partition(pick(random, &["0", "1", "3", "50%"])),
-        70..76 => Edit::MaxUnavailable(pick(random, &["1", "2", "3", "30%"])),
-        76..80 => Edit::Paused(random.percent(50)),
-        80..86 => Edit::PodsToDelete(vec![random.between(0, 9) as u8], random.percent(40)),
-        86..94 => Edit::MarkPod(random.between(0, 9) as u8),
+        34..44 => Edit::Image(random.between(1, u64::from(*image)) as u32),
+        44..50 if set.policy != Policy::InPlaceOnly => Edit::Env(random.between(1, 9) as u32),
+        44..56 => Edit::Annotation(random.between(1, 9) as u32),
+        56..67 => Edit::Scale(random.between(5, 10) as u32),
+        67..75 => Edit::Partition(pick(random, &["0", "1", "3", "50%"])),
+        75..80 => Edit::MaxUnavailable(pick(random, &["1", "2", "3", "30%"])),
+        80..83 => Edit::Paused(random.percent(50)),
+        83..88 => Edit::PodsToDelete(vec![random.between(0, 9) as u8], random.percent(40)),
+        88..94 => Edit::MarkPod(random.between(0, 9) as u8),
         94..97 if set.policy != Policy::InPlaceOnly => Edit::MaxSurge(pick(random, &["0", "1", "2"])),
         _ if set.policy != Policy::InPlaceOnly => Edit::Policy(policy(random, "1")),
         _ => Edit::Scale(random.between(5, 10) as u32),

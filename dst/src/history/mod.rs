@@ -190,6 +190,16 @@ impl Watched {
     /// All.
     pub const ALL: [Self; 4] = [Self::Sets, Self::Pods, Self::Revisions, Self::Nodes];
 
+    /// Group and plural.
+    pub fn resource(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sets => ("apps.kruise.io", "clonesets"),
+            Self::Pods => ("", "pods"),
+            Self::Revisions => ("apps", "controllerrevisions"),
+            Self::Nodes => ("", "nodes"),
+        }
+    }
+
     /// Place in [`Self::ALL`].
     pub fn index(self) -> usize {
         self as usize

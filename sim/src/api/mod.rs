@@ -69,7 +69,7 @@ impl Outcome {
 }
 
 /// An embedded Kubernetes API.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Api {
     pub(crate) store: Store,
     pub(crate) registry: Registry,
@@ -90,7 +90,7 @@ pub struct Api {
 }
 
 /// What waits for a webhook.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Pending {
     /// A request: all it takes to run it again.
     Request(Box<Attempt>, Asked, Origin),

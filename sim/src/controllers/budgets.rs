@@ -20,7 +20,7 @@ const USER: &str = "system:serviceaccount:kube-system:disruption-controller";
 const GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Counts budgets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Budgets {
     feed: Feed,
     pods: Feed,
@@ -82,6 +82,10 @@ impl Budgets {
 }
 
 impl Actor for Budgets {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

@@ -18,7 +18,7 @@ const USER: &str = "system:serviceaccount:kube-system:persistent-volume-binder";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 /// Binds claims.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Claims {
     feed: Feed,
     pods: Feed,
@@ -110,6 +110,10 @@ impl Claims {
 }
 
 impl Actor for Claims {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

@@ -14,7 +14,7 @@ use crate::world::{Actor, Client, Feed, pod_path};
 const USER: &str = "system:serviceaccount:kube-system:pod-garbage-collector";
 
 /// Removes pods of nodes that are gone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Orphans {
     nodes: Feed,
     pods: Feed,
@@ -47,6 +47,10 @@ impl Orphans {
 }
 
 impl Actor for Orphans {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

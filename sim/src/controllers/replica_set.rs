@@ -19,7 +19,7 @@ use crate::world::{Actor, Client, Feed, Timers, pod_path};
 const USER: &str = "system:serviceaccount:kube-system:replicaset-controller";
 
 /// Keeps replica sets at their size.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReplicaSets {
     sets: Feed,
     pods: Feed,
@@ -89,6 +89,10 @@ impl ReplicaSets {
 }
 
 impl Actor for ReplicaSets {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

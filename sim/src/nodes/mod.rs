@@ -50,7 +50,7 @@ impl Default for Options {
 type Run = (Kind, Key, usize);
 
 /// All nodes of a cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     stages: Vec<Arc<Stage>>,
     seed: u64,
@@ -241,6 +241,14 @@ impl Nodes {
 }
 
 impl Actor for Nodes {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
     fn act(&mut self, api: &mut Api, now: Timestamp) {
         for key in self.node_feed.poll(api) {
             self.node(api, &key, now);

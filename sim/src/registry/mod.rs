@@ -15,7 +15,7 @@ pub(crate) use self::resource::{
 use crate::store::ResourceId;
 
 /// All resources, by group and plural.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Registry {
     resources: BTreeMap<ResourceId, Arc<Resource>>,
 }

@@ -33,7 +33,7 @@ const PROFILE: &str = "default-scheduler";
 type Turn = (std::cmp::Reverse<i64>, String, Key);
 
 /// Gives pods their nodes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
     node_feed: Feed,
     pod_feed: Feed,
@@ -199,6 +199,10 @@ impl Scheduler {
 }
 
 impl Actor for Scheduler {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

@@ -43,7 +43,7 @@ pub(super) fn labels(object: &Value) -> Labels {
 }
 
 /// A node, and what is on it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     /// Pods may name a node that is not there.
     pub(super) exists: bool,

@@ -18,7 +18,7 @@ pub(crate) struct Change {
 }
 
 /// Changes in the order of their revisions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     /// Changes up to this revision are gone.
     compacted: u64,

@@ -16,6 +16,8 @@ use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 
+use crate::wire;
+
 pub(crate) use self::head::Head;
 pub(crate) use self::log::{Change, Log};
 pub(crate) use self::resource::{Collection, Key};
@@ -79,7 +81,7 @@ fn decode(json: &[u8]) -> Value {
 pub(crate) type Place = (ResourceId, Key);
 
 /// Everything that is stored.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Store {
     revision: u64,
     /// Changes kept per resource.
@@ -113,7 +115,7 @@ impl Store {
 
     /// What is stored of an object that was written just now.
     fn stored(&mut self, id: &ResourceId, head: Head, object: &Arc<Value>) -> Arc<Stored> {
-        let json = object.to_string().into_bytes().into_boxed_slice();
+        let json = wire::text(object).into_boxed_slice();
         let decoded = if id.group.as_ref() == CONSULTED {
             Decoded::Kept(object.clone())
         } else if json.len() <= DECODED_TEXT {

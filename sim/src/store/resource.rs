@@ -23,7 +23,7 @@ impl Key {
 }
 
 /// Objects by key, and their history.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Collection {
     objects: BTreeMap<Key, Arc<Stored>>,
     pub(crate) log: Log,

@@ -9,6 +9,7 @@
 
 mod backlog;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -22,13 +23,15 @@ use crate::api::{Api, Call, Pending, Purpose};
 use crate::conversion::Batch;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
+use crate::object::metadata_text;
 use crate::query::Query;
 use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
+use crate::store::Key;
 use crate::verbs;
 use crate::webhook::{Answers, Asked, WebhookReply};
-use crate::wire::Request;
+use crate::wire::{self, Request};
 
 /// How often an idle watch that allows bookmarks gets one.
 const BOOKMARK_SECONDS: i64 = 60;
@@ -63,7 +66,7 @@ impl WatchEvent {
 }
 
 /// An open watch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watch {
     request: Arc<Request>,
     target: Target,
@@ -85,7 +88,7 @@ pub(crate) struct Watch {
 }
 
 /// An event on its way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Event {
     /// Its object must be converted.
     Waiting(&'static str, Value),
@@ -164,6 +167,29 @@ impl Api {
             self.watches.insert(id, watch);
         }
         events
+    }
+
+    /// The line of an event as text, with its newline; `None` at the end. An object that is still what is stored is
+    /// text already.
+    pub fn line(&self, group: &str, plural: &str, event: &WatchEvent) -> Option<Vec<u8>> {
+        let WatchEvent::Line(kind, object) = event else {
+            return None;
+        };
+        let key = Key::new(metadata_text(object, "namespace"), metadata_text(object, "name"));
+        let id = self.registry.get(group, plural).map(|resource| &resource.id);
+        let stored = id.and_then(|id| self.store.get(id, &key));
+        let object: Cow<'_, [u8]> = match stored.filter(|stored| stored.is(object)) {
+            Some(stored) => (&*stored.json).into(),
+            None => wire::text(object).into(),
+        };
+        let parts: [&[u8]; 5] = [
+            b"{\"object\":",
+            &object,
+            b",\"type\":\"",
+            kind.as_bytes(),
+            b"\"}\n",
+        ];
+        Some(parts.concat())
     }
 
     /// Forgets a watch whose client is gone.

@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::store::{Head, Key, ResourceId};
 
 /// A cursor into one resource's history.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Feed {
     id: ResourceId,
     cursor: u64,

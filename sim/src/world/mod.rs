@@ -32,6 +32,7 @@ use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
 use crate::controllers::{Budgets, Claims, Deployments, Orphans, ReplicaSets};
+use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
 use crate::webhook::{CallId, WebhookCall, WebhookReply};
@@ -53,6 +54,16 @@ pub(crate) trait Actor: std::fmt::Debug + Send {
     fn restart(&mut self) {}
     /// When something is due though nothing changes.
     fn due(&self) -> Option<Timestamp>;
+    /// Another one that knows what this one knows.
+    fn boxed(&self) -> Box<dyn Actor>;
+    /// Draws from another seed from now on.
+    fn reseed(&mut self, _seed: u64) {}
+}
+
+impl Clone for Box<dyn Actor> {
+    fn clone(&self) -> Self {
+        self.boxed()
+    }
 }
 
 /// Whether an actor waits for no webhook.
@@ -68,7 +79,7 @@ enum Peace {
 }
 
 /// An API with the cluster that lives on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World {
     api: Api,
     actors: Vec<Box<dyn Actor>>,
@@ -114,6 +125,13 @@ impl World {
             freed: false,
             retries: Retries::default(),
         })
+    }
+
+    /// Uids, generated names and draws of stages follow from another seed from now on. Clones of one world that has
+    /// come up become worlds of their own so, without coming up again.
+    pub fn reseed(&mut self, seed: u64) {
+        self.api.entropy = Entropy::new(seed);
+        self.actors.iter_mut().for_each(|actor| actor.reseed(seed));
     }
 
     /// The API alone: its components stop.

@@ -9,10 +9,10 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(1000);
 
 /// By place in the row of actors. The wait doubles while failures follow each other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Retries(BTreeMap<usize, Retry>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Retry {
     wait: Duration,
     failed: Timestamp,

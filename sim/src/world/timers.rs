@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 /// At most one time per key; what is due comes in order of time, then key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timers<K> {
     at: BTreeMap<K, Timestamp>,
     queue: BTreeSet<(Timestamp, K)>,

@@ -26,7 +26,7 @@ const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// Rolls deployments out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Deployments {
     feed: Feed,
     sets: Feed,
@@ -76,6 +76,10 @@ impl Deployments {
 }
 
 impl Actor for Deployments {
+    fn boxed(&self) -> Box<dyn Actor> {
+        Box::new(self.clone())
+    }
+
     fn user(&self) -> Option<&'static str> {
         Some(USER)
     }

@@ -10,7 +10,7 @@ const POD_COUNT: u32 = 1 << 23;
 const NODES: u32 = 0xac10_0000;
 
 /// Who has which address.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::nodes) struct Addresses {
     nodes: BTreeMap<String, u32>,
     pods: BTreeSet<u32>,

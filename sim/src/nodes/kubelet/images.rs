@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::Timings;
 
 /// Images by name, and when they are (or will be) complete.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Images {
     complete: BTreeMap<String, Timestamp>,
     /// Until when the node pulls.

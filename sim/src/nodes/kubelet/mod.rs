@@ -35,7 +35,7 @@ use crate::store::Key;
 use crate::world::{Client, pod_path};
 
 /// The agents of all nodes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Kubelets {
     timings: Timings,
     pods: BTreeMap<Key, Pod>,

@@ -15,7 +15,7 @@ use super::spec::{ContainerSpec, RestartPolicy, Role};
 use crate::object::{get_metadata, metadata_text};
 
 /// What a node knows of a pod.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) uid: String,
     pub(super) address: String,
