@@ -32,7 +32,11 @@ pub fn generate(seed: u64) -> History {
     let mut at = FIRST;
     // One in ten goes on to its end; what others have beyond what makes them count is left out.
     let brief = !random.percent(10);
-    let edits = random.between(8, 12);
+    let edits = if brief {
+        random.between(11, 14)
+    } else {
+        random.between(6, 8)
+    };
     let mut image = 1;
     for number in 0..edits {
         at += if random.percent(30) {
@@ -57,7 +61,12 @@ pub fn generate(seed: u64) -> History {
         what: What::Edit(Edit::Paused(false)),
     });
     let end = at + random.between(5_000, 30_000);
-    for _ in 0..random.between(11, 22) {
+    let faults = if brief {
+        random.between(15, 26)
+    } else {
+        random.between(8, 14)
+    };
+    for _ in 0..faults {
         let at = random.between(0, end);
         acts.push(Act {
             at,
