@@ -128,6 +128,7 @@ impl Config {
         cloneset::Options {
             short_hash: self.gates.on("CloneSetShortHash"),
             preparing_update_as_update: self.gates.on("PreparingUpdateAsUpdate"),
+            partition_rollback: self.gates.on("CloneSetPartitionRollback"),
             exclude_preparing_delete: self.exclude_preparing_delete,
             pod_ready_gate: self.gates.on("PodWebhook"),
             environment_from_metadata: self.gates.on("InPlaceUpdateEnvFromMetadata"),

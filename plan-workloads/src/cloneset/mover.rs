@@ -1,4 +1,4 @@
-//! Moving single pods to the update revision, in place or by recreation.
+//! Moving single pods to a revision, in place or by recreation: to the update revision, or back to the current one.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -11,13 +11,13 @@ use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
     inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
     lifecycle::{self, State},
+    revision::Revision,
 };
 use kruise_views::PodView;
 use serde_json::{Value, json};
 
 use super::{
     create,
-    history::Revisions,
     members::Member,
     numbers::Numbers,
     observe::{Explain, Observed},
@@ -34,7 +34,7 @@ pub(super) struct Updated {
     pub(super) why: Vec<Why>,
 }
 
-/// The way of all pods of one revision to the update revision.
+/// The way of all pods of one revision to the target.
 struct Move {
     outset: Outset,
     /// What changes, in plain words.
@@ -44,7 +44,7 @@ struct Move {
 /// Moves pods; the way from each revision is worked out once.
 pub(super) struct Mover<'o, 'a> {
     observed: &'o Observed<'a>,
-    revisions: &'o Revisions,
+    target: &'o Revision,
     templates: &'o Templates<'o>,
     /// By revision label.
     moves: BTreeMap<String, Rc<Result<Move, NotInPlace>>>,
@@ -54,13 +54,13 @@ pub(super) struct Mover<'o, 'a> {
 impl<'o, 'a> Mover<'o, 'a> {
     pub(super) fn new(
         observed: &'o Observed<'a>,
-        revisions: &'o Revisions,
+        target: &'o Revision,
         templates: &'o Templates<'o>,
         now: Timestamp,
     ) -> Self {
         Self {
             observed,
-            revisions,
+            target,
             templates,
             moves: BTreeMap::new(),
             now,
@@ -72,6 +72,15 @@ impl<'o, 'a> Mover<'o, 'a> {
         rolling.map_or("", |rolling| rolling.pod_update_policy.as_str())
     }
 
+    /// Can each of these pods, if there is any, change in place?
+    pub(super) fn all_in_place<'m, 'p: 'm>(
+        &mut self,
+        mut members: impl Iterator<Item = &'m Member<'p>>,
+    ) -> bool {
+        matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly")
+            && members.all(|member| self.way(member).is_ok())
+    }
+
     /// Leaves out the candidates that cannot move, so that they take nobody's turn. The first is reported.
     pub(super) fn able<'m, 'p>(
         &mut self,
@@ -79,7 +88,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         numbers: Numbers,
         updated: &mut Updated,
     ) -> Vec<&'m Member<'p>> {
-        if numbers.update <= 0 || !matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly") {
+        if numbers.update == 0 || !matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly") {
             return candidates;
         }
         let mut able = Vec::with_capacity(candidates.len());
@@ -142,7 +151,7 @@ impl<'o, 'a> Mover<'o, 'a> {
                 path: "its revision is gone, so the difference".into(),
             });
         };
-        let revision = &self.revisions.update;
+        let revision = self.target;
         // As stored: what their writer dropped is missing on both sides, and no difference.
         let new = self.templates.by_label(&revision.name).unwrap_or(revision);
         let mut change = inplace::diff(
@@ -230,7 +239,7 @@ impl<'o, 'a> Mover<'o, 'a> {
 
     fn start(&self, member: &Member<'_>, way: &Move) -> Chain {
         let pod = member.pod;
-        let revision = &self.revisions.update;
+        let revision = self.target;
         let departure = way.outset.depart(pod);
         let reason = way.reason.clone();
         let mut steps = Vec::new();
@@ -273,7 +282,7 @@ impl<'o, 'a> Mover<'o, 'a> {
     }
 
     fn recreate(&self, member: &Member<'_>, reason: &str, updated: &mut Updated) {
-        let revision = &self.revisions.update.name;
+        let revision = &self.target.name;
         updated.chains.push(remove::recreate(
             self.observed,
             member,
@@ -287,7 +296,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         let name = &member.pod.name;
         let reason = "FailedUpdatePodInPlace";
         if !updated.events.iter().any(|event| event.reason == reason) {
-            let revision = &self.revisions.update.name;
+            let revision = &self.target.name;
             let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
             let kind = EventKind::Warning;
             updated.events.push(EventNote {

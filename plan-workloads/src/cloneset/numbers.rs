@@ -25,6 +25,10 @@ pub struct Limits {
     pub scale_max_unavailable: Option<i32>,
     /// Pods held before deletion do not count as replicas.
     pub exclude_preparing_delete: bool,
+    /// Updated pods beyond what the partition leaves go back to the current revision.
+    pub rolls_back: bool,
+    /// Every pod that the rollout moves can change in place: pods need room only where none may be out of service.
+    pub moves_in_place: bool,
 }
 
 impl Limits {
@@ -59,6 +63,8 @@ impl Limits {
             scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).clamp(0, MANY)),
             exclude_preparing_delete: exclude_preparing_delete
                 || spec.scale_strategy.exclude_preparing_delete,
+            rolls_back: false,
+            moves_in_place: false,
         }
     }
 }
@@ -146,9 +152,11 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
         max_unavailable,
         ..
     } = limits;
-    // Moving back to the current revision is another feature's business, so a surplus of new pods is not work to do.
-    let old_diff = (old.active() - partition).max(0);
-    let new_diff = (new.active() - (replicas - partition)).min(0);
+    let (mut old_diff, mut new_diff) = (old.active() - partition, new.active() - (replicas - partition));
+    if !limits.rolls_back {
+        // A surplus of new pods is no work to do.
+        (old_diff, new_diff) = (old_diff.max(0), new_diff.min(0));
+    }
     let troubled = old.preparing_delete + new.preparing_delete + old.unavailable + new.unavailable;
     let specified = old.specified() + new.specified();
     let (surge, surge_old) = surge(limits, troubled, specified, new.specified(), old_diff, new_diff);
@@ -173,7 +181,7 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     };
     // Pods on their way out never come into service, so they do not use up the room for new ones. Nor do broken pods
     // that the rollout replaces: waiting for them to heal would keep out the very pods that mend the set.
-    let waited_for = new.unavailable + (old.unavailable - old_diff).max(0);
+    let waited_for = (new.unavailable - new_diff.max(0)).max(0) + (old.unavailable - old_diff.max(0)).max(0);
     let room = limits
         .scale_max_unavailable
         .map(|limit| (limit - waited_for).max(0));
@@ -192,7 +200,7 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     } else {
         0
     };
-    let update = if old_diff <= -new_diff {
+    let update = if old_diff.saturating_abs() <= new_diff.saturating_abs() {
         old_diff
     } else {
         -new_diff
@@ -230,19 +238,23 @@ fn surge(
     }
     let replace = (troubled + specified - limits.max_unavailable).clamp(0, specified);
     let replace_old = (replace - specified_new).max(0);
-    let roll = if old_diff > 0 && new_diff < 0 {
-        old_diff.min(-new_diff)
-    } else {
-        0
+    // Room for all that is left to move: with less towards the end, pods of the last batch would be made and others
+    // taken away meanwhile.
+    let (roll, roll_old) = match (old_diff, new_diff) {
+        _ if limits.moves_in_place && limits.max_unavailable > 0 => (0, 0),
+        (1.., ..=-1) => (old_diff, 0),
+        (..=-1, 1..) => (new_diff, new_diff),
+        _ => (0, 0),
     };
     let (wanted, wanted_old) = if replace >= roll {
         (replace, replace_old)
     } else {
-        (roll, 0)
+        (roll, roll_old)
     };
     let surge = limits.max_surge.min(wanted);
     (surge, surge.min(wanted_old))
 }
+
 fn kept(partition: i32) -> i32 {
     if is_planted(Bug::PartitionOffByOne) {
         return (partition - 1).max(0);

@@ -43,6 +43,8 @@ pub struct Options {
     pub short_hash: bool,
     /// Gate `PreparingUpdateAsUpdate`: when scaling, pods held before an update count as updated.
     pub preparing_update_as_update: bool,
+    /// Gate `CloneSetPartitionRollback`: a partition that was raised takes updated pods back to the current revision.
+    pub partition_rollback: bool,
     /// Flag `--cloneset-scaling-exclude-preparing-delete`, for all sets.
     pub exclude_preparing_delete: bool,
     /// Gate `PodWebhook`: pods carry the `KruisePodReady` gate.
@@ -57,6 +59,7 @@ impl Options {
     pub const DEFAULT: Self = Self {
         short_hash: false,
         preparing_update_as_update: false,
+        partition_rollback: false,
         exclude_preparing_delete: false,
         pod_ready_gate: true,
         environment_from_metadata: true,

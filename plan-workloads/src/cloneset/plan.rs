@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     history,
     members::{self, Member, Side, Standing},
+    mover::Mover,
     numbers::{Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
     ready, scale, status,
@@ -99,6 +100,12 @@ fn change(
     plan: &mut Plan,
     now: Timestamp,
 ) {
+    let limits = Limits {
+        rolls_back: observed.options.partition_rollback
+            && found.revisions.update.name != found.revisions.current.name,
+        moves_in_place: limits.max_surge > 0 && moves_in_place(observed, found, templates, members, now),
+        ..limits
+    };
     let held_as_new = observed.options.preparing_update_as_update;
     let tally = |side, held_as_new| Tally::of(members, side, held_as_new);
     let scaling = numbers(
@@ -120,6 +127,18 @@ fn change(
     plan.chains.extend(updated.chains);
     plan.events.extend(updated.events);
     plan.why.extend(updated.why);
+}
+
+/// Can all old pods change in place? Asked only where it matters: each revision costs a comparison of templates.
+fn moves_in_place(
+    observed: &Observed<'_>,
+    found: &history::Found,
+    templates: &Templates<'_>,
+    members: &[Member<'_>],
+    now: Timestamp,
+) -> bool {
+    let old = members.iter().filter(|member| member.side == Side::Old);
+    Mover::new(observed, &found.revisions.update, templates, now).all_in_place(old)
 }
 
 fn subject(chain: &Chain) -> Option<&Target> {
@@ -199,6 +218,17 @@ fn explain(observed: &Observed<'_>, limits: Limits, numbers: Numbers, plan: &mut
         let text = format!(
             "{} pods are surplus, {} available ones may go now",
             numbers.down, numbers.delete_available
+        );
+        plan.why.push(Why {
+            about: String::new(),
+            text,
+        });
+    }
+    if numbers.update < 0 {
+        let text = format!(
+            "{} updated pods are to go back to the current revision, {} may be out of service meanwhile",
+            numbers.update.unsigned_abs(),
+            numbers.update_max_unavailable
         );
         plan.why.push(Why {
             about: String::new(),

@@ -51,7 +51,7 @@ pub(super) fn refresh<'r>(
         };
     }
     let lifecycle = observed.set.spec.lifecycle.as_ref();
-    let next = next_state(member, lifecycle);
+    let next = next_state(observed, member);
     let mut patch = inplace::finish(pod, next, lifecycle, now);
     let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
     if pod.labels.get(POD_TEMPLATE_HASH).is_none() && !label.is_empty() {
@@ -107,14 +107,19 @@ fn progress<'r>(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<&'r Re
 }
 
 /// The lifecycle state a complete pod enters, if it leaves the one it is in.
-fn next_state(member: &Member<'_>, lifecycle: Option<&Lifecycle>) -> Option<State> {
+fn next_state(observed: &Observed<'_>, member: &Member<'_>) -> Option<State> {
     let pod = member.pod;
+    let lifecycle = observed.set.spec.lifecycle.as_ref();
+    // With the gate an updated pod may be held on its way back; whether it still is to go, updating decides.
+    let forward_only = !observed.options.partition_rollback;
     match member.state {
         State::PreparingNormal => {
             let hook = lifecycle.and_then(|lifecycle| lifecycle.pre_normal.as_ref());
             (hook.is_none() || lifecycle::fully_hooked(hook, pod)).then_some(State::Normal)
         }
-        State::PreparingUpdate if member.side == Side::New => Some(after_update(member, lifecycle)),
+        State::PreparingUpdate if member.side == Side::New && forward_only => {
+            Some(after_update(member, lifecycle))
+        }
         State::Updating => Some(after_update(member, lifecycle)),
         State::Updated if after_update(member, lifecycle) == State::Normal => Some(State::Normal),
         _ => None,

@@ -1,10 +1,10 @@
-//! Changing pods to the update revision.
+//! Changing pods to the update revision, or back to the current one where a raised partition asks for that.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_api::names::INPLACE_GRACE;
-use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update};
+use kruise_api::names::{INPLACE_GRACE, REVISION_HASH};
+use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, revision::Revision};
 
 use super::{
     history::Revisions,
@@ -25,6 +25,12 @@ pub(super) fn update(
     now: Timestamp,
 ) -> Updated {
     let mut updated = Updated::default();
+    let back = numbers.update < 0;
+    let (target, side) = if back {
+        (&revisions.current, Side::New)
+    } else {
+        (&revisions.update, Side::Old)
+    };
     let waiting = members.iter().filter(|member| member.side == Side::Old);
     if let Some(held) = strategy_holds(observed) {
         explain(observed, waiting, held, &mut updated);
@@ -32,19 +38,31 @@ pub(super) fn update(
             let spared = members.iter().filter(|member| member.side == Side::Old);
             call_off(observed, spared, now, &mut updated);
         }
+        if observed.options.partition_rollback {
+            let spared = members.iter().filter(|member| member.side == Side::New);
+            call_off(observed, spared, now, &mut updated);
+        }
         return updated;
     }
-    let mut mover = Mover::new(observed, revisions, templates, now);
+    if observed.options.partition_rollback {
+        // Held on the way that is not gone any more.
+        let spared = members.iter().filter(|member| member.side != side);
+        call_off(observed, spared, now, &mut updated);
+    }
+    let mut mover = Mover::new(observed, target, templates, now);
     // Those that cannot move are called off here; whose turn it is shows only among the others.
-    let able = mover.able(candidates(observed, members), numbers, &mut updated);
-    let spared = able.iter().skip(usize::try_from(numbers.update).unwrap_or(0));
-    call_off(observed, spared.copied(), now, &mut updated);
-    let (chosen, limit) = choose(&able, members, numbers);
+    let able = mover.able(candidates(observed, members, side), numbers, &mut updated);
+    let count = numbers.update.unsigned_abs() as usize;
+    call_off(observed, able.iter().skip(count).copied(), now, &mut updated);
+    let (chosen, limit) = choose(&able, members, target, numbers);
+    // Of updated pods those that stay have nothing to wait for.
+    let subject_count = if back { count } else { able.len() };
     if observed.explain == Explain::Yes {
         let chosen: BTreeSet<&str> = chosen.iter().map(|member| &*member.pod.name).collect();
         let rest = able
             .iter()
             .copied()
+            .take(subject_count)
             .filter(|member| !chosen.contains(&*member.pod.name));
         explain(observed, rest, &limit, &mut updated);
     }
@@ -78,13 +96,11 @@ fn explain<'m>(
     }
 }
 
-/// Old pods that may change, in the order in which they should.
-fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>]) -> Vec<&'m Member<'a>> {
+/// Pods of a side that may change, in the order in which they should.
+fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>], side: Side) -> Vec<&'m Member<'a>> {
     let mut sorted: Vec<&Member<'_>> = members
         .iter()
-        .filter(|member| {
-            member.side == Side::Old && member.state != State::PreparingDelete && !member.specified
-        })
+        .filter(|member| member.side == side && member.state != State::PreparingDelete && !member.specified)
         .filter(|member| {
             member.state == State::Updated || member.pod.annotations.get(INPLACE_GRACE).is_none()
         })
@@ -104,20 +120,19 @@ fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>]) -> Vec
 fn choose<'m, 'a>(
     candidates: &[&'m Member<'a>],
     members: &[Member<'_>],
+    target: &Revision,
     numbers: Numbers,
 ) -> (Vec<&'m Member<'a>>, String) {
     let limit = numbers.update_max_unavailable;
-    let unavailable = |side: Option<Side>| {
-        let out = |m: &&Member<'_>| !m.service.is_available() && side.is_none_or(|side| m.side == side);
+    let is_on_target = |m: &Member<'_>| target.labels(m.pod.labels.get(REVISION_HASH).unwrap_or_default());
+    let unavailable = |counts: &dyn Fn(&Member<'_>) -> bool| {
+        let out = |m: &&Member<'_>| !m.service.is_available() && counts(m);
         members.iter().filter(out).count() as i32
     };
-    let on_target = unavailable(Some(Side::New));
-    let mut out = unavailable(None);
+    let on_target = unavailable(&is_on_target);
+    let mut out = unavailable(&|_| true);
     let mut chosen: Vec<&Member<'_>> = Vec::new();
-    for member in candidates
-        .iter()
-        .take(usize::try_from(numbers.update).unwrap_or(0))
-    {
+    for member in candidates.iter().take(numbers.update.unsigned_abs() as usize) {
         let spent = on_target + chosen.len() as i32 >= limit;
         if spent || (member.service.is_available() && out >= limit) {
             let text =

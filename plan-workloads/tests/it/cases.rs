@@ -42,6 +42,9 @@ struct Case {
     /// Gate `CloneSetShortHash`.
     #[serde(default)]
     short_hash: bool,
+    /// Gate `CloneSetPartitionRollback`.
+    #[serde(default)]
+    partition_rollback: bool,
     /// Gate `InPlaceUpdateEnvFromMetadata`.
     environment_from_metadata: Option<bool>,
     /// Revisions whose names the last execution found taken.
@@ -105,6 +108,7 @@ fn world(case: &Case, names: &Names) -> World {
     spec["template"] = names.get(&case.update).0.clone();
     let mut world = World::new(spec, NOW.parse().unwrap());
     world.options.short_hash = case.short_hash;
+    world.options.partition_rollback = case.partition_rollback;
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.taken_names = case
         .taken

@@ -148,3 +148,15 @@ fn an_unknown_field_that_changes_needs_a_new_pod() {
         .count();
     assert_eq!(deleted, 2, "{writes:?}");
 }
+
+#[test]
+fn a_revision_takes_the_sets_annotations_but_not_what_kubectl_applied() {
+    let mut world = world();
+    world.set["metadata"]["annotations"] =
+        json!({"team": "shop", "kubectl.kubernetes.io/last-applied-configuration": "{\"long\": true}"});
+    execute(&mut world);
+    let revision = world.revisions.values().next().unwrap();
+    let annotations = revision["metadata"]["annotations"].as_object().unwrap();
+    let keys: Vec<&String> = annotations.keys().collect();
+    assert_eq!(keys, ["kruise.io/cloneset-volumeclaimtemplate-hash", "team"]);
+}

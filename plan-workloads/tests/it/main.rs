@@ -17,5 +17,6 @@ mod oracle;
 mod properties;
 mod scenario_tables;
 mod takeover;
+mod tutorial;
 mod vectors;
 mod world;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, Intent, Memory, Pace, Plan, Resource, Step, Target, Wave, Write,
+    Body, Chain, EventKind, EventNote, Intent, Memory, Pace, Plan, Resource, Step, Target, Wave, Write,
 };
 use kube_cache::Version;
 use kube_client::client::Body as HttpBody;
@@ -23,6 +23,7 @@ struct Stub {
     looks: Arc<Mutex<BTreeMap<String, usize>>>,
     /// Newest version the caches show.
     seen: Arc<AtomicU64>,
+    told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Planner for Stub {
@@ -37,7 +38,15 @@ impl Planner for Stub {
         };
         assert_ne!(key, "bad", "planted");
         let mut plan = Plan::default();
-        if looks == 1 {
+        if key == "limited" {
+            let message = if looks < 4 { "limit: 1" } else { "limit: 2" };
+            plan.events.push(EventNote {
+                kind: EventKind::Warning,
+                reason: "ScaleUpLimited",
+                message: message.into(),
+            });
+            plan.requeue = Some(Duration::from_millis(1));
+        } else if looks == 1 {
             plan.chains.push(create(key));
         }
         Outcome::Plan(Box::new(plan))
@@ -57,7 +66,9 @@ impl Planner for Stub {
 
     fn overdue(&self, _key: &String) {}
 
-    fn emit(&self, _key: &String, _note: EventNote) {}
+    fn emit(&self, _key: &String, note: EventNote) {
+        self.told.lock().unwrap().push(note.message);
+    }
 }
 
 fn create(name: &str) -> Chain {
@@ -134,11 +145,14 @@ struct Bench {
     seen: Arc<AtomicU64>,
     counts: Arc<Counts>,
     asked: Asked,
+    told: Arc<Mutex<Vec<String>>>,
 }
 
 fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: Duration) -> Bench {
     let (looks, seen, counts) = (Arc::default(), Arc::default(), Arc::<Counts>::default());
+    let told = Arc::<Mutex<Vec<String>>>::default();
     let stub = Stub {
+        told: Arc::clone(&told),
         keys: keys.iter().map(ToString::to_string).collect(),
         looks: Arc::clone(&looks),
         seen: Arc::clone(&seen),
@@ -157,6 +171,7 @@ fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: D
         seen,
         counts,
         asked,
+        told,
     }
 }
 
@@ -239,4 +254,11 @@ async fn a_write_that_may_have_happened_makes_the_next_plan_wait_for_the_servers
             "GET /apis/apps/v1/namespaces/ns/controllerrevisions?limit=1"
         ]
     );
+}
+
+#[tokio::test]
+async fn an_event_that_every_plan_repeats_is_told_once_and_again_when_it_changes() {
+    let bench = bench(server(201), &["limited"], Duration::from_mins(1));
+    bench.run_until(|| bench.looks("limited") > 6).await;
+    assert_eq!(*bench.told.lock().unwrap(), ["limit: 1", "limit: 2"]);
 }

@@ -67,8 +67,13 @@ impl Watch {
     /// Waits until so many events have come: with what was there before, the watch is established.
     pub fn until_shown(&self, count: usize, limit: Duration) -> Result<()> {
         wait::until_true(&format!("the watch shows {count}"), limit, || {
-            Ok(events(&self.text()).len() >= count)
+            Ok(self.shown().len() >= count)
         })
+    }
+
+    /// The events so far.
+    pub fn shown(&self) -> Vec<Value> {
+        events(&self.text())
     }
 
     fn text(&self) -> String {
