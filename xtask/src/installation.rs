@@ -29,6 +29,7 @@ impl Installation {
             nodes,
             port: None,
             audit: Audit::On,
+            real: None,
         };
         let cluster = Cluster::up(binaries, &settings)?;
         install(&cluster, kruise)?;

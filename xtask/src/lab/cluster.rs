@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::binaries::Binaries;
 use super::components::{AUDIT_LOG, Audit, Components};
 use super::daemon::Daemon;
+use super::nodes::{self, ControlPlane, RealNodes};
 use super::pki::Pki;
 use super::ports::Ports;
 use crate::interrupt;
@@ -38,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) nodes: u32,
     pub(crate) port: Option<u16>,
     pub(crate) audit: Audit,
+    /// Nodes that run containers, beside the simulated ones.
+    pub(crate) real: Option<RealNodes>,
 }
 
 /// A running cluster. It is stopped when dropped, also when that is because of an [interrupt].
@@ -156,11 +159,33 @@ impl Cluster {
             components.controller_manager(&kubeconfig),
         )?;
         start("kube-scheduler", &kube, components.scheduler(&kubeconfig))?;
-        start("kwok", &binaries.program("kwok"), components.kwok(&kubeconfig))?;
-        self.kubectl().apply(&nodes(settings.nodes))?;
-        self.wait_for("all nodes are ready", "kwok", || {
-            Ok(self.ready_nodes()? == settings.nodes as usize)
+        if settings.nodes > 0 {
+            start("kwok", &binaries.program("kwok"), components.kwok(&kubeconfig))?;
+            self.kubectl().apply(&simulated(settings.nodes))?;
+            self.wait_for("all simulated nodes are ready", "kwok", || {
+                Ok(self.ready_nodes()? == settings.nodes as usize)
+            })?;
+        }
+        let plane = ControlPlane {
+            dir,
+            kube: &kube,
+            pki: &pki,
+            apiserver: ports.apiserver(),
+            registry: ports.registry(),
+        };
+        match &settings.real {
+            Some(real) => self.start_real(real, &plane, settings.nodes),
+            None => Ok(()),
+        }
+    }
+
+    fn start_real(&self, real: &RealNodes, plane: &ControlPlane<'_>, simulated: u32) -> Result<()> {
+        real.up(plane)?;
+        let all = (simulated + real.count) as usize;
+        interrupt::wait_until_true("all real nodes are ready", Duration::from_mins(3), || {
+            Ok(self.ready_nodes()? == all)
         })
+        .with_context(|| format!("their logs are in {}", nodes::folder(&self.dir).display()))
     }
 
     fn ready_nodes(&self) -> Result<usize> {
@@ -200,6 +225,7 @@ impl Drop for Cluster {
 /// Stops what runs in `dir` and drops its data; logs and certificates stay.
 pub(crate) fn down(dir: &Path) -> Result<()> {
     manager::kill_leftover(dir)?;
+    nodes::down(dir)?;
     for name in DAEMONS {
         Daemon { name, dir }.kill()?;
     }
@@ -228,7 +254,7 @@ fn remove(path: &Path) -> Result<()> {
 }
 
 /// Simulated nodes in three zones, with room for every pod a bench makes.
-fn nodes(count: u32) -> Value {
+fn simulated(count: u32) -> Value {
     let room = json!({"cpu": "512", "memory": "2Ti", "pods": "5000"});
     let items: Vec<Value> = (0..count)
         .map(|index| {

@@ -59,6 +59,10 @@ impl Components<'_> {
             "--service-cluster-ip-range=10.0.0.0/16".into(),
             "--authorization-mode=RBAC,Node".into(),
             "--allow-privileged".into(),
+            // Real nodes are asked for logs and commands, by their address.
+            format!("--kubelet-client-certificate={}", pki("admin.crt")),
+            format!("--kubelet-client-key={}", pki("admin.key")),
+            "--kubelet-preferred-address-types=InternalIP".into(),
             // Simulated pods have no service account: the controller that makes tokens is not what is tested.
             "--disable-admission-plugins=ServiceAccount".into(),
             // The manager's own pace is measured, not the server's throttling.

@@ -1,7 +1,7 @@
 //! A real Kubernetes on this machine, for the suite, the demo and the bench.
 //!
 //! etcd, kube-apiserver, kube-controller-manager and kube-scheduler run as ordinary processes on loopback; kwok plays
-//! the nodes. Everything a cluster owns lives in one folder: certificates, data, logs, one pid file per process.
+//! the nodes, and real ones may be joined. Everything a cluster owns lives in one folder: certificates, data, logs, one pid file per process.
 //! Several clusters run side by side in different folders on different ports.
 //!
 //! | module | what |
@@ -10,12 +10,14 @@
 //! | [`pki`] | certificates and kubeconfig |
 //! | [`ports`] | the loopback ports of one cluster |
 //! | [`daemon`] | a process with a pid file |
+//! | [`nodes`] | real nodes: kubelets with containerd |
 //! | [`cluster`] | up and down |
 
 pub(crate) mod binaries;
 pub(crate) mod cluster;
 pub(crate) mod components;
 mod daemon;
+pub(crate) mod nodes;
 mod pki;
 mod ports;
 
@@ -27,6 +29,8 @@ use clap::Subcommand;
 use binaries::Binaries;
 use cluster::{Cluster, Settings};
 use components::Audit;
+use nodes::RealNodes;
+use nodes::machine::Machine;
 
 /// Commands of `cargo xtask lab`.
 #[derive(Subcommand, Debug)]
@@ -38,6 +42,12 @@ pub(crate) enum LabCommand {
         /// Simulated nodes.
         #[arg(long, default_value_t = 10)]
         nodes: u32,
+        /// Real nodes beside them: a kubelet with containerd each. They need root and some packages.
+        #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(nodes::MOST)))]
+        real_nodes: u32,
+        /// Install the packages that real nodes need, where they are missing.
+        #[arg(long, requires = "real_nodes")]
+        install: bool,
         /// Folder of the cluster.
         #[arg(long)]
         dir: Option<PathBuf>,
@@ -47,6 +57,12 @@ pub(crate) enum LabCommand {
         /// Log every request to `audit.log`.
         #[arg(long)]
         audit: bool,
+    },
+    /// Can this machine carry real nodes? Says what is missing, and fails then.
+    Machine {
+        /// Install the packages that are missing.
+        #[arg(long)]
+        install: bool,
     },
     /// Stop a cluster and drop its data; logs stay.
     Down {
@@ -65,13 +81,20 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
         }
         LabCommand::Up {
             nodes,
+            real_nodes,
+            install,
             dir,
             port,
             audit,
         } => {
-            let binaries = Binaries::find_or_build()?;
             let audit = if audit { Audit::On } else { Audit::Off };
             let dir = folder(dir, "default");
+            let real = if real_nodes > 0 {
+                Some(real(real_nodes, install)?)
+            } else {
+                None
+            };
+            let binaries = Binaries::find_or_build()?;
             let cluster = Cluster::up(
                 &binaries,
                 &Settings {
@@ -79,14 +102,25 @@ pub(crate) fn run(command: LabCommand) -> Result<()> {
                     nodes,
                     port,
                     audit,
+                    real,
                 },
             )?;
             println!("export KUBECONFIG={}", cluster.kubeconfig().display());
             cluster.leave_running();
         }
+        LabCommand::Machine { install } => {
+            real(0, install)?;
+            println!("this machine can carry real nodes");
+        }
         LabCommand::Down { dir } => cluster::down(&folder(dir, "default"))?,
     }
     Ok(())
+}
+
+/// So many real nodes, on a machine that has shown that it can carry them.
+pub(crate) fn real(count: u32, install: bool) -> Result<RealNodes> {
+    let machine = Machine::check(&folder(None, "trial"), install)?;
+    Ok(RealNodes { count, machine })
 }
 
 /// The folder asked for, or the one of that name in the workspace.

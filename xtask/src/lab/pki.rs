@@ -39,8 +39,21 @@ impl Pki {
         self.dir.join(file)
     }
 
+    /// Makes the certificate of one more user, unless there is one.
+    pub(crate) fn client(&self, name: &str, subject: &str) -> Result<()> {
+        if self.path(&format!("{name}.crt")).exists() {
+            return Ok(());
+        }
+        self.certificate(name, subject)
+    }
+
     /// Writes a kubeconfig of the administrator. It refers to the certificate files.
     pub(crate) fn write_kubeconfig(&self, path: &Path, port: u16) -> Result<()> {
+        self.write_kubeconfig_of("admin", path, port)
+    }
+
+    /// As [`Pki::write_kubeconfig`], of whoever the certificate `user` is for.
+    pub(crate) fn write_kubeconfig_of(&self, user: &str, path: &Path, port: u16) -> Result<()> {
         let config = serde_json::json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -48,11 +61,11 @@ impl Pki {
                 "server": format!("https://127.0.0.1:{port}"),
                 "certificate-authority": self.path("ca.crt"),
             }}],
-            "users": [{"name": "admin", "user": {
-                "client-certificate": self.path("admin.crt"),
-                "client-key": self.path("admin.key"),
+            "users": [{"name": user, "user": {
+                "client-certificate": self.path(&format!("{user}.crt")),
+                "client-key": self.path(&format!("{user}.key")),
             }}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "admin"}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": user}}],
             "current-context": "lab",
         });
         std::fs::write(path, format!("{config:#}\n"))

@@ -60,7 +60,11 @@ impl Ports {
         self.base + 5
     }
 
-    fn all(self) -> [u16; 6] {
+    pub(crate) fn registry(self) -> u16 {
+        self.base + 6
+    }
+
+    fn all(self) -> [u16; 7] {
         [
             self.apiserver(),
             self.etcd(),
@@ -68,6 +72,7 @@ impl Ports {
             self.controller_manager(),
             self.scheduler(),
             self.kwok(),
+            self.registry(),
         ]
     }
 }

@@ -2,6 +2,7 @@
 //! What fails is repeated once, alone.
 
 mod group;
+mod selection;
 mod verdict;
 
 use std::collections::BTreeSet;
@@ -16,15 +17,16 @@ use crate::installation::{build_kruise, install};
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
-use crate::lab::folder;
+use crate::lab::nodes::{self, RealNodes};
+use crate::lab::{self, folder};
 use crate::workspace;
 use group::Ended;
 
 /// Longest time of the whole suite, repetitions included.
 const LIMIT: Duration = Duration::from_hours(1);
 
-/// What cannot be asked of the playground, a line each: the whole name of a test and the reason.
-const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
+/// How many nodes the tests of real nodes get.
+const REAL_NODES: u32 = 2;
 
 /// What to run, and on what.
 #[derive(Args, Debug)]
@@ -34,28 +36,36 @@ pub(crate) struct Options {
     /// On the embedded API of `kruise playground` instead of a real control plane.
     #[arg(long)]
     playground: bool,
+    /// The tests of `nodes`, on nodes that run containers. They need root and some packages.
+    #[arg(long, conflicts_with = "playground")]
+    real_nodes: bool,
+    /// Install the packages that real nodes need, where they are missing.
+    #[arg(long, requires = "real_nodes")]
+    install: bool,
+}
+
+/// What the suite runs on.
+enum Place {
+    ControlPlane,
+    Playground,
+    RealNodes(RealNodes),
 }
 
 /// Runs the suite, and what failed once more; fails if a test fails twice.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    // What is missing is told before anything is built.
+    let place = options.place()?;
     let known = names()?;
-    let skipped = if options.playground {
-        let skipped = skipped(NOT_EMBEDDED);
-        check(&skipped, &known)?;
-        skipped
-    } else {
-        Vec::new()
-    };
+    let chosen = selection::arguments(&place, options.filter.as_deref(), &known)?;
+    let name = place.name();
     let lab = Lab {
         binaries: Binaries::find_or_build()?,
         kruise: build_kruise()?,
-        embedded: options.playground,
+        place,
         deadline: Instant::now() + LIMIT,
     };
-    let name = if options.playground { "playground" } else { "e2e" };
     let mut arguments = vec!["--show-output"];
-    arguments.extend(options.filter.as_deref());
-    arguments.extend(skipped.iter().flat_map(|test| ["--skip", test]));
+    arguments.extend(chosen.iter().map(String::as_str));
     let first = failed(&lab.run(name, &arguments)?, &known)?;
     if first.is_empty() {
         return Ok(());
@@ -69,6 +79,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let again = format!("{name}-again");
     let again = failed(&lab.run(&again, &arguments)?, &known)?;
     verdict::close(&first, &again, &folder(None, name).display().to_string())
+}
+
+impl Options {
+    fn place(&self) -> Result<Place> {
+        if self.real_nodes {
+            return lab::real(REAL_NODES, self.install).map(Place::RealNodes);
+        }
+        Ok(if self.playground {
+            Place::Playground
+        } else {
+            Place::ControlPlane
+        })
+    }
+}
+
+impl Place {
+    /// Of the cluster's folder.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ControlPlane => "e2e",
+            Self::Playground => "playground",
+            Self::RealNodes(_) => "e2e-nodes",
+        }
+    }
 }
 
 /// The tests that failed; an error if the run went wrong in a way that no test tells.
@@ -87,24 +121,14 @@ fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
 struct Lab {
     binaries: Binaries,
     kruise: PathBuf,
-    embedded: bool,
+    place: Place,
     deadline: Instant,
 }
 
 impl Lab {
     /// The suite with these arguments, on a new cluster.
     fn run(&self, name: &str, arguments: &[&str]) -> Result<Ended> {
-        let settings = Settings {
-            dir: folder(None, name),
-            nodes: 10,
-            port: None,
-            audit: Audit::On,
-        };
-        let cluster = if self.embedded {
-            Cluster::up_embedded(&self.binaries, &self.kruise, &settings)?
-        } else {
-            Cluster::up(&self.binaries, &settings)?
-        };
+        let cluster = self.cluster(name)?;
         install(&cluster, &self.kruise)?;
         let mut tests = suite(arguments);
         tests
@@ -113,8 +137,30 @@ impl Lab {
             .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())
             .env("KRUISE_E2E_BIN", &self.kruise)
             .env("KRUISE_E2E_DIR", cluster.dir());
+        if matches!(self.place, Place::RealNodes(_)) {
+            tests.env("KRUISE_E2E_REAL_NODES", nodes::folder(cluster.dir()));
+        }
         group::run(&mut tests, self.deadline)
             .with_context(|| format!("the suite does not end; logs are in {}", cluster.dir().display()))
+    }
+
+    fn cluster(&self, name: &str) -> Result<Cluster> {
+        let mut settings = Settings {
+            dir: folder(None, name),
+            nodes: 10,
+            port: None,
+            audit: Audit::On,
+            real: None,
+        };
+        match &self.place {
+            Place::Playground => return Cluster::up_embedded(&self.binaries, &self.kruise, &settings),
+            Place::ControlPlane => (),
+            Place::RealNodes(real) => {
+                settings.nodes = 0;
+                settings.real = Some(real.clone());
+            }
+        }
+        Cluster::up(&self.binaries, &settings)
     }
 }
 
@@ -137,43 +183,4 @@ fn names() -> Result<Vec<String>> {
     let text = String::from_utf8(listed.stdout)?;
     let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
     Ok(names.map(str::to_owned).collect())
-}
-
-/// Fails unless each name is that of one test and is part of no other's: a test that got another name, or one that a
-/// name covers by chance, would go unnoticed.
-fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
-    for name in skipped {
-        let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();
-        if found != [name] {
-            bail!("not-in-the-playground.txt: {name} must name one test, and stands for {found:?}");
-        }
-    }
-    Ok(())
-}
-
-/// The names of a list with reasons.
-fn skipped(list: &str) -> Vec<&str> {
-    let lines = list.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_whitespace().next()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_test_is_skipped_by_its_whole_name_and_for_a_reason() {
-        let lines: Vec<&str> = NOT_EMBEDDED
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .collect();
-        assert!(lines.iter().all(|line| line.split_whitespace().count() > 2));
-        assert_eq!(skipped(NOT_EMBEDDED).len(), lines.len());
-        let tests = ["a::one", "a::two", "a::two_more"].map(String::from);
-        check(&["a::one"], &tests).unwrap();
-        for name in ["a::", "a::none", "a::two"] {
-            let error = check(&[name], &tests).unwrap_err().to_string();
-            assert!(error.contains(name), "{error}");
-        }
-    }
 }

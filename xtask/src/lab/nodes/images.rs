@@ -1,0 +1,118 @@
+//! The images of the suite: each holds busybox and little else, under names that exist nowhere but in the lab.
+//!
+//! | name | what it does |
+//! |---|---|
+//! | `lab.test/web:1`, `:2`, `:3` | serves its version on port 80, or `PORT`, at `/version` |
+//! | `lab.test/web:two` | another name of `lab.test/web:2` |
+//! | `lab.test/tool:1` | nothing; has a shell and a few commands |
+//! | `lab.test/pause:1` | what keeps a pod's sandbox |
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::registry::Registry;
+use super::tar::Archive;
+use super::tool;
+
+/// The registry's name in the names of images.
+pub(super) const HOST: &str = "lab.test";
+
+const SERVE: &str = include_str!("../../../assets/nodes/serve.sh");
+const PAUSE: &str = include_str!("../../../assets/nodes/pause.sh");
+const COMMANDS: [&str; 9] = [
+    "sh", "cat", "echo", "httpd", "sleep", "test", "touch", "true", "wget",
+];
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+
+/// Pushes every image.
+pub(super) fn push_all(registry: &Registry<'_>, busybox: &Path) -> Result<()> {
+    let busybox = std::fs::read(busybox).with_context(|| format!("cannot read {}", busybox.display()))?;
+    push(
+        registry,
+        "pause",
+        &["1"],
+        &layer(&busybox, "pause")?,
+        "/bin/pause",
+    )?;
+    push(registry, "tool", &["1"], &layer(&busybox, "tool")?, "/bin/pause")?;
+    for (version, tags) in [("1", &["1"][..]), ("2", &["2", "two"]), ("3", &["3"])] {
+        push(registry, "web", tags, &layer(&busybox, version)?, "/bin/serve")?;
+    }
+    Ok(())
+}
+
+/// A root folder. `version` makes it differ from that of every other image.
+fn layer(busybox: &[u8], version: &str) -> Result<Vec<u8>> {
+    let mut root = Archive::default();
+    for folder in ["bin", "dev", "etc", "proc", "sys", "tmp", "www"] {
+        root.folder(folder)?;
+    }
+    root.program("bin/busybox", busybox)?;
+    for command in COMMANDS {
+        root.link(&format!("bin/{command}"), "/bin/busybox")?;
+    }
+    root.program("bin/serve", SERVE.as_bytes())?;
+    root.program("bin/pause", PAUSE.as_bytes())?;
+    root.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")?;
+    root.file("www/version", version.as_bytes())?;
+    Ok(root.finish())
+}
+
+fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], command: &str) -> Result<()> {
+    let layer_digest = registry.push_blob(name, layer)?;
+    let config = json!({
+        "architecture": architecture(),
+        "os": "linux",
+        "config": {"Env": ["PATH=/bin"], "Cmd": [command]},
+        "rootfs": {"type": "layers", "diff_ids": [layer_digest]},
+    });
+    let config = config.to_string();
+    let config_digest = registry.push_blob(name, config.as_bytes())?;
+    let manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": super::registry::MANIFEST,
+        "config": {"mediaType": CONFIG, "size": config.len(), "digest": config_digest},
+        "layers": [{"mediaType": LAYER, "size": layer.len(), "digest": layer_digest}],
+    });
+    let manifest = manifest.to_string();
+    tags.iter()
+        .try_for_each(|tag| registry.push_manifest(name, tag, &manifest))
+}
+
+/// The name that images have for this machine's processor.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// The digest by which a registry knows these bytes.
+pub(super) fn digest(bytes: &[u8]) -> Result<String> {
+    let printed = tool::run_with_input("sha256sum", &[], bytes)?;
+    let sum = printed.split_whitespace().next().context("no checksum")?;
+    Ok(format!("sha256:{sum}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_make_different_images_and_the_same_version_the_same() {
+        let one = layer(b"busybox", "1").unwrap();
+        assert_eq!(one, layer(b"busybox", "1").unwrap());
+        assert_ne!(
+            digest(&one).unwrap(),
+            digest(&layer(b"busybox", "2").unwrap()).unwrap()
+        );
+        assert_eq!(
+            digest(b"").unwrap(),
+            "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Which tests are run where.
+
+use anyhow::{Result, bail};
+
+use super::Place;
+
+/// What cannot be asked of the playground, a line each: the whole name of a test and the reason.
+const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
+/// How the names of the tests begin that need real nodes, and run on nothing else.
+const OF_REAL_NODES: &str = "nodes::";
+
+/// What the suite is told about which of its tests to run: those whose names contain the filter, and can be run there.
+pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
+    let embedded = match place {
+        Place::RealNodes(_) => return on_real_nodes(filter, tests),
+        Place::Playground => skipped(NOT_EMBEDDED),
+        Place::ControlPlane => Vec::new(),
+    };
+    check(&embedded, tests)?;
+    let skipped = embedded.into_iter().chain([OF_REAL_NODES]);
+    let arguments = skipped.flat_map(|test| ["--skip", test]);
+    Ok(filter.into_iter().chain(arguments).map(String::from).collect())
+}
+
+/// The tests of real nodes whose names contain the filter; fails without one.
+fn on_real_nodes(filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
+    let filter = filter.unwrap_or_default();
+    let all = tests.iter().filter(|name| name.starts_with(OF_REAL_NODES));
+    let chosen: Vec<String> = all.filter(|name| name.contains(filter)).cloned().collect();
+    if chosen.is_empty() {
+        bail!("no test of real nodes has {filter} in its name");
+    }
+    Ok([vec!["--exact".into()], chosen].concat())
+}
+
+/// Fails unless each name is that of one test and is part of no other's: a test that got another name, or one that a
+/// name covers by chance, would go unnoticed.
+fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
+    for name in skipped {
+        let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();
+        if found != [name] {
+            bail!("not-in-the-playground.txt: {name} must name one test, and stands for {found:?}");
+        }
+    }
+    Ok(())
+}
+
+/// The names of a list with reasons.
+fn skipped(list: &str) -> Vec<&str> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_real_nodes_run_their_own_tests_and_elsewhere_all_others() {
+        let tests = ["nodes::a::one", "nodes::b::two", "rollout::nodes_one"].map(String::from);
+        let chosen = |filter| on_real_nodes(filter, &tests).unwrap();
+        assert_eq!(chosen(None), ["--exact", "nodes::a::one", "nodes::b::two"]);
+        assert_eq!(chosen(Some("one")), ["--exact", "nodes::a::one"]);
+        assert!(on_real_nodes(Some("three"), &tests).is_err());
+        let elsewhere = arguments(&Place::ControlPlane, Some("one"), &tests).unwrap();
+        assert_eq!(elsewhere, ["one", "--skip", "nodes::"]);
+    }
+
+    #[test]
+    fn a_test_is_skipped_by_its_whole_name_and_for_a_reason() {
+        let lines: Vec<&str> = NOT_EMBEDDED
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert!(lines.iter().all(|line| line.split_whitespace().count() > 2));
+        assert_eq!(skipped(NOT_EMBEDDED).len(), lines.len());
+        let tests = ["a::one", "a::two", "a::two_more"].map(String::from);
+        check(&["a::one"], &tests).unwrap();
+        for name in ["a::", "a::none", "a::two"] {
+            let error = check(&[name], &tests).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}
