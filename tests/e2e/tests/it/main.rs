@@ -16,6 +16,7 @@ mod hooks;
 mod installation;
 mod likeness;
 mod lossless;
+mod nodes;
 mod old_crd;
 mod ownership;
 mod requests;

@@ -1,0 +1,100 @@
+//! On nodes that run containers: what only a kubelet and processes can show. `cargo xtask e2e --real-nodes`.
+//!
+//! The nodes are on this machine, and so are their containers: pods are asked by their addresses, and processes are
+//! known by the numbers that containerd says they have.
+
+mod hooks;
+mod in_place;
+mod kubelet;
+mod runtime;
+mod timing;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Scenario, scenario, text};
+use runtime::Runtime;
+
+/// Serves its version; `:2`, `:3` and `:two`, another name of `:2`, are the others.
+const WEB: &str = "lab.test/web:1";
+/// Has a shell, and does nothing by itself.
+const TOOL: &str = "lab.test/tool:1";
+
+/// A namespace on nodes that run containers.
+struct OnNodes {
+    scenario: Scenario,
+    runtime: Runtime,
+}
+
+/// As [`scenario`], on real nodes; `None`, with a printed reason, without them.
+fn on_nodes(namespace: &str) -> Option<OnNodes> {
+    let Some(folder) = std::env::var_os("KRUISE_E2E_REAL_NODES").map(PathBuf::from) else {
+        println!("skipped: KRUISE_E2E_REAL_NODES is not set; run `cargo xtask e2e --real-nodes`");
+        return None;
+    };
+    Some(OnNodes {
+        scenario: scenario(namespace)?,
+        runtime: Runtime { folder },
+    })
+}
+
+impl OnNodes {
+    /// The only pod of `web`.
+    fn pod(&self) -> Value {
+        let mut pods = self.scenario.pods();
+        assert_eq!(pods.len(), 1, "{pods:?}");
+        pods.remove(0)
+    }
+
+    /// Waits until every one of so many pods is updated and in service.
+    fn until_updated(&self, replicas: u32) {
+        self.scenario
+            .until_status(&json!({"replicas": replicas, "updatedReadyReplicas": replicas}));
+    }
+}
+
+/// A `v1alpha1` CloneSet `web` with these containers, one pod of which may be out of service.
+fn web_of(replicas: u32, containers: &Value) -> Value {
+    json!({
+        "apiVersion": "apps.kruise.io/v1alpha1",
+        "kind": "CloneSet",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "updateStrategy": {"type": "InPlaceIfPossible", "maxUnavailable": 1},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"terminationGracePeriodSeconds": 5, "containers": containers},
+            },
+        },
+    })
+}
+
+/// A server of this image, and a neighbour that never changes.
+fn server_and_neighbour(image: &str) -> Value {
+    json!([{"name": "main", "image": image}, {"name": "neighbour", "image": TOOL}])
+}
+
+/// A patch of all containers.
+fn containers(containers: &Value) -> Value {
+    json!({"spec": {"template": {"spec": {"containers": containers}}}})
+}
+
+/// The status of one container.
+fn status_of<'a>(pod: &'a Value, container: &str) -> &'a Value {
+    let statuses = pod["status"]["containerStatuses"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    statuses
+        .into_iter()
+        .find(|status| status["name"] == container)
+        .unwrap_or(&Value::Null)
+}
+
+/// What makes a pod the same one to others.
+fn identity(pod: &Value) -> [String; 3] {
+    ["/metadata/uid", "/status/podIP", "/spec/nodeName"].map(|pointer| text(pod, pointer))
+}
