@@ -6,7 +6,7 @@
 //! * [`manifests`]: what an API server has to know to call us, and what we serve;
 //! * [`pod`]: what happens to new pods: the readiness gate, and injection of sidecars;
 //! * [`cloneset`]: defaults and rules of CloneSets;
-//! * [`sidecarset`]: defaults and hashes of SidecarSets;
+//! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;

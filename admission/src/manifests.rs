@@ -20,6 +20,8 @@ pub const SERVICE: &str = "kruise-webhook-service";
 
 const MUTATE_CLONE_SET: &str = "/mutate-apps-kruise-io-cloneset";
 const VALIDATE_CLONE_SET: &str = "/validate-apps-kruise-io-cloneset";
+const MUTATE_SIDECAR_SET: &str = "/mutate-apps-kruise-io-sidecarset";
+const VALIDATE_SIDECAR_SET: &str = "/validate-apps-kruise-io-sidecarset";
 const MUTATE_POD: &str = "/mutate-pod";
 /// Seconds the API server waits for the answer about a workload.
 const WORKLOAD_TIMEOUT: u8 = 30;
@@ -33,6 +35,10 @@ pub enum Handler {
     MutateCloneSet,
     /// Rules of a CloneSet: [`crate::cloneset::validate`].
     ValidateCloneSet,
+    /// Defaults and hashes of a SidecarSet: [`crate::sidecarset::mutate`].
+    MutateSidecarSet,
+    /// Rules of a SidecarSet: [`crate::sidecarset::validate`].
+    ValidateSidecarSet,
     /// What happens to a new pod: [`crate::pod::review`].
     MutatePod,
 }
@@ -49,6 +55,16 @@ pub const fn paths() -> &'static [(&'static str, Handler)] {
         (
             "/validate-apps-kruise-io-v1alpha1-cloneset",
             Handler::ValidateCloneSet,
+        ),
+        (MUTATE_SIDECAR_SET, Handler::MutateSidecarSet),
+        (
+            "/mutate-apps-kruise-io-v1alpha1-sidecarset",
+            Handler::MutateSidecarSet,
+        ),
+        (VALIDATE_SIDECAR_SET, Handler::ValidateSidecarSet),
+        (
+            "/validate-apps-kruise-io-v1alpha1-sidecarset",
+            Handler::ValidateSidecarSet,
         ),
         (MUTATE_POD, Handler::MutatePod),
     ]
@@ -74,9 +90,15 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
         POD_TIMEOUT,
         pods(readiness_gate_for_all),
     );
+    let own = json!({"rules": sidecar_sets(), "reinvocationPolicy": "Never"});
+    let mutate_sidecars = workload("msidecarset.kb.io", MUTATE_SIDECAR_SET, own);
+    let own = json!({"rules": sidecar_sets()});
+    let validate_sidecars = workload("vsidecarset.kb.io", VALIDATE_SIDECAR_SET, own);
+    let mutating = json!([mutate, pod, mutate_sidecars]);
+    let validating = json!([validate, validate_sidecars]);
     vec![
-        configuration("MutatingWebhookConfiguration", MUTATING, json!([mutate, pod])),
-        configuration("ValidatingWebhookConfiguration", VALIDATING, json!([validate])),
+        configuration("MutatingWebhookConfiguration", MUTATING, mutating),
+        configuration("ValidatingWebhookConfiguration", VALIDATING, validating),
     ]
 }
 
@@ -131,6 +153,16 @@ fn clone_sets(operations: &[&str]) -> Value {
         "resources": ["clonesets"],
         "operations": operations,
         "scope": "Namespaced",
+    }])
+}
+
+fn sidecar_sets() -> Value {
+    json!([{
+        "apiGroups": [APPS_GROUP],
+        "apiVersions": ["v1alpha1", "v1beta1"],
+        "resources": ["sidecarsets"],
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Cluster",
     }])
 }
 

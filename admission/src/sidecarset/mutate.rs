@@ -11,11 +11,8 @@ pub fn mutate(request: &Request) -> Answer {
     {
         return Answer::ALLOW;
     }
-    if request.kind != "SidecarSet" || !["v1alpha1", "v1beta1"].contains(&request.version.as_str()) {
-        return Answer::undecodable(format_args!("{} {} is not known", request.version, request.kind));
-    }
-    if !request.object.get("spec").is_some_and(Value::is_object) {
-        return Answer::undecodable("spec must be an object");
+    if let Err(answer) = super::known(request) {
+        return answer;
     }
     let mut object = request.object.clone();
     super::complete(&mut object);

@@ -10,7 +10,7 @@ use kruise_admission::{
     },
     convert::convert,
     manifests::{self, Handler},
-    pod,
+    pod, sidecarset,
 };
 use kruise_server::{
     review::{Review, Verdict},
@@ -70,6 +70,8 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
                 message: "the pod cannot be reviewed yet; try again".to_owned(),
             },
         },
+        Handler::MutateSidecarSet => sidecarset::mutate::mutate(&request),
+        Handler::ValidateSidecarSet => sidecarset::validate::validate(&request),
         Handler::MutateCloneSet => mutate(&request, options),
         Handler::ValidateCloneSet => match validate(&request, options) {
             Outcome::Answer(answer) => answer,

@@ -18,7 +18,7 @@
 mod deletion;
 mod pods_to_delete;
 mod spec;
-mod strategy;
+pub(crate) mod strategy;
 mod update;
 
 use kube_schema::validate::{self, Errors, FieldError};

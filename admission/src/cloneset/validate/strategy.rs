@@ -112,7 +112,8 @@ fn pre_download(errors: &mut Errors, strategy: &Value, path: &str) {
     }
 }
 
-fn priority(errors: &mut Errors, strategy: &Value, path: &str) {
+/// Priorities among pods.
+pub(crate) fn priority(errors: &mut Errors, strategy: &Value, path: &str) {
     let Some(strategy) = member(strategy, "priorityStrategy") else {
         return;
     };
@@ -152,7 +153,8 @@ fn is_empty(object: &Value, name: &str) -> bool {
     }
 }
 
-fn scatter(errors: &mut Errors, strategy: &Value, path: &str) {
+/// Terms that pods are scattered by.
+pub(crate) fn scatter(errors: &mut Errors, strategy: &Value, path: &str) {
     let mut seen = BTreeSet::new();
     for (index, term) in items(strategy, "scatterStrategy").iter().enumerate() {
         let (key, value) = (text(term, "key"), text(term, "value"));

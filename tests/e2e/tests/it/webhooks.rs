@@ -64,3 +64,48 @@ fn the_selector_cannot_change() {
             .contains("spec")
     );
 }
+
+#[test]
+fn a_sidecarset_gets_defaults_and_hashes_and_is_refused_with_its_field() {
+    let Some(scenario) = scenario("sidecarset-webhooks") else {
+        return;
+    };
+    // the kind has no namespaces, so the name must be its own; the selector matches no pod of anybody
+    let set = |image: &str| {
+        json!({
+            "apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet", "metadata": {"name": "webhooks-of-e2e"},
+            "spec": {
+                "selector": {"matchLabels": {"webhooks-of-e2e": "none"}},
+                "containers": [{"name": "logger", "image": image}],
+            },
+        })
+    };
+    let error = scenario
+        .kubectl
+        .refused(&["create", "-f", "-"], &set("").to_string())
+        .unwrap();
+    assert!(error.contains("spec.containers[0].image"), "{error}");
+    scenario.kubectl.apply(&set("busybox:1.36")).unwrap();
+    let stored = scenario
+        .kubectl
+        .get("sidecarsets.v1beta1.apps.kruise.io", "webhooks-of-e2e")
+        .unwrap();
+    let annotations = &stored["metadata"]["annotations"];
+    assert_eq!(
+        annotations["kruise.io/sidecarset-hash"],
+        "v74454b9v25ccc9v27z654fzz4czxf8w67b2b4dc8458c4f54d649f7v4c6v69ff"
+    );
+    assert_eq!(
+        annotations["kruise.io/sidecarset-hash-without-image"],
+        "54wdczcvf9fwd2bcvz4xw79dc4wzvb882244vbb4w2b6wwxv8b9zddf2752f7x99"
+    );
+    assert_eq!(
+        stored["spec"]["containers"][0]["podInjectPolicy"],
+        "BeforeAppContainer"
+    );
+    assert_eq!(stored["spec"]["updateStrategy"]["type"], "RollingUpdate");
+    scenario
+        .kubectl
+        .run(&["delete", "sidecarset", "webhooks-of-e2e"])
+        .unwrap();
+}
