@@ -30,6 +30,7 @@ mod progressing;
 mod ready;
 mod remove;
 mod scale;
+mod stall;
 mod status;
 mod templates;
 mod update;

@@ -16,7 +16,7 @@ use super::{
     mover::Mover,
     numbers::{Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
-    ready, scale, status,
+    ready, scale, stall, status,
     templates::Templates,
     update, writes,
 };
@@ -47,9 +47,14 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
             text: "the set is being deleted: its pods go with it".into(),
         });
     }
-    let (status, requeue) = status::report(observed, &found.revisions, &members, limits, now);
-    plan.status = status;
-    plan.requeue = requeue;
+    let report = status::report(observed, &found.revisions, &members, limits, now);
+    plan.events.extend(report.stalled);
+    plan.status = report.patch;
+    plan.requeue = report.requeue;
+    if alive && report.unfinished && plan.chains.is_empty() && observed.explain == Explain::Yes {
+        plan.why
+            .extend(stall::explain(set, &members, observed.memory, now));
+    }
     plan
 }
 

@@ -15,8 +15,22 @@ const EXCEEDED: &str = "ProgressDeadlineExceeded";
 /// A deadline that means none.
 const NEVER: i32 = i32::MAX;
 
-/// Sets, renews or removes the condition in `status`; says when to look again.
-pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Timestamp) -> Option<Duration> {
+/// What became of the condition.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// When to look again.
+    pub(super) again: Option<Duration>,
+    /// The deadline has passed since the last look: the condition's message.
+    pub(super) exceeded: Option<String>,
+}
+
+/// Sets, renews or removes the condition in `status`. `held_by` says what a late rollout waits for.
+pub(super) fn progressing(
+    set: &CloneSet,
+    status: &mut CloneSetStatus,
+    held_by: &dyn Fn() -> String,
+    now: Timestamp,
+) -> Progress {
     let Some(deadline) = set
         .spec
         .progress_deadline_seconds
@@ -25,7 +39,7 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
         status
             .conditions
             .retain(|condition| condition.kind != PROGRESSING);
-        return None;
+        return Progress::default();
     };
     let before = status
         .conditions
@@ -43,10 +57,17 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
     let due = started
         .saturating_add(SignedDuration::from_secs(i64::from(deadline.max(0))))
         .unwrap_or(Timestamp::MAX);
-    let (verdict, reason, message) = verdict(set, status, before.as_ref().filter(|_| !moved), now > due);
+    let (verdict, reason, mut message) = verdict(set, status, before.as_ref().filter(|_| !moved), now > due);
     let same = before
         .as_ref()
         .is_some_and(|before| before.status == verdict && before.reason == reason);
+    let exceeded = reason == EXCEEDED && !same;
+    if exceeded {
+        let held_by = held_by();
+        let comma = if held_by.is_empty() { "" } else { "; " };
+        message = format!("{message}{comma}{held_by}");
+    }
+    let told = exceeded.then(|| message.clone());
     if !same || moved {
         let kept = before.as_ref().filter(|before| before.status == verdict);
         let condition = Condition {
@@ -66,18 +87,23 @@ pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Time
             None => status.conditions.push(condition),
         }
     }
-    (reason == "CloneSetUpdated").then(|| {
+    let again = (reason == "CloneSetUpdated").then(|| {
         let left = due.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
         left + Duration::from_secs(1)
-    })
+    });
+    Progress {
+        again,
+        exceeded: told,
+    }
 }
 
-fn verdict(
-    set: &CloneSet,
-    status: &CloneSetStatus,
-    before: Option<&Condition>,
-    late: bool,
-) -> (&'static str, &'static str, String) {
+/// Is something left to do that nobody holds on purpose?
+pub(super) fn is_unfinished(set: &CloneSet, status: &CloneSetStatus) -> bool {
+    resting(set, status).is_none()
+}
+
+/// Reason and message where nothing is to be done.
+fn resting(set: &CloneSet, status: &CloneSetStatus) -> Option<(&'static str, &'static str)> {
     let replicas = set.spec.replicas.unwrap_or(1);
     let all = [
         status.replicas,
@@ -91,17 +117,29 @@ fn verdict(
         .as_ref()
         .is_some_and(|rolling| rolling.paused);
     let expected = status.expected_updated_replicas;
-    let timed_out = before.is_some_and(|before| before.reason == EXCEEDED) || late;
     if status.current_revision == status.update_revision && all.iter().all(|count| *count == replicas) {
-        ("True", "CloneSetAvailable", "CloneSet is available".into())
+        Some(("CloneSetAvailable", "CloneSet is available"))
     } else if paused {
-        ("True", "CloneSetPaused", "CloneSet is paused".into())
+        Some(("CloneSetPaused", "CloneSet is paused"))
     } else if expected < replicas && expected <= status.updated_available_replicas {
-        (
-            "True",
+        Some((
             "ProgressPartitionAvailable",
-            "CloneSet has been paused due to partition ready".into(),
-        )
+            "CloneSet has been paused due to partition ready",
+        ))
+    } else {
+        None
+    }
+}
+
+fn verdict(
+    set: &CloneSet,
+    status: &CloneSetStatus,
+    before: Option<&Condition>,
+    late: bool,
+) -> (&'static str, &'static str, String) {
+    let timed_out = before.is_some_and(|before| before.reason == EXCEEDED) || late;
+    if let Some((reason, message)) = resting(set, status) {
+        ("True", reason, message.into())
     } else if timed_out {
         let message = format!(
             "CloneSet revision {} has timed out progressing",
@@ -145,7 +183,7 @@ mod tests {
     /// Runs one look at `second`, stores its outcome, and returns the reason.
     fn look(set: &mut CloneSet, updated_ready: i32, second: i64) -> String {
         let mut status = status(set, updated_ready);
-        progressing(set, &mut status, at(second));
+        progressing(set, &mut status, &String::new, at(second));
         set.status = status;
         set.status
             .conditions
@@ -188,7 +226,7 @@ mod tests {
         assert_eq!(look(&mut set, 1, 60), "ProgressDeadlineExceeded");
         let mut status = status(&set, 1);
         status.update_revision = "web-c".into();
-        progressing(&set, &mut status, at(61));
+        progressing(&set, &mut status, &String::new, at(61));
         assert_eq!(status.conditions[0].reason, "CloneSetUpdated");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
 use kruise_plan_kit::{
-    Memory, Resource, StatusPatch, Target,
+    EventNote, Memory, Resource, StatusPatch, Target,
     availability::Service,
     planted::{Bug, is_planted},
 };
@@ -16,27 +16,45 @@ use super::{
     members::{Member, Side},
     numbers::Limits,
     observe::Observed,
-    progressing::progressing,
+    progressing::{is_unfinished, progressing},
+    stall,
 };
 
-/// The patch, if anything changed, and when to look again.
+/// What is told.
+pub(super) struct Report {
+    /// If anything changed.
+    pub(super) patch: Option<StatusPatch>,
+    /// When to look again.
+    pub(super) requeue: Option<Duration>,
+    /// The rollout's deadline has just passed.
+    pub(super) stalled: Option<EventNote>,
+    /// Something is left to do that nobody holds on purpose.
+    pub(super) unfinished: bool,
+}
+
+/// Counts pods and judges the rollout.
 pub(super) fn report(
     observed: &Observed<'_>,
     revisions: &Revisions,
     members: &[Member<'_>],
     limits: Limits,
     now: Timestamp,
-) -> (Option<StatusPatch>, Option<Duration>) {
+) -> Report {
     let set = observed.set;
     let mut status = count(set, revisions, members, limits);
-    let deadline = progressing(set, &mut status, now);
+    let held_by = || stall::held_by(set, members, observed.memory);
+    let progress = progressing(set, &mut status, &held_by, now);
     failures(&mut status, observed.memory, now);
     let settling = members.iter().filter_map(|member| match member.service {
         Service::Settling(left) => Some(left),
         _ => None,
     });
-    let requeue = settling.chain(deadline).min();
-    (patch(set, &status), requeue)
+    Report {
+        patch: patch(set, &status),
+        requeue: settling.chain(progress.again).min(),
+        stalled: progress.exceeded.as_deref().map(stall::event),
+        unfinished: is_unfinished(set, &status),
+    }
 }
 
 fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: Limits) -> CloneSetStatus {

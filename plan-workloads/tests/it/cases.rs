@@ -42,6 +42,8 @@ struct Case {
     /// Gate `CloneSetShortHash`.
     #[serde(default)]
     short_hash: bool,
+    /// When the set was created; now, if left out.
+    created: Option<String>,
     /// Gate `CloneSetPartitionRollback`.
     #[serde(default)]
     partition_rollback: bool,
@@ -107,6 +109,9 @@ fn world(case: &Case, names: &Names) -> World {
     }
     spec["template"] = names.get(&case.update).0.clone();
     let mut world = World::new(spec, NOW.parse().unwrap());
+    if let Some(created) = &case.created {
+        world.set["metadata"]["creationTimestamp"] = json!(created);
+    }
     world.options.short_hash = case.short_hash;
     world.options.partition_rollback = case.partition_rollback;
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
