@@ -27,6 +27,7 @@ pub fn clean(policy: Policy) -> History {
             partition: "0".into(),
             min_ready_seconds: 0,
             scale_max_unavailable: String::new(),
+            hook: false,
         },
         acts: vec![
             act(10_000, Edit::Image(2)),

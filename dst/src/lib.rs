@@ -20,6 +20,7 @@ pub mod campaign;
 pub mod cluster;
 pub mod enumerate;
 pub mod history;
+pub mod hooks;
 pub mod mirror;
 pub mod network;
 pub mod object;

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{
     cluster::Cluster,
     history::{Act, History, Strike, Trouble, Watched, What},
+    hooks,
     network::PATIENCE,
     oracle::{self, Violation},
     panics, process,
@@ -100,6 +101,9 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     tokio::spawn(cluster.clone().pump());
     for slot in 0..history.managers.max(1) {
         tokio::spawn(process::supervise(cluster.clone(), slot, config.clone()));
+    }
+    if history.set.hook {
+        tokio::spawn(hooks::answer(cluster.clone(), history.seed));
     }
     user::create(cluster, &history.set).await;
     let begun = Instant::now();

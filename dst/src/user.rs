@@ -10,6 +10,7 @@ use crate::{
     boot,
     cluster::{Cluster, Reply, State},
     history::{Edit, PodAct, Policy, Start, Watched},
+    hooks,
     object::Object,
 };
 
@@ -53,6 +54,10 @@ fn set(start: &Start) -> Value {
             },
         },
     });
+    if start.hook {
+        set["spec"]["lifecycle"] = hooks::lifecycle();
+        set["spec"]["template"]["metadata"]["labels"][hooks::LABEL] = "on".into();
+    }
     if !start.scale_max_unavailable.is_empty() {
         set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
     }

@@ -26,11 +26,13 @@ pub enum Bug {
     TwoLeaders,
     /// All pods are created at once.
     SlowStartOff,
+    /// The key of a hook stays on a pod that the hook holds no more.
+    HookKeyLeft,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -41,6 +43,7 @@ impl Bug {
         Self::PartitionOffByOne,
         Self::TwoLeaders,
         Self::SlowStartOff,
+        Self::HookKeyLeft,
     ];
 }
 

@@ -12,7 +12,10 @@ use kruise_views::{PodView, Truth};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::lifecycle::{State, go_time};
+use crate::{
+    lifecycle::{State, go_time},
+    planted::{Bug, is_planted},
+};
 
 /// How this writer calls itself in the list.
 const WRITER: &str = "Lifecycle";
@@ -61,7 +64,7 @@ pub fn settle(pod: &PodView, state: State, lifecycle: Option<&Lifecycle>, now: T
         };
         if wanted {
             after.insert(hold);
-        } else {
+        } else if !is_planted(Bug::HookKeyLeft) {
             after.remove(&hold);
         }
     };

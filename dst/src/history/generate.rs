@@ -27,7 +27,10 @@ pub fn generate(seed: u64) -> History {
         } else {
             String::new()
         },
+        hook: false,
     };
+    let hook = policy != Policy::ReCreate && random.percent(25);
+    let set = Start { hook, ..set };
     let mut acts = Vec::new();
     let mut at = FIRST;
     // One in ten goes on to its end; what others have beyond what makes them count is left out.

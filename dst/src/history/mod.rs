@@ -46,6 +46,9 @@ pub struct Start {
     pub min_ready_seconds: u32,
     /// `scaleStrategy.maxUnavailable`, as text; empty for none.
     pub scale_max_unavailable: String,
+    /// A hook holds pods before they are updated in place, and marks them not ready.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hook: bool,
 }
 
 /// How pods are updated.

@@ -29,6 +29,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::PartitionOffByOne => &["partition"],
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
+        Bug::HookKeyLeft => &["convergence"],
     }
 }
 
