@@ -7,6 +7,7 @@
 pub mod cloneset;
 pub mod convert;
 pub mod definition;
+pub mod drift;
 pub mod images;
 pub mod kinds;
 pub mod meta;
