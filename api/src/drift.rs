@@ -184,7 +184,7 @@ struct Place<'a> {
     path: String,
 }
 
-impl<'a> Place<'a> {
+impl Place<'_> {
     fn below(&self, step: &str) -> Self {
         let dot = if self.path.is_empty() || step.starts_with('[') {
             ""

@@ -7,4 +7,5 @@ pub mod inject;
 mod lookup;
 pub mod manager;
 pub mod manifests;
+pub mod migrate;
 pub mod playground;

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{explain, inject, manager, manifests, playground};
+use kruise::{explain, inject, manager, manifests, migrate, playground};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -32,6 +32,8 @@ enum Command {
     Explain(explain::Options),
     /// Print a pod with the sidecars it would get, and why it gets these and not others.
     Inject(inject::Options),
+    /// Rewrite what is stored, when an installation changes from one version to another.
+    Migrate(migrate::Options),
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     Playground(playground::Options),
 }
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Manifests(options) => report(manifests::render(&options)),
         Command::Explain(options) => report(explain::run(&options)),
         Command::Inject(options) => report(inject::run(&options)),
+        Command::Migrate(options) => report(migrate::run(&options)),
         Command::Playground(options) => playground::main(&options),
     }
 }

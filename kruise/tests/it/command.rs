@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
@@ -16,6 +16,14 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    fn new(output: Output) -> Self {
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        Self {
+            code: output.status.code(),
+            said: said.concat(),
+        }
+    }
+
     /// Holds that the run ended with `code` and said all of this.
     #[track_caller]
     pub(crate) fn assert(&self, code: i32, texts: &[&str]) {
@@ -77,11 +85,18 @@ impl Folder {
             .env("WEBHOOK_CERT_DIR", self.certificates())
             .output()
             .unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-        Ended {
-            code: output.status.code(),
-            said: said.concat(),
-        }
+        Ended::new(output)
+    }
+
+    /// Runs `kruise` with these arguments to its end, with no other configuration.
+    pub(crate) fn kruise(&self, arguments: &[&str]) -> Ended {
+        let output = Command::new(env!("CARGO_BIN_EXE_kruise"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.0)
+            .output()
+            .unwrap();
+        Ended::new(output)
     }
 }
 

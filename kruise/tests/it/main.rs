@@ -7,7 +7,12 @@
     clippy::indexing_slicing
 )]
 
+mod api_server;
+mod certificates;
+mod command;
 mod demo;
 mod files;
 mod life;
+mod migrate;
 mod process;
+mod start;

@@ -1,0 +1,198 @@
+//! What a CustomResourceDefinition says about storage.
+
+use serde_json::{Value, json};
+
+/// Groups whose definitions are ours.
+const GROUPS: [&str; 2] = ["apps.kruise.io", "policy.kruise.io"];
+
+/// A definition, as far as storage goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Definition {
+    /// Name of the definition.
+    pub(super) name: String,
+    /// Another definition of the same name has another.
+    pub(super) uid: String,
+    /// For writes that must not undo others.
+    pub(super) resource_version: String,
+    /// Changes whenever the stored version does.
+    pub(super) generation: i64,
+    /// Versions by name, in order.
+    pub(super) versions: Vec<String>,
+    /// The version that is written now.
+    pub(super) storage: String,
+    /// Versions that objects may be stored in.
+    pub(super) stored: Vec<String>,
+    group: String,
+    plural: String,
+    served: Vec<String>,
+}
+
+impl Definition {
+    /// Reads a definition of ours; `None` for any other.
+    pub(super) fn read(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
+        let group = text("/spec/group").filter(|group| GROUPS.contains(&group.as_str()))?;
+        let versions = object.pointer("/spec/versions")?.as_array()?;
+        let named = |flag: &str| -> Vec<String> {
+            let chosen = versions
+                .iter()
+                .filter(|version| flag.is_empty() || version.get(flag) == Some(&Value::Bool(true)));
+            chosen
+                .filter_map(|version| version.get("name")?.as_str().map(str::to_owned))
+                .collect()
+        };
+        let stored = object.pointer("/status/storedVersions").and_then(Value::as_array);
+        Some(Self {
+            name: text("/metadata/name")?,
+            uid: text("/metadata/uid")?,
+            resource_version: text("/metadata/resourceVersion")?,
+            generation: object
+                .pointer("/metadata/generation")
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+            versions: named(""),
+            storage: named("storage").into_iter().next()?,
+            stored: stored
+                .into_iter()
+                .flatten()
+                .filter_map(|version| version.as_str().map(str::to_owned))
+                .collect(),
+            group,
+            plural: text("/spec/names/plural")?,
+            served: named("served"),
+        })
+    }
+
+    /// Is everything stored in the version that is written now?
+    pub(super) fn is_settled(&self) -> bool {
+        self.stored == [self.storage.as_str()]
+    }
+
+    /// Do both speak of the same definition with the same stored version, unchanged in between?
+    pub(super) fn is_as(&self, before: &Self) -> bool {
+        (&self.uid, &self.storage, self.generation) == (&before.uid, &before.storage, before.generation)
+    }
+
+    /// A version that can be asked for: the stored one, if it is served.
+    fn asked(&self) -> Option<&str> {
+        let stored = self.served.iter().find(|version| **version == self.storage);
+        stored.or(self.served.first()).map(String::as_str)
+    }
+
+    /// Path of all objects; `None` if no version is served.
+    pub(super) fn list_path(&self) -> Option<String> {
+        Some(format!("/apis/{}/{}/{}", self.group, self.asked()?, self.plural))
+    }
+
+    /// Path of one object.
+    pub(super) fn object_path(&self, namespace: &str, name: &str) -> Option<String> {
+        let (group, version, plural) = (&self.group, self.asked()?, &self.plural);
+        Some(if namespace.is_empty() {
+            format!("/apis/{group}/{version}/{plural}/{name}")
+        } else {
+            format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}/{name}")
+        })
+    }
+
+    /// Path of the definition itself.
+    pub(super) fn path(&self) -> String {
+        path(&self.name)
+    }
+
+    /// JSON Patch that makes `version` the stored one; `None` if there is no such version.
+    pub(super) fn storing(&self, version: &str) -> Option<Value> {
+        if !self.versions.iter().any(|have| have == version) {
+            return None;
+        }
+        let mut patch =
+            vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.resource_version})];
+        for (index, name) in self.versions.iter().enumerate() {
+            let path = format!("/spec/versions/{index}/storage");
+            patch.push(json!({"op": "replace", "path": path, "value": name == version}));
+        }
+        Some(Value::Array(patch))
+    }
+
+    /// Merge patch of the status: nothing is stored in any other version any more.
+    pub(super) fn settled(&self) -> Value {
+        json!({
+            "metadata": {"resourceVersion": self.resource_version},
+            "status": {"storedVersions": [self.storage]},
+        })
+    }
+}
+
+/// Path of all definitions.
+pub(super) const ALL: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Path of a definition.
+pub(super) fn path(name: &str) -> String {
+    format!("{ALL}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object() -> Value {
+        json!({
+            "metadata": {"name": "clonesets.apps.kruise.io", "uid": "u", "resourceVersion": "7", "generation": 2},
+            "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets"}, "versions": [
+                {"name": "v1alpha1", "served": true, "storage": false},
+                {"name": "v1beta1", "served": true, "storage": true},
+            ]},
+            "status": {"storedVersions": ["v1alpha1", "v1beta1"]},
+        })
+    }
+
+    #[test]
+    fn only_our_own_definitions_are_read() {
+        let mut object = object();
+        assert!(Definition::read(&object).is_some());
+        object["spec"]["group"] = json!("example.com");
+        assert_eq!(Definition::read(&object), None);
+    }
+
+    #[test]
+    fn objects_are_asked_for_in_the_stored_version_or_else_in_one_that_is_served() {
+        let mut object = object();
+        let list = |object: &Value| Definition::read(object).unwrap().list_path();
+        assert_eq!(list(&object).unwrap(), "/apis/apps.kruise.io/v1beta1/clonesets");
+        object["spec"]["versions"][1]["served"] = json!(false);
+        assert_eq!(list(&object).unwrap(), "/apis/apps.kruise.io/v1alpha1/clonesets");
+        object["spec"]["versions"][0]["served"] = json!(false);
+        assert_eq!(list(&object), None);
+    }
+
+    #[test]
+    fn a_definition_is_settled_when_nothing_else_may_be_stored() {
+        let mut object = object();
+        assert!(!Definition::read(&object).unwrap().is_settled());
+        object["status"]["storedVersions"] = json!(["v1beta1"]);
+        assert!(Definition::read(&object).unwrap().is_settled());
+        object["status"]["storedVersions"] = json!(["v1alpha1"]);
+        assert!(!Definition::read(&object).unwrap().is_settled());
+    }
+
+    #[test]
+    fn another_stored_version_is_chosen_only_if_it_is_there_and_nobody_else_writes() {
+        let definition = Definition::read(&object()).unwrap();
+        let patch = definition.storing("v1alpha1").unwrap();
+        assert_eq!(patch[0]["value"], "7");
+        assert_eq!(
+            (&patch[1]["value"], &patch[2]["value"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(definition.storing("v1"), None);
+    }
+
+    #[test]
+    fn a_change_of_the_stored_version_and_back_is_noticed() {
+        let before = Definition::read(&object()).unwrap();
+        let mut later = object();
+        later["metadata"]["resourceVersion"] = json!("9");
+        assert!(Definition::read(&later).unwrap().is_as(&before));
+        later["metadata"]["generation"] = json!(4);
+        assert!(!Definition::read(&later).unwrap().is_as(&before));
+    }
+}

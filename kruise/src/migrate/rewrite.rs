@@ -1,0 +1,240 @@
+//! Writes every object once more as it is: a server stores what is written in the version its definition names.
+//!
+//! A merge patch that says nothing changes nothing else, cannot undo a neighbour's write, and is no write at all where
+//! the object is stored in that version already.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use kruise_runtime::{ApiError, Client};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{
+    definition::{self, Definition},
+    place::Places,
+};
+
+/// Objects of one list request.
+const PAGE: u32 = 100;
+/// Times a write is tried again after a failure of server or network.
+const TRIES: u32 = 5;
+/// Refusals after which going on is useless.
+const MOST_REFUSALS: usize = 20;
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json-patch+json";
+
+/// Writes at a steady pace.
+pub(super) struct Rewriter<'a> {
+    client: &'a Client,
+    pause: Duration,
+    next: Instant,
+}
+
+/// What became of the objects of a definition.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    /// Written.
+    pub(super) objects: u64,
+    /// Passed over, because a run before wrote them.
+    pub(super) passed: u64,
+    /// Refused: the key and why.
+    pub(super) refused: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    #[serde(default)]
+    items: Vec<Item>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    next: String,
+    remaining_item_count: u64,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: ItemMetadata,
+}
+
+#[derive(Deserialize)]
+struct ItemMetadata {
+    #[serde(default)]
+    namespace: String,
+    name: String,
+}
+
+impl ItemMetadata {
+    fn key(&self) -> String {
+        if self.namespace.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+impl<'a> Rewriter<'a> {
+    /// At most `rate` objects a second.
+    pub(super) fn new(client: &'a Client, rate: f64) -> Self {
+        Self {
+            client,
+            pause: Duration::from_secs_f64(1.0 / rate),
+            next: Instant::now(),
+        }
+    }
+
+    /// Rewrites all objects of a definition from the kept place on, telling how far it is after each page.
+    pub(super) async fn all(
+        &mut self,
+        definition: &Definition,
+        places: &mut Places,
+    ) -> anyhow::Result<Rewritten> {
+        let list = definition.list_path().context("no version of it is served")?;
+        let mut after = places.after(definition).unwrap_or_default().to_owned();
+        let mut done = Rewritten::default();
+        let mut next = String::new();
+        loop {
+            let path = format!("{list}?limit={PAGE}&continue={next}");
+            let page: Page = match self.client.get(&path).await {
+                Err(error) if error.is_gone() && !next.is_empty() => {
+                    // The list took longer than the server remembers: a new one, and on from the place.
+                    next.clear();
+                    after = places.after(definition).unwrap_or_default().to_owned();
+                    done = Rewritten::default();
+                    continue;
+                }
+                page => page.with_context(|| format!("cannot list {}", definition.name))?,
+            };
+            for Item { metadata } in &page.items {
+                self.one(definition, metadata, &after, &mut done).await?;
+            }
+            if let Some(last) = page.items.last()
+                && done.refused.is_empty()
+            {
+                let last = last.metadata.key().max(after.clone());
+                places.advance(definition, &last)?;
+            }
+            let seen = done.objects + done.passed;
+            let left = page.metadata.remaining_item_count;
+            eprintln!(
+                "{}: {seen} of {} rewritten as {}",
+                definition.name,
+                seen + left,
+                definition.storage
+            );
+            next = page.metadata.next;
+            if next.is_empty() {
+                return Ok(done);
+            }
+        }
+    }
+
+    async fn one(
+        &mut self,
+        definition: &Definition,
+        object: &ItemMetadata,
+        after: &str,
+        done: &mut Rewritten,
+    ) -> anyhow::Result<()> {
+        let key = object.key();
+        if *key <= *after {
+            done.passed += 1;
+            return Ok(());
+        }
+        let path = definition
+            .object_path(&object.namespace, &object.name)
+            .context("no version of it is served")?;
+        match self.write(&path).await {
+            Ok(()) => done.objects += 1,
+            // What is gone needs no rewriting.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => {
+                done.refused.push(format!("{key}: {error}"));
+                if done.refused.len() >= MOST_REFUSALS {
+                    bail!(
+                        "{MOST_REFUSALS} objects could not be rewritten:\n  {}",
+                        done.refused.join("\n  ")
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One write, when it is its turn.
+    async fn write(&mut self, path: &str) -> Result<(), ApiError> {
+        let mut again = Duration::from_secs(1);
+        for _ in 1..TRIES {
+            match self.write_once(path).await {
+                Err(error) if error.is_retriable() => sleep(again).await,
+                result => return result,
+            }
+            again *= 2;
+        }
+        self.write_once(path).await
+    }
+
+    async fn write_once(&mut self, path: &str) -> Result<(), ApiError> {
+        sleep_until(self.next).await;
+        self.next = Instant::now() + self.pause;
+        self.client
+            .patch::<IgnoredAny>(path, MERGE, &json!({}))
+            .await
+            .map(drop)
+    }
+
+    /// All definitions of ours.
+    pub(super) async fn definitions(&self) -> anyhow::Result<Vec<Definition>> {
+        let list: Value = self
+            .client
+            .get(definition::ALL)
+            .await
+            .context("cannot list the definitions")?;
+        let items = list.get("items").and_then(Value::as_array);
+        Ok(items.into_iter().flatten().filter_map(Definition::read).collect())
+    }
+
+    /// A definition as it is now.
+    pub(super) async fn definition(&self, name: &str) -> anyhow::Result<Definition> {
+        let object: Value = self
+            .client
+            .get(&definition::path(name))
+            .await
+            .with_context(|| format!("cannot read the definition {name}"))?;
+        Definition::read(&object).with_context(|| format!("{name} is no definition of OpenKruise"))
+    }
+
+    /// Sends a patch that makes another version the stored one.
+    pub(super) async fn store(&self, definition: &Definition, patch: &Value) -> anyhow::Result<()> {
+        let written = self
+            .client
+            .patch::<IgnoredAny>(&definition.path(), JSON, patch)
+            .await;
+        written
+            .map(drop)
+            .with_context(|| format!("cannot change the stored version of {}", definition.name))
+    }
+
+    /// Records that only one version is stored. `false` if somebody changed the definition meanwhile.
+    pub(super) async fn settle(&self, definition: &Definition) -> anyhow::Result<bool> {
+        let path = format!("{}/status", definition.path());
+        match self
+            .client
+            .patch::<IgnoredAny>(&path, MERGE, &definition.settled())
+            .await
+        {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_conflict() => Ok(false),
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot write the status of {}", definition.name))
+            }
+        }
+    }
+}

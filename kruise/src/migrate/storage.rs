@@ -1,0 +1,168 @@
+//! `kruise migrate storage`: every object in the version that its definition stores now.
+//!
+//! A definition's `storedVersions` names a version until somebody vouches that no object is stored in it; this is who
+//! does. It is trimmed only when every object was rewritten while the definition did not change.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::bail;
+use clap::Args;
+use kruise_runtime::client::{self, Source};
+
+use super::{definition::Definition, place::Places, rewrite::Rewriter};
+
+/// Servers that stand side by side need a moment to learn of another stored version.
+const SETTLING: Duration = Duration::from_secs(5);
+/// Times a definition that changes meanwhile is begun again.
+const ROUNDS: usize = 5;
+
+/// What to rewrite, and how fast.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Definitions, such as clonesets.apps.kruise.io; without one all of OpenKruise.
+    names: Vec<String>,
+    /// Make this the stored version first, where a definition has it: for the way back.
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+    /// Objects rewritten in a second, at most.
+    #[arg(long, default_value_t = 20.0, value_parser = positive)]
+    rate: f64,
+    /// Keep in this file how far the migration is, and go on from there.
+    #[arg(long, value_name = "FILE")]
+    progress: Option<PathBuf>,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
+        _ => Err("must be a number from 0.001 to 1000000".to_owned()),
+    }
+}
+
+/// Rewrites, and says what was done.
+pub(super) fn run(options: &Options) -> anyhow::Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(migrate(options))
+}
+
+async fn migrate(options: &Options) -> anyhow::Result<String> {
+    let settings = client::Settings {
+        user_agent: "kruise-migrate".into(),
+        timeout: Duration::from_mins(1),
+        rate: None,
+        host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
+        observer: None,
+    };
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+    let client = client::connect(&source, settings).await?;
+    let mut places = Places::load(options.progress.as_deref())?;
+    let mut rewriter = Rewriter::new(&client, options.rate);
+    let definitions = chosen(options, rewriter.definitions().await?)?;
+    store_in(options, &rewriter, &definitions).await?;
+    let (mut said, mut refused) = (String::new(), Vec::new());
+    for definition in &definitions {
+        let (line, failures) = one(&mut rewriter, &mut places, &definition.name).await?;
+        said.push_str(&line);
+        refused.extend(failures);
+    }
+    if refused.is_empty() {
+        return Ok(said);
+    }
+    print!("{said}");
+    bail!(
+        "{} objects could not be rewritten, and the versions they may be stored in stay listed; mend them and run this \
+         again:\n  {}",
+        refused.len(),
+        refused.join("\n  ")
+    )
+}
+
+/// The definitions that were asked for; all of them if none was.
+fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec<Definition>> {
+    for name in &options.names {
+        let Some(definition) = definitions.iter().find(|definition| definition.name == *name) else {
+            bail!("the cluster has no definition {name} of OpenKruise");
+        };
+        if let Some(version) = options.to.as_ref().filter(|to| !definition.versions.contains(to)) {
+            bail!(
+                "{name} has no version {version}, only {}",
+                definition.versions.join(", ")
+            );
+        }
+    }
+    if definitions.is_empty() {
+        bail!("the cluster has no definitions of OpenKruise");
+    }
+    let asked = |name: &String| options.names.is_empty() || options.names.contains(name);
+    Ok(definitions
+        .into_iter()
+        .filter(|definition| asked(&definition.name))
+        .collect())
+}
+
+/// Makes the version of `--to` the stored one wherever it is not yet.
+async fn store_in(
+    options: &Options,
+    rewriter: &Rewriter<'_>,
+    definitions: &[Definition],
+) -> anyhow::Result<()> {
+    let Some(version) = &options.to else { return Ok(()) };
+    let mut changed = false;
+    for definition in definitions
+        .iter()
+        .filter(|definition| definition.storage != *version)
+    {
+        if let Some(patch) = definition.storing(version) {
+            rewriter.store(definition, &patch).await?;
+            eprintln!("{}: {version} is stored from now on", definition.name);
+            changed = true;
+        }
+    }
+    if changed {
+        tokio::time::sleep(SETTLING).await;
+    }
+    Ok(())
+}
+
+/// Rewrites the objects of one definition; a line about it, and what was refused.
+async fn one(
+    rewriter: &mut Rewriter<'_>,
+    places: &mut Places,
+    name: &str,
+) -> anyhow::Result<(String, Vec<String>)> {
+    for _ in 0..ROUNDS {
+        let before = rewriter.definition(name).await?;
+        if before.is_settled() {
+            places.forget(&before)?;
+            return Ok((
+                format!("{name}: all objects are stored as {}\n", before.storage),
+                Vec::new(),
+            ));
+        }
+        let done = rewriter.all(&before, places).await?;
+        if !done.refused.is_empty() {
+            let refused = done.refused.iter().map(|why| format!("{name} {why}"));
+            return Ok((
+                format!("{name}: {} objects rewritten\n", done.objects),
+                refused.collect(),
+            ));
+        }
+        let now = rewriter.definition(name).await?;
+        if now.is_as(&before) && rewriter.settle(&now).await? {
+            places.forget(&now)?;
+            let line = format!(
+                "{name}: {} objects rewritten, {} by a run before; all are stored as {}\n",
+                done.objects, done.passed, now.storage
+            );
+            return Ok((line, Vec::new()));
+        }
+        eprintln!("{name}: the definition changed meanwhile; once more");
+    }
+    bail!("the definition {name} keeps changing; run this again when it is at rest")
+}

@@ -1,0 +1,139 @@
+//! `kruise migrate storage` against a server that answers by path.
+
+use serde_json::{Value, json};
+
+use crate::api_server::ApiServer;
+use crate::command::{Ended, Folder};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const NAME: &str = "clonesets.apps.kruise.io";
+
+fn definition(stored: &[&str]) -> Value {
+    let version = |name: &str| json!({"name": name, "served": true, "storage": name == "v1beta1"});
+    json!({
+        "metadata": {"name": NAME, "uid": "u", "resourceVersion": "7", "generation": 3},
+        "spec": {"group": "apps.kruise.io", "names": {"plural": "clonesets"},
+                 "versions": [version("v1alpha1"), version("v1beta1")]},
+        "status": {"storedVersions": stored},
+    })
+}
+
+/// A cluster in which three sets may be stored in an older version.
+fn answers(path: &str) -> Option<(u16, Value)> {
+    let old = definition(&["v1alpha1", "v1beta1"]);
+    let set = |name: &str| json!({"metadata": {"namespace": "shop", "name": name}});
+    match path.strip_prefix(DEFINITIONS) {
+        Some("") => {
+            let mut stranger = old.clone();
+            stranger["spec"]["group"] = json!("example.com");
+            return Some((200, json!({"items": [old, stranger]})));
+        }
+        Some("/clonesets.apps.kruise.io" | "/clonesets.apps.kruise.io/status") => return Some((200, old)),
+        _ => {}
+    }
+    match path.strip_prefix("/apis/apps.kruise.io/v1beta1")? {
+        "/clonesets" => Some((
+            200,
+            json!({"metadata": {}, "items": [set("a"), set("b"), set("c")]}),
+        )),
+        "/namespaces/shop/clonesets/a" | "/namespaces/shop/clonesets/c" => Some((200, json!({}))),
+        _ => None,
+    }
+}
+
+/// As [`answers`], but one set cannot be written.
+fn with_a_refusal(path: &str) -> Option<(u16, Value)> {
+    if path.ends_with("/clonesets/b") {
+        return Some((
+            422,
+            json!({"kind": "Status", "code": 422, "message": "spec.replicas is wrong"}),
+        ));
+    }
+    answers(path)
+}
+
+/// As [`answers`], where all is done.
+fn settled(path: &str) -> Option<(u16, Value)> {
+    let object = definition(&["v1beta1"]);
+    match path.strip_prefix(DEFINITIONS)? {
+        "" => Some((200, json!({"items": [object]}))),
+        _ => Some((200, object)),
+    }
+}
+
+fn migrate(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
+    let kubeconfig = folder.kubeconfig(server.address());
+    let mut line = vec!["migrate", "storage", "--rate=1000", &kubeconfig];
+    line.extend(more);
+    folder.kruise(&line)
+}
+
+/// Names of the sets that were written, and whether the definition was.
+fn written(server: &ApiServer) -> (Vec<String>, bool) {
+    let paths = server.paths();
+    let sets = paths
+        .iter()
+        .filter_map(|path| path.strip_prefix("/apis/apps.kruise.io/v1beta1/namespaces/shop/clonesets/"));
+    let status = format!("{DEFINITIONS}/{NAME}/status");
+    (sets.map(str::to_owned).collect(), paths.contains(&status))
+}
+
+#[test]
+fn every_object_is_written_once_and_then_the_definition_forgets_older_versions() {
+    let (folder, server) = (Folder::new(), ApiServer::start(answers));
+    let ended = migrate(&folder, &server, &[]);
+    // One of the three is gone by then.
+    ended.assert(0, &["2 objects rewritten", "all are stored as v1beta1"]);
+    assert_eq!(
+        written(&server),
+        (["a", "b", "c"].map(str::to_owned).into(), true)
+    );
+}
+
+#[test]
+fn a_migration_goes_on_where_it_was_interrupted() {
+    let (folder, server) = (Folder::new(), ApiServer::start(answers));
+    let file = folder.path().join("progress");
+    let place = json!({NAME: {"uid": "u", "storage": "v1beta1", "generation": 3, "after": "shop/b"}});
+    std::fs::write(&file, place.to_string()).unwrap();
+    let flag = format!("--progress={}", file.display());
+    migrate(&folder, &server, &[&flag]).assert(0, &["1 objects rewritten, 2 by a run before"]);
+    assert_eq!(written(&server), (vec!["c".to_owned()], true));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
+}
+
+#[test]
+fn an_object_that_cannot_be_written_keeps_its_version_listed_and_is_tried_again() {
+    let (folder, server) = (Folder::new(), ApiServer::start(with_a_refusal));
+    let file = folder.path().join("progress");
+    let flag = format!("--progress={}", file.display());
+    for _ in 0..2 {
+        let ended = migrate(&folder, &server, &[&flag]);
+        ended.assert(
+            1,
+            &[
+                "shop/b: spec.replicas is wrong",
+                "1 objects could not be rewritten",
+            ],
+        );
+    }
+    let (sets, status) = written(&server);
+    assert!(!status, "the definition was trimmed");
+    assert_eq!(sets.iter().filter(|name| *name == "b").count(), 2);
+}
+
+#[test]
+fn what_is_stored_in_one_version_is_left_alone() {
+    let (folder, server) = (Folder::new(), ApiServer::start(settled));
+    migrate(&folder, &server, &[]).assert(0, &["all objects are stored as v1beta1"]);
+    assert_eq!(written(&server), (Vec::new(), false));
+}
+
+#[test]
+fn a_name_or_version_that_the_cluster_does_not_have_is_said() {
+    let (folder, server) = (Folder::new(), ApiServer::start(answers));
+    migrate(&folder, &server, &["widgets.apps.kruise.io"])
+        .assert(1, &["no definition widgets.apps.kruise.io"]);
+    migrate(&folder, &server, &[NAME, "--to=v2"]).assert(1, &["has no version v2, only v1alpha1, v1beta1"]);
+    assert_eq!(written(&server), (Vec::new(), false));
+}
