@@ -17,6 +17,7 @@ mod installation;
 mod likeness;
 mod lossless;
 mod nodes;
+mod migration;
 mod old_crd;
 mod ownership;
 mod requests;
