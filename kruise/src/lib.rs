@@ -1,6 +1,7 @@
 //! What the one executable is made of: the manager, what it prints for an installation, its explanations, pods as
 //! the webhook would make them, and a playground for all of it.
 
+pub mod crds;
 pub mod explain;
 mod gates;
 pub mod inject;

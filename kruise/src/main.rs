@@ -1,10 +1,12 @@
 //! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`, `kruise inject`, `kruise playground`.
 //! Started under the name `manager` it is the manager, as in upstream's image.
+//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `migrate`, `playground`. Started under the name `manager` it is
+//! the manager, as in upstream's image.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{explain, inject, manager, manifests, migrate, playground};
+use kruise::{crds, explain, inject, manager, manifests, migrate, playground};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -28,6 +30,8 @@ enum Command {
     },
     /// Print everything an installation needs, for kubectl apply -f -.
     Manifests(manifests::Options),
+    /// Print the definitions of all kinds, or compare those of a cluster with them.
+    Crds(crds::Options),
     /// Say what would be done with a CloneSet, what would not yet, and which limit decides it.
     Explain(explain::Options),
     /// Print a pod with the sidecars it would get, and why it gets these and not others.
@@ -47,10 +51,25 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
         Command::Manifests(options) => report(manifests::render(&options)),
+        Command::Crds(options) => checked(crds::run(&options)),
         Command::Explain(options) => report(explain::run(&options)),
         Command::Inject(options) => report(inject::run(&options)),
         Command::Migrate(options) => report(migrate::run(&options)),
         Command::Playground(options) => playground::main(&options),
+    }
+}
+
+/// Prints what was found: 1 if something has to be done, 2 if that cannot be told.
+fn checked(found: anyhow::Result<crds::Found>) -> ExitCode {
+    match found {
+        Ok(found) => {
+            print!("{}", found.text);
+            ExitCode::from(u8::from(found.differs))
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
     }
 }
 

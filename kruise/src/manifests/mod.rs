@@ -12,7 +12,7 @@ use serde_json::Value;
 use workload::Workload;
 
 /// Namespace of the manager unless told otherwise.
-const NAMESPACE: &str = "kruise-system";
+pub(crate) const NAMESPACE: &str = "kruise-system";
 
 /// What to print.
 #[derive(Args, Debug)]
@@ -40,9 +40,14 @@ pub struct Options {
 /// All objects as a multi-document YAML text.
 pub fn render(options: &Options) -> anyhow::Result<String> {
     let gates = crate::gates::Gates::parse(&options.feature_gates, "")?;
+    yaml(&objects(options, &gates))
+}
+
+/// Objects as a multi-document YAML text.
+pub(crate) fn yaml(objects: &[Value]) -> anyhow::Result<String> {
     let mut text = String::new();
-    for object in objects(options, &gates) {
-        let document = serde_saphyr::to_string(&object).context("cannot print an object as YAML")?;
+    for object in objects {
+        let document = serde_saphyr::to_string(object).context("cannot print an object as YAML")?;
         text.push_str("---\n");
         text.push_str(document.trim_end());
         text.push('\n');
@@ -61,6 +66,15 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
         webhook_url: Some(webhook_url.to_owned()),
     };
     Ok(objects(&options, &crate::gates::Gates::parse("", "")?))
+}
+
+/// The definitions of all kinds, with their conversion by the Service.
+pub(crate) fn definitions(namespace: &str) -> Vec<Value> {
+    let mut definitions = vec![kruise_api::cloneset::crd::manifest(namespace)];
+    for definition in &mut definitions {
+        client_config::settle(definition, None);
+    }
+    definitions
 }
 
 fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {

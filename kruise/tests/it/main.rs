@@ -10,6 +10,7 @@
 mod api_server;
 mod certificates;
 mod command;
+mod crds;
 mod demo;
 mod files;
 mod life;

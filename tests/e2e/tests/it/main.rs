@@ -10,6 +10,7 @@
 mod cloneset;
 mod cluster;
 mod crash;
+mod definitions;
 mod deletion;
 mod gates;
 mod hooks;

@@ -1,0 +1,176 @@
+//! `kruise crds`: the definitions of all kinds, and how those of a cluster compare.
+
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
+
+use anyhow::Context;
+use clap::Args;
+use kruise_api::drift::{self, Advice, Difference};
+use kruise_runtime::{
+    Client,
+    client::{self, Source},
+};
+use serde_json::Value;
+
+use crate::manifests;
+
+/// Installs the definitions of this build.
+const APPLY: &str = "kruise crds | kubectl apply -f -";
+
+/// What to do with the definitions.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Compare the cluster's definitions with these instead: exit code 0 if they are alike, 1 if not, 2 if that cannot be
+    /// told.
+    #[arg(long)]
+    check: bool,
+    /// Namespace of the manager, which converts between versions.
+    #[arg(long, default_value = manifests::NAMESPACE)]
+    namespace: String,
+    /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
+    #[arg(long, requires = "check")]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// What was found.
+pub struct Found {
+    /// For standard output.
+    pub text: String,
+    /// Something has to be done.
+    pub differs: bool,
+}
+
+/// Prints the definitions, or compares those of the cluster with them.
+pub fn run(options: &Options) -> anyhow::Result<Found> {
+    let ours = manifests::definitions(&options.namespace);
+    if !options.check {
+        let text = manifests::yaml(&ours)?;
+        return Ok(Found { text, differs: false });
+    }
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let pairs = runtime.block_on(look(&source, ours))?;
+    let (mut text, mut alike, mut missing) = (String::new(), 0_usize, 0_usize);
+    for (ours, theirs) in &pairs {
+        let name = name(ours);
+        match theirs {
+            None => {
+                missing += 1;
+                let _ = writeln!(text, "{name}: is not installed\n  install it: {APPLY}");
+            }
+            Some(theirs) => {
+                let differences = drift::compare(ours, theirs);
+                alike += usize::from(differences.is_empty());
+                text.push_str(&told(name, &differences));
+            }
+        }
+    }
+    let different = pairs.len() - alike - missing;
+    let _ = writeln!(
+        text,
+        "{} definitions: {alike} alike, {different} different, {missing} not installed",
+        pairs.len()
+    );
+    Ok(Found {
+        text,
+        differs: alike < pairs.len(),
+    })
+}
+
+/// Each of our definitions with the cluster's.
+async fn look(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(Value, Option<Value>)>> {
+    let settings = client::Settings {
+        user_agent: "kruise-crds".into(),
+        timeout: Duration::from_secs(30),
+        rate: None,
+        host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
+        observer: None,
+    };
+    let client = client::connect(source, settings).await?;
+    let mut pairs = Vec::with_capacity(ours.len());
+    for ours in ours {
+        let theirs = theirs(&client, name(&ours)).await?;
+        pairs.push((ours, theirs));
+    }
+    Ok(pairs)
+}
+
+async fn theirs(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    match client.get(&path).await {
+        Ok(definition) => Ok(Some(definition)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read the definition {name}")),
+    }
+}
+
+fn name(definition: &Value) -> &str {
+    let name = definition.pointer("/metadata/name").and_then(Value::as_str);
+    name.unwrap_or_default()
+}
+
+/// What differs, and what to do about it; nothing about a definition that is alike.
+fn told(name: &str, differences: &[Difference]) -> String {
+    let what_to_do = match drift::advice(differences) {
+        Advice::Nothing => return String::new(),
+        Advice::Apply => format!("take ours: {APPLY}"),
+        Advice::Newer => {
+            "leave it, it knows more than this build; if that is used by nobody, take ours: ".to_owned()
+                + APPLY
+        }
+        Advice::Migrate => format!(
+            "first rewrite what is stored, with a manager that knows that version: kruise migrate storage {name} --to \
+             VERSION; then take ours: {APPLY}"
+        ),
+        Advice::Recreate => format!(
+            "a server does not change this: only deleting the definition helps, which deletes all its objects: kubectl \
+             delete crd {name}"
+        ),
+    };
+    let mut text = format!("{name}: {} differences\n", differences.len());
+    for Difference { path, text: what, .. } in differences {
+        let _ = writeln!(text, "  {path}: {what}");
+    }
+    let _ = writeln!(text, "  {what_to_do}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_api::drift::Effect;
+
+    use super::*;
+
+    fn told_of(effects: &[Effect]) -> String {
+        let differences: Vec<Difference> = effects
+            .iter()
+            .map(|effect| Difference {
+                effect: *effect,
+                path: "v1 spec.a".to_owned(),
+                text: "what".to_owned(),
+            })
+            .collect();
+        told("a.b", &differences)
+    }
+
+    #[test]
+    fn the_gravest_difference_decides_what_to_do() {
+        assert_eq!(told_of(&[]), "");
+        let applied = told_of(&[Effect::Shows, Effect::Lacks]);
+        let lines: Vec<&str> = applied.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "a.b: 2 differences",
+                "  v1 spec.a: what",
+                "  v1 spec.a: what",
+                "  take ours: kruise crds | kubectl apply -f -"
+            ]
+        );
+        assert!(told_of(&[Effect::Lacks, Effect::Loses]).contains("leave it"));
+        assert!(told_of(&[Effect::Stored, Effect::Loses]).contains("kruise migrate storage a.b"));
+        assert!(told_of(&[Effect::Fixed, Effect::Stored]).contains("kubectl delete crd a.b"));
+    }
+}

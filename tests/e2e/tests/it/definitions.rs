@@ -1,0 +1,62 @@
+//! The definitions of our kinds on a cluster.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::cluster::{Scenario, crash_manager, scenario_alone, variable};
+
+const DEFINITION: &str = "clonesets.apps.kruise.io";
+
+/// `kruise crds` with these arguments: how it ended, and what it said.
+fn crds(more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(variable("KRUISE_E2E_BIN"));
+    let output = command.arg("crds").args(more).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), said.concat())
+}
+
+fn check(scenario: &Scenario) -> (Option<i32>, String) {
+    let kubeconfig = scenario.kubectl.kubeconfig().display().to_string();
+    crds(&["--check", "--kubeconfig", &kubeconfig])
+}
+
+#[test]
+fn the_check_of_definitions_tells_what_is_different_and_what_to_do() {
+    let Some(scenario) = scenario_alone("check") else {
+        return;
+    };
+    let (code, said) = check(&scenario);
+    assert_eq!(code, Some(0), "what is installed is alike: {said}");
+
+    let mut edited = scenario.kubectl.get("crd", DEFINITION).unwrap();
+    edited["spec"]["names"]["shortNames"] = json!(["cs"]);
+    let properties = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties";
+    let spec = edited.pointer_mut(properties).unwrap().as_object_mut().unwrap();
+    spec.remove("minReadySeconds");
+    let replace = ["replace", "-f", "-"];
+    scenario
+        .kubectl
+        .run_with_input(&replace, &edited.to_string())
+        .unwrap();
+    let (code, said) = check(&scenario);
+    assert_eq!(code, Some(1), "{said}");
+    for text in [
+        "clonesets.apps.kruise.io: 2 differences",
+        "spec.names.shortNames: the cluster has [\"cs\"], ours has [\"clone\"]",
+        "v1beta1 spec.minReadySeconds: the cluster does not know this field and drops it",
+        "take ours: kruise crds | kubectl apply -f -",
+    ] {
+        assert!(said.contains(text), "{text:?} is not in {said}");
+    }
+
+    let (_, ours) = crds(&[]);
+    scenario
+        .kubectl
+        .run_with_input(&["apply", "-f", "-"], &ours)
+        .unwrap();
+    // Outside of a cluster the manager puts its URL where the Service is now.
+    crash_manager(scenario.kubectl.kubeconfig());
+    let (code, said) = check(&scenario);
+    assert_eq!(code, Some(0), "what it says to do helps: {said}");
+}
