@@ -12,6 +12,7 @@
 pub mod cloneset;
 pub mod convert;
 mod error;
+pub mod images;
 pub mod manifests;
 mod options;
 pub mod pod;

@@ -22,6 +22,10 @@ const MUTATE_CLONE_SET: &str = "/mutate-apps-kruise-io-cloneset";
 const VALIDATE_CLONE_SET: &str = "/validate-apps-kruise-io-cloneset";
 const MUTATE_SIDECAR_SET: &str = "/mutate-apps-kruise-io-sidecarset";
 const VALIDATE_SIDECAR_SET: &str = "/validate-apps-kruise-io-sidecarset";
+const MUTATE_PULL_JOB: &str = "/mutate-apps-kruise-io-imagepulljob";
+const VALIDATE_PULL_JOB: &str = "/validate-apps-kruise-io-imagepulljob";
+const MUTATE_LIST_PULL_JOB: &str = "/mutate-apps-kruise-io-imagelistpulljob";
+const VALIDATE_LIST_PULL_JOB: &str = "/validate-apps-kruise-io-imagelistpulljob";
 const MUTATE_POD: &str = "/mutate-pod";
 /// Seconds the API server waits for the answer about a workload.
 const WORKLOAD_TIMEOUT: u8 = 30;
@@ -40,6 +44,11 @@ pub enum Handler {
     /// Rules of a SidecarSet: [`crate::sidecarset::validate`].
     ValidateSidecarSet,
     /// What happens to a new pod: [`crate::pod::review`].
+    /// Defaults of an ImagePullJob or ImageListPullJob: [`crate::images::mutate`].
+    MutateImages,
+    /// Rules of an ImagePullJob or ImageListPullJob: [`crate::images::validate::validate`].
+    ValidateImages,
+    /// Readiness gate of a pod: [`crate::pod::mutate`].
     MutatePod,
 }
 
@@ -65,6 +74,25 @@ pub const fn paths() -> &'static [(&'static str, Handler)] {
         (
             "/validate-apps-kruise-io-v1alpha1-sidecarset",
             Handler::ValidateSidecarSet,
+        (MUTATE_PULL_JOB, Handler::MutateImages),
+        (VALIDATE_PULL_JOB, Handler::ValidateImages),
+        (MUTATE_LIST_PULL_JOB, Handler::MutateImages),
+        (VALIDATE_LIST_PULL_JOB, Handler::ValidateImages),
+        (
+            "/mutate-apps-kruise-io-v1alpha1-imagepulljob",
+            Handler::MutateImages,
+        ),
+        (
+            "/validate-apps-kruise-io-v1alpha1-imagepulljob",
+            Handler::ValidateImages,
+        ),
+        (
+            "/mutate-apps-kruise-io-v1alpha1-imagelistpulljob",
+            Handler::MutateImages,
+        ),
+        (
+            "/validate-apps-kruise-io-v1alpha1-imagelistpulljob",
+            Handler::ValidateImages,
         ),
         (MUTATE_POD, Handler::MutatePod),
     ]
@@ -77,10 +105,12 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let client =
         |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
     let workload = |name, path, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
-    let mutate = json!({"rules": clone_sets(&["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
+    let written = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"])});
+    let defaulted = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
+    let mutate = defaulted("clonesets");
     let mutate = workload("mcloneset.kb.io", MUTATE_CLONE_SET, mutate);
     let validate = json!({
-        "rules": clone_sets(&["CREATE", "UPDATE", "DELETE"]),
+        "rules": resources("clonesets", &["CREATE", "UPDATE", "DELETE"]),
         "matchConditions": [protected_if_deleted()],
     });
     let validate = workload("vcloneset.kb.io", VALIDATE_CLONE_SET, validate);
@@ -99,6 +129,41 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     vec![
         configuration("MutatingWebhookConfiguration", MUTATING, mutating),
         configuration("ValidatingWebhookConfiguration", VALIDATING, validating),
+        configuration(
+            "MutatingWebhookConfiguration",
+            MUTATING,
+            json!([
+                mutate,
+                workload(
+                    "mimagepulljob-v1beta1.kb.io",
+                    MUTATE_PULL_JOB,
+                    defaulted("imagepulljobs")
+                ),
+                workload(
+                    "mimagelistpulljob-v1beta1.kb.io",
+                    MUTATE_LIST_PULL_JOB,
+                    defaulted("imagelistpulljobs")
+                ),
+                pod
+            ]),
+        ),
+        configuration(
+            "ValidatingWebhookConfiguration",
+            VALIDATING,
+            json!([
+                validate,
+                workload(
+                    "vimagepulljob-v1beta1.kb.io",
+                    VALIDATE_PULL_JOB,
+                    written("imagepulljobs")
+                ),
+                workload(
+                    "vimagelistpulljob-v1beta1.kb.io",
+                    VALIDATE_LIST_PULL_JOB,
+                    written("imagelistpulljobs")
+                ),
+            ]),
+        ),
     ]
 }
 
@@ -146,11 +211,11 @@ fn pods(readiness_gate_for_all: bool) -> Value {
     pods
 }
 
-fn clone_sets(operations: &[&str]) -> Value {
+fn resources(plural: &str, operations: &[&str]) -> Value {
     json!([{
         "apiGroups": [APPS_GROUP],
         "apiVersions": ["v1alpha1", "v1beta1"],
-        "resources": ["clonesets"],
+        "resources": [plural],
         "operations": operations,
         "scope": "Namespaced",
     }])

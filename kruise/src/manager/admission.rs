@@ -9,6 +9,7 @@ use kruise_admission::{
         validate::{Outcome, Pod, validate, validate_with_pods},
     },
     convert::convert,
+    images,
     manifests::{self, Handler},
     pod, sidecarset,
 };
@@ -72,6 +73,9 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
         },
         Handler::MutateSidecarSet => sidecarset::mutate::mutate(&request),
         Handler::ValidateSidecarSet => sidecarset::validate::validate(&request),
+        Handler::MutatePod => pod::mutate(&request, options),
+        Handler::MutateImages => images::mutate(&request),
+        Handler::ValidateImages => images::validate::validate(&request),
         Handler::MutateCloneSet => mutate(&request, options),
         Handler::ValidateCloneSet => match validate(&request, options) {
             Outcome::Answer(answer) => answer,
