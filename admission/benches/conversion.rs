@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fs, hint::black_box, process::ExitCode};
 
-use kruise_admission::cloneset::convert::convert;
+use kruise_admission::convert::convert;
 use serde_json::{Value, json};
 
 /// That of the executable.

@@ -70,7 +70,7 @@ pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Valu
 
 /// The definitions of all kinds, with their conversion by the Service.
 pub(crate) fn definitions(namespace: &str) -> Vec<Value> {
-    let mut definitions = vec![kruise_api::cloneset::crd::manifest(namespace)];
+    let mut definitions = kruise_api::kinds::definitions(namespace);
     for definition in &mut definitions {
         client_config::settle(definition, None);
     }
