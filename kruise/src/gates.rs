@@ -91,6 +91,11 @@ const REQUIRES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Name, default and stage of every gate, in no order that means anything.
+pub fn all() -> impl Iterator<Item = (&'static str, bool, Stage)> {
+    GATES.iter().copied()
+}
+
 /// The gates as they stand for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gates(BTreeMap<&'static str, bool>);

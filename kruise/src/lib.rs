@@ -3,7 +3,7 @@
 
 pub mod crds;
 pub mod explain;
-mod gates;
+pub mod gates;
 pub mod inject;
 mod lookup;
 pub mod manager;

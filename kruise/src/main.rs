@@ -1,7 +1,5 @@
-//! The one executable: `kruise manager`, `kruise manifests`, `kruise explain`, `kruise inject`, `kruise playground`.
-//! Started under the name `manager` it is the manager, as in upstream's image.
-//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `migrate`, `playground`. Started under the name `manager` it is
-//! the manager, as in upstream's image.
+//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate`, `playground`. Started under
+//! the name `manager` it is the manager, as in upstream's image.
 
 use std::process::ExitCode;
 

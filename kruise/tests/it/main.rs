@@ -16,4 +16,5 @@ mod files;
 mod life;
 mod migrate;
 mod process;
+mod reference;
 mod start;
