@@ -48,7 +48,7 @@ pub enum Handler {
     MutateImages,
     /// Rules of an ImagePullJob or ImageListPullJob: [`crate::images::validate::validate`].
     ValidateImages,
-    /// Readiness gate of a pod: [`crate::pod::mutate`].
+    /// What happens to a new pod: [`crate::pod::review`].
     MutatePod,
 }
 

@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kruise::gates::{self, Stage};
 use kruise::manager::FLAGS;
+use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::Metrics;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -164,7 +166,19 @@ fn of_manager() -> String {
 /// Name, type and help of every metric, as an endpoint shows them.
 fn metrics() -> Vec<(String, String, String)> {
     let mut registry = Registry::default();
-    let _metrics = Metrics::register(&mut registry);
+    let metrics = Metrics::register(&mut registry);
+    // A metric with labels is shown once it was counted.
+    metrics.competing("lease");
+    metrics.leaked("namespace", "name");
+    metrics.requested("GET", "host", "200");
+    let observer = metrics.controller("controller", 1);
+    observer.reconciled("success", Duration::ZERO);
+    observer.queued(
+        0,
+        kube_queue::Counters::default(),
+        kube_queue::Unfinished::default(),
+    );
+    observer.popped(Duration::ZERO);
     let mut shown = String::new();
     prometheus_client::encoding::text::encode(&mut shown, &registry).unwrap();
     let line = |kind: &str, name: &str| {
