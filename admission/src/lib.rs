@@ -8,7 +8,6 @@
 //! * [`cloneset`]: defaults and rules of CloneSets;
 //! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
 //! * [`images`]: defaults and rules of ImagePullJobs and ImageListPullJobs;
-//! * [`sidecarset`]: defaults and hashes of SidecarSets;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;

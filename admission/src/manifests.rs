@@ -43,7 +43,6 @@ pub enum Handler {
     MutateSidecarSet,
     /// Rules of a SidecarSet: [`crate::sidecarset::validate`].
     ValidateSidecarSet,
-    /// What happens to a new pod: [`crate::pod::review`].
     /// Defaults of an ImagePullJob or ImageListPullJob: [`crate::images::mutate`].
     MutateImages,
     /// Rules of an ImagePullJob or ImageListPullJob: [`crate::images::validate::validate`].
@@ -74,6 +73,7 @@ pub const fn paths() -> &'static [(&'static str, Handler)] {
         (
             "/validate-apps-kruise-io-v1alpha1-sidecarset",
             Handler::ValidateSidecarSet,
+        ),
         (MUTATE_PULL_JOB, Handler::MutateImages),
         (VALIDATE_PULL_JOB, Handler::ValidateImages),
         (MUTATE_LIST_PULL_JOB, Handler::MutateImages),
@@ -124,46 +124,38 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let mutate_sidecars = workload("msidecarset.kb.io", MUTATE_SIDECAR_SET, own);
     let own = json!({"rules": sidecar_sets()});
     let validate_sidecars = workload("vsidecarset.kb.io", VALIDATE_SIDECAR_SET, own);
-    let mutating = json!([mutate, pod, mutate_sidecars]);
-    let validating = json!([validate, validate_sidecars]);
+    let mutating = json!([
+        mutate,
+        pod,
+        mutate_sidecars,
+        workload(
+            "mimagepulljob-v1beta1.kb.io",
+            MUTATE_PULL_JOB,
+            defaulted("imagepulljobs")
+        ),
+        workload(
+            "mimagelistpulljob-v1beta1.kb.io",
+            MUTATE_LIST_PULL_JOB,
+            defaulted("imagelistpulljobs")
+        ),
+    ]);
+    let validating = json!([
+        validate,
+        validate_sidecars,
+        workload(
+            "vimagepulljob-v1beta1.kb.io",
+            VALIDATE_PULL_JOB,
+            written("imagepulljobs")
+        ),
+        workload(
+            "vimagelistpulljob-v1beta1.kb.io",
+            VALIDATE_LIST_PULL_JOB,
+            written("imagelistpulljobs")
+        ),
+    ]);
     vec![
         configuration("MutatingWebhookConfiguration", MUTATING, mutating),
         configuration("ValidatingWebhookConfiguration", VALIDATING, validating),
-        configuration(
-            "MutatingWebhookConfiguration",
-            MUTATING,
-            json!([
-                mutate,
-                workload(
-                    "mimagepulljob-v1beta1.kb.io",
-                    MUTATE_PULL_JOB,
-                    defaulted("imagepulljobs")
-                ),
-                workload(
-                    "mimagelistpulljob-v1beta1.kb.io",
-                    MUTATE_LIST_PULL_JOB,
-                    defaulted("imagelistpulljobs")
-                ),
-                pod
-            ]),
-        ),
-        configuration(
-            "ValidatingWebhookConfiguration",
-            VALIDATING,
-            json!([
-                validate,
-                workload(
-                    "vimagepulljob-v1beta1.kb.io",
-                    VALIDATE_PULL_JOB,
-                    written("imagepulljobs")
-                ),
-                workload(
-                    "vimagelistpulljob-v1beta1.kb.io",
-                    VALIDATE_LIST_PULL_JOB,
-                    written("imagelistpulljobs")
-                ),
-            ]),
-        ),
     ]
 }
 

@@ -73,7 +73,6 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
         },
         Handler::MutateSidecarSet => sidecarset::mutate::mutate(&request),
         Handler::ValidateSidecarSet => sidecarset::validate::validate(&request),
-        Handler::MutatePod => pod::mutate(&request, options),
         Handler::MutateImages => images::mutate(&request),
         Handler::ValidateImages => images::validate::validate(&request),
         Handler::MutateCloneSet => mutate(&request, options),
