@@ -58,13 +58,14 @@ pub struct OwnerView {
 }
 
 /// A container of the specification.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerView {
     /// Name.
     pub name: Box<str>,
     /// Image as written.
     pub image: Box<str>,
+    /// Place in the order in which the pod's containers start: the highest first.
+    pub priority: Option<i32>,
 }
 
 /// Phase of a pod, in the order in which surplus pods go.
@@ -229,7 +230,53 @@ struct WireMeta {
 struct WireSpec {
     node_name: Option<Box<str>>,
     readiness_gates: Option<Vec<WireGate>>,
-    containers: Option<Box<[ContainerView]>>,
+    containers: Option<Vec<WireContainer>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireContainer {
+    name: Box<str>,
+    image: Box<str>,
+    env: Option<Vec<WireVariable>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireVariable {
+    name: Box<str>,
+    value_from: Option<WireSource>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSource {
+    config_map_key_ref: Option<WireKey>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireKey {
+    key: Box<str>,
+}
+
+/// The variable whose key `p_<n>` holds a container back until those with a higher number run.
+const BARRIER: &str = "KRUISE_CONTAINER_BARRIER";
+
+impl From<WireContainer> for ContainerView {
+    fn from(wire: WireContainer) -> Self {
+        let barrier = wire
+            .env
+            .into_iter()
+            .flatten()
+            .find(|variable| &*variable.name == BARRIER);
+        let key = barrier.and_then(|variable| variable.value_from?.config_map_key_ref);
+        Self {
+            name: wire.name,
+            image: wire.image,
+            priority: key.and_then(|key| key.key.strip_prefix("p_")?.parse().ok()),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -294,7 +341,12 @@ impl From<Wire> for PodView {
                 .into_iter()
                 .map(|gate| gate.condition_type)
                 .collect(),
-            containers: spec.containers.unwrap_or_default(),
+            containers: spec
+                .containers
+                .unwrap_or_default()
+                .into_iter()
+                .map(ContainerView::from)
+                .collect(),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,
@@ -375,5 +427,32 @@ mod tests {
             Some(("id", 3))
         );
         assert_eq!(pod.image_of("c"), Some("i"));
+    }
+
+    #[test]
+    fn the_barrier_of_a_container_tells_its_priority_and_a_plain_value_tells_none() {
+        for (variable, priority) in [
+            (
+                r#"{"name":"KRUISE_CONTAINER_BARRIER","valueFrom":{"configMapKeyRef":{"name":"x","key":"p_-3"}}}"#,
+                Some(-3),
+            ),
+            (
+                r#"{"name":"KRUISE_CONTAINER_BARRIER","valueFrom":{"configMapKeyRef":{"name":"x","key":"high"}}}"#,
+                None,
+            ),
+            (r#"{"name":"KRUISE_CONTAINER_BARRIER","value":"p_3"}"#, None),
+            (
+                r#"{"name":"KRUISE_CONTAINER_BARRIER","valueFrom":{"fieldRef":{"fieldPath":"p_3"}}}"#,
+                None,
+            ),
+            (
+                r#"{"name":"OTHER","valueFrom":{"configMapKeyRef":{"name":"x","key":"p_3"}}}"#,
+                None,
+            ),
+        ] {
+            let pod = format!(r#"{{"spec":{{"containers":[{{"name":"c","env":[{variable}]}}]}}}}"#);
+            let pod: PodView = serde_json::from_str(&pod).unwrap();
+            assert_eq!(pod.containers[0].priority, priority, "{variable}");
+        }
     }
 }

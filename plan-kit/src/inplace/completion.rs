@@ -1,6 +1,9 @@
 //! Do the containers run what the specification asks for?
 
-use kruise_api::names::{INPLACE_GRACE, INPLACE_GRACE_LEGACY, RUNTIME_CONTAINERS_META};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kruise_api::names::RUNTIME_CONTAINERS_META;
 use kruise_views::{ContainerStatusView, PodView};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,6 +12,7 @@ use crate::planted::{Bug, is_planted};
 
 use super::{
     diff::metadata_variables,
+    grace, resume,
     state::{ImageStatus, UpdateState, read_state},
 };
 
@@ -19,34 +23,44 @@ pub enum Progress {
     Complete,
     /// Under way; in plain words, what it waits for.
     Waiting(String),
+    /// Its grace period runs, for this much longer.
+    Grace(Duration),
+    /// The next part of it is due.
+    Due {
+        /// Strategic merge patch of the pod, right for this very version of it.
+        patch: Value,
+        /// Why, in plain words.
+        reason: &'static str,
+    },
     /// The progress annotation cannot be read; the pod needs somebody's eyes. The parser's words.
     Unreadable(String),
 }
 
 /// Reads a pod's progress. `template` is the template of the revision the pod is labelled with, if it still exists: it
 /// names the variables to compare when the environment changes.
-pub fn progress(pod: &PodView, template: Option<&Value>) -> Progress {
-    if pod
-        .annotations
-        .get(INPLACE_GRACE)
-        .or_else(|| pod.annotations.get(INPLACE_GRACE_LEGACY))
-        .is_some()
-    {
-        return Progress::Waiting("its grace period is running".into());
-    }
-    match read_state(pod) {
+pub fn progress(pod: &PodView, template: Option<&Value>, now: Timestamp) -> Progress {
+    let state = match read_state(pod) {
+        Err(error) => return Progress::Unreadable(error),
+        Ok(state) => state,
+    };
+    match grace::read(pod) {
         Err(error) => Progress::Unreadable(error),
-        Ok(None) => Progress::Complete,
-        Ok(Some(state)) => of_state(pod, &state, template),
+        Ok(Some(grace)) => resume::after_grace(pod, &grace, state, now),
+        Ok(None) => state.map_or(Progress::Complete, |state| of_state(pod, state, template, now)),
     }
 }
 
-fn of_state(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Progress {
+fn of_state(pod: &PodView, state: UpdateState, template: Option<&Value>, now: Timestamp) -> Progress {
+    match containers(pod, &state, template) {
+        Progress::Complete if state.has_next_batch() => resume::next_batch(pod, state, now),
+        progress => progress,
+    }
+}
+
+/// Do the containers that were changed so far run what they should?
+fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Progress {
     if is_planted(Bug::ReadyBeforeCompletion) {
         return Progress::Complete;
-    }
-    if state.has_next_batch() {
-        return Progress::Waiting("a later batch of containers is still to be changed".into());
     }
     let meta = match pod
         .annotations
@@ -207,7 +221,12 @@ mod tests {
     use kruise_views::{ContainerStatusView, ContainerView, PodView};
     use serde_json::json;
 
-    use super::{Progress, environment_hash, plain_hash, progress, same_image};
+    use super::{Progress, environment_hash, plain_hash, same_image};
+    use crate::inplace::fixture::now;
+
+    fn progress(pod: &PodView, template: Option<&serde_json::Value>) -> Progress {
+        super::progress(pod, template, now())
+    }
 
     fn pod(annotations: &[(&str, String)], reported: &str, image_id: &str) -> PodView {
         PodView {
@@ -218,6 +237,7 @@ mod tests {
             containers: Box::new([ContainerView {
                 name: "main".into(),
                 image: "web:2".into(),
+                ..ContainerView::default()
             }]),
             statuses: Box::new([ContainerStatusView {
                 name: "main".into(),
@@ -240,8 +260,17 @@ mod tests {
     #[test]
     fn a_pod_never_updated_is_complete_and_one_in_grace_is_not() {
         assert_eq!(progress(&pod(&[], "web:1", "id1"), None), Progress::Complete);
-        let grace = pod(&[(INPLACE_GRACE, "{}".into())], "web:1", "id1");
-        assert!(matches!(progress(&grace, None), Progress::Waiting(_)));
+        let state = r#"{"revision":"web-a","updateTimestamp":"2026-01-02T03:04:00Z"}"#;
+        let grace = r#"{"revision":"web-a","containerImages":{"main":"web:3"},"graceSeconds":10}"#;
+        let mut waiting = pod(
+            &[(INPLACE_STATE, state.into()), (INPLACE_GRACE, grace.into())],
+            "web:1",
+            "id1",
+        );
+        waiting.labels = [("controller-revision-hash", "web-a")].into_iter().collect();
+        assert!(matches!(progress(&waiting, None), Progress::Grace(_)));
+        let unreadable = pod(&[(INPLACE_GRACE, "{".into())], "web:1", "id1");
+        assert!(matches!(progress(&unreadable, None), Progress::Unreadable(_)));
     }
 
     #[test]
@@ -284,13 +313,20 @@ mod tests {
     }
 
     #[test]
-    fn a_later_batch_keeps_the_update_open() {
-        let waiting = pod(
-            &[state(r#","nextContainerImages":{"log":"log:2"}"#)],
-            "web:2",
-            "id2",
+    fn a_later_batch_waits_for_the_one_before_it_and_for_its_containers_to_be_ready() {
+        let next = r#","nextContainerImages":{"log":"log:2"},"preCheckBeforeNext":{"containersRequiredReady":["main"]}"#;
+        let mut batched = pod(&[state(next)], "web:1", "id1");
+        assert!(
+            matches!(progress(&batched, None), Progress::Waiting(_)),
+            "it still runs the old image"
         );
-        assert!(matches!(progress(&waiting, None), Progress::Waiting(_)));
+        batched.statuses[0].image_id = "id2".into();
+        assert!(
+            matches!(progress(&batched, None), Progress::Waiting(_)),
+            "it is not ready"
+        );
+        batched.statuses[0].ready = true;
+        assert!(matches!(progress(&batched, None), Progress::Due { .. }));
     }
 
     #[test]

@@ -11,10 +11,12 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::{
+    batch,
     completion::is_pending,
     diff::Change,
+    grace::{self, Grace},
     record::{Record, serialize},
-    state::{Batch, ImageStatus, UpdateState, read_state},
+    state::{UpdateState, read_state},
 };
 use crate::{
     lifecycle::{State, go_time},
@@ -60,8 +62,12 @@ pub struct Outset {
     record: Record,
     /// The patch, without what depends on the pod.
     update: Arc<Value>,
+    /// `metadata` of every pod that takes this step: revision and lifecycle.
+    metadata: Value,
     /// Readiness off for a pod that is not Ready, and for one that is.
     unready: [Arc<Value>; 2],
+    grace_seconds: i32,
+    now: String,
 }
 
 /// Where the pod's own values go in the shared patches.
@@ -77,15 +83,16 @@ const STALE: [(&str, &str); 3] = [
 ];
 
 impl Outset {
-    /// Prepares the step to a revision, taken now.
-    pub fn new(change: Change, revision: RevisionLabels<'_>, phase: Phase, now: Timestamp) -> Self {
-        let mut metadata = change.metadata.clone();
-        put(&mut metadata, &["labels", REVISION_HASH], revision.label.into());
-        put(
-            &mut metadata,
-            &["labels", POD_TEMPLATE_HASH],
-            revision.hash.into(),
-        );
+    /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`.
+    pub fn new(
+        change: Change,
+        revision: RevisionLabels<'_>,
+        phase: Phase,
+        grace_seconds: i32,
+        now: Timestamp,
+    ) -> Self {
+        let mut metadata =
+            json!({"labels": {REVISION_HASH: revision.label, POD_TEMPLATE_HASH: revision.hash}});
         put(&mut metadata, &["annotations", INPLACE_STATE], "".into());
         if phase == Phase::Updating {
             for (map, values) in State::Updating.metadata(now).as_object().into_iter().flatten() {
@@ -94,34 +101,24 @@ impl Outset {
                 }
             }
         }
-        let images = change
-            .images
-            .iter()
-            .map(|(name, image)| json!({"name": name, "image": image}));
-        let containers: Vec<Value> = images.collect();
-        let mut update = json!({ "metadata": metadata });
-        if !containers.is_empty() {
-            put(&mut update, &["spec", "containers"], containers.into());
-        }
         let now = go_time(now);
-        let batch = Batch {
-            timestamp: Some(now.clone()),
-            containers: change.images.keys().cloned().collect(),
-        };
-        let restarts = !change.images.is_empty();
-        let record = Record::new(UpdateState {
+        let mut state = UpdateState {
             revision: revision.name.to_owned(),
             update_timestamp: Some(now.clone()),
-            update_env_from_metadata: change.environment,
-            update_images: restarts,
-            container_batches_record: if restarts { vec![batch] } else { Vec::new() },
+            update_env_from_metadata: !change.read.is_empty(),
+            update_images: !change.images.is_empty(),
             ..UpdateState::default()
-        });
+        };
+        let mut update = batch::apply(&change, &PodView::default(), &mut state, &now);
+        add_members(&mut update, &metadata);
         Self {
-            record,
+            record: Record::new(state),
             update: Arc::new(update),
+            metadata,
             unready: readiness_off(&now).map(Arc::new),
             change,
+            grace_seconds,
+            now,
         }
     }
 
@@ -132,6 +129,13 @@ impl Outset {
 
     /// The patches for one pod.
     pub fn depart(&self, pod: &PodView) -> Departure {
+        let carried = carried(pod);
+        let alone = carried.is_some()
+            || (self.grace_seconds > 0 && self.change.restarts())
+            || batch::first(&self.change, pod).is_some();
+        if alone {
+            return self.depart_alone(pod, carried);
+        }
         let mut set = vec![(STATE, self.progress_annotation(pod).into())];
         for (stale, pointer) in STALE {
             if pod.annotations.get(stale).is_some() {
@@ -139,11 +143,66 @@ impl Outset {
             }
         }
         Departure {
-            unready: self.unready(pod),
+            unready: self.unready(pod, &self.change),
             update: Body {
                 base: Arc::clone(&self.update),
                 set,
             },
+        }
+    }
+
+    /// The patches for a pod whose change is its own: it comes later, in parts, or on top of one that has not been made.
+    fn depart_alone(&self, pod: &PodView, carried: Option<Carried>) -> Departure {
+        let mut change = self.change.clone();
+        let mut since = self.now.clone();
+        if let Some(carried) = carried {
+            change = change.over(carried.change);
+            change
+                .images
+                .retain(|name, image| pod.image_of(name) != Some(image.as_str()));
+            // Whoever changes his mind more often than the period lasts must not keep the pod out of service for good.
+            since = carried.since.unwrap_or(since);
+        }
+        let mut state = UpdateState {
+            update_timestamp: Some(since),
+            update_env_from_metadata: !change.read.is_empty(),
+            update_images: !change.images.is_empty(),
+            last_container_statuses: None,
+            ..self.record.state().clone()
+        };
+        state.clear_batches();
+        if let Some(earlier) = unfinished(pod) {
+            state.take_over(earlier);
+        }
+        let mut update = if self.grace_seconds > 0 && change.restarts() {
+            let grace = Grace::of(&change, &state.revision, self.grace_seconds);
+            json!({"metadata": {"annotations": {INPLACE_GRACE: serialize(&grace)}}})
+        } else {
+            let mut patch = batch::apply(&change, pod, &mut state, &self.now);
+            if pod.annotations.get(INPLACE_GRACE).is_some() {
+                put(
+                    &mut patch,
+                    &["metadata", "annotations", INPLACE_GRACE],
+                    Value::Null,
+                );
+            }
+            patch
+        };
+        add_members(&mut update, &self.metadata);
+        let annotation = serialize(&state);
+        put(
+            &mut update,
+            &["metadata", "annotations", INPLACE_STATE],
+            annotation.into(),
+        );
+        for stale in [INPLACE_STATE_LEGACY, INPLACE_GRACE_LEGACY] {
+            if pod.annotations.get(stale).is_some() {
+                put(&mut update, &["metadata", "annotations", stale], Value::Null);
+            }
+        }
+        Departure {
+            unready: self.unready(pod, &change),
+            update: update.into(),
         }
     }
 
@@ -152,29 +211,19 @@ impl Outset {
         let Some(earlier) = unfinished(pod) else {
             return self.record.of(pod, names);
         };
-        let mut statuses = earlier.last_container_statuses.unwrap_or_default();
-        for name in names {
-            statuses.remove(name);
-            if let Some(status) = pod.status_of(name) {
-                let before = ImageStatus {
-                    image_id: status.image_id.to_string(),
-                    container_id: status.container_id.to_string(),
-                };
-                statuses.insert(name.clone(), before);
-            }
-        }
         let mut state = self.record.state().clone();
-        state.last_container_statuses = (!statuses.is_empty()).then_some(statuses);
-        state.update_env_from_metadata |= earlier.update_env_from_metadata;
-        state.update_images |= earlier.update_images;
+        for name in names {
+            batch::record(pod, name, &mut state);
+        }
+        state.take_over(earlier);
         serialize(&state)
     }
 
-    fn unready(&self, pod: &PodView) -> Option<Body> {
+    fn unready(&self, pod: &PodView, change: &Change) -> Option<Body> {
         let already = pod
             .condition(IN_PLACE_UPDATE_READY)
             .is_some_and(|condition| condition.status == Truth::False);
-        if !self.change.restarts() || !pod.has_gate(IN_PLACE_UPDATE_READY) || already {
+        if !change.restarts() || !pod.has_gate(IN_PLACE_UPDATE_READY) || already {
             return None;
         }
         let [unready, ready] = &self.unready;
@@ -188,6 +237,39 @@ impl Outset {
         let base = Arc::clone(ready);
         let set = vec![(MESSAGE, failing_gates(pod, IN_PLACE_UPDATE_READY).into())];
         Some(Body { base, set })
+    }
+}
+
+/// A change that a pod's labels tell of and that its containers have not seen yet.
+struct Carried {
+    change: Change,
+    /// When its grace period began.
+    since: Option<String>,
+}
+
+/// What a grace period or a later batch still holds back.
+fn carried(pod: &PodView) -> Option<Carried> {
+    let state = read_state(pod).ok()?;
+    if let Some(grace) = grace::read(pod).ok()? {
+        let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
+        let current = go_compat::revision::label_matches_revision(label, &grace.revision);
+        let change = grace.change().ok().filter(|_| current).unwrap_or_default();
+        let since = state.and_then(|state| state.update_timestamp);
+        return Some(Carried { change, since });
+    }
+    let state = state.filter(UpdateState::has_next_batch)?;
+    Some(Carried {
+        change: batch::next(&state),
+        since: None,
+    })
+}
+
+/// Adds labels and annotations to the metadata of a patch.
+fn add_members(patch: &mut Value, metadata: &Value) {
+    for (map, values) in metadata.as_object().into_iter().flatten() {
+        for (key, value) in values.as_object().into_iter().flatten() {
+            put(patch, &["metadata", map, key], value.clone());
+        }
     }
 }
 
@@ -248,7 +330,7 @@ mod tests {
     };
 
     fn start(change: Change) -> Departure {
-        Outset::new(change, REVISION, Phase::Updating, now()).depart(&pod())
+        Outset::new(change, REVISION, Phase::Updating, 0, now()).depart(&pod())
     }
 
     #[test]
@@ -266,7 +348,7 @@ mod tests {
         let change = Change {
             images: [("main".into(), "web:2".into())].into(),
             metadata: json!({}),
-            environment: false,
+            ..Change::default()
         };
         let departure = start(change);
         let conditions = &departure.unready.unwrap().render()["status"]["conditions"];
@@ -307,5 +389,121 @@ mod tests {
         let update = departure.update.render();
         assert!(update.get("spec").is_none());
         assert_eq!(update["metadata"]["annotations"]["b"], "2");
+    }
+
+    fn image() -> Change {
+        Change {
+            images: [("main".into(), "web:2".into())].into(),
+            metadata: json!({"labels": {"tier": null}}),
+            ..Change::default()
+        }
+    }
+
+    fn graced(change: Change, pod: &PodView) -> Departure {
+        Outset::new(change, REVISION, Phase::Updating, 10, now()).depart(pod)
+    }
+
+    #[test]
+    fn a_grace_period_holds_back_everything_but_readiness_and_the_revision() {
+        let departure = graced(image(), &pod());
+        assert!(departure.unready.is_some());
+        let update = departure.update.render();
+        assert!(update.get("spec").is_none() && update["metadata"]["labels"].get("tier").is_none());
+        assert_eq!(
+            update["metadata"]["labels"]["controller-revision-hash"],
+            "web-abc"
+        );
+        let annotations = &update["metadata"]["annotations"];
+        assert_eq!(
+            annotations["apps.kruise.io/inplace-update-grace"],
+            r#"{"revision":"web-abc","containerImages":{"main":"web:2"},"metaDataPatch":"eyJsYWJlbHMiOnsidGllciI6bnVsbH19","graceSeconds":10}"#
+        );
+        assert_eq!(
+            annotations["apps.kruise.io/inplace-update-state"],
+            r#"{"revision":"web-abc","updateTimestamp":"2026-01-02T03:04:05Z","lastContainerStatuses":null,"updateImages":true}"#
+        );
+    }
+
+    #[test]
+    fn a_change_that_restarts_nothing_needs_no_grace() {
+        let change = Change {
+            metadata: json!({"annotations": {"a": "1"}}),
+            ..Change::default()
+        };
+        let departure = graced(change, &pod());
+        assert_eq!(departure.unready, None);
+        assert_eq!(departure.update.render()["metadata"]["annotations"]["a"], "1");
+    }
+
+    /// In its grace period on the way from `web:1` to `web:2`, begun a minute ago.
+    fn waiting() -> PodView {
+        let state = r#"{"revision":"web-old","updateTimestamp":"2026-01-02T03:03:05Z","lastContainerStatuses":null,"updateImages":true}"#;
+        let grace = r#"{"revision":"web-old","containerImages":{"main":"web:2"},"metaDataPatch":"eyJsYWJlbHMiOnsidGllciI6bnVsbH19","graceSeconds":600}"#;
+        let mut pod = pod();
+        pod.annotations = [
+            (INPLACE_STATE, state),
+            ("apps.kruise.io/inplace-update-grace", grace),
+        ]
+        .into_iter()
+        .collect();
+        pod.labels = [
+            ("controller-revision-hash", "web-old"),
+            ("lifecycle.apps.kruise.io/state", "Updating"),
+        ]
+        .into_iter()
+        .collect();
+        pod.containers = Box::new([kruise_views::ContainerView {
+            name: "main".into(),
+            image: "web:1".into(),
+            ..kruise_views::ContainerView::default()
+        }]);
+        pod
+    }
+
+    #[test]
+    fn a_rollback_inside_the_grace_period_changes_no_image() {
+        let back = Change {
+            images: [("main".into(), "web:1".into())].into(),
+            metadata: json!({"labels": {"tier": "a"}}),
+            ..Change::default()
+        };
+        let departure = graced(back, &waiting());
+        assert_eq!(departure.unready, None);
+        let update = departure.update.render();
+        assert!(update.get("spec").is_none());
+        assert_eq!(update["metadata"]["labels"]["tier"], "a");
+        assert!(update["metadata"]["annotations"]["apps.kruise.io/inplace-update-grace"].is_null());
+        let state = update["metadata"]["annotations"][INPLACE_STATE].as_str().unwrap();
+        assert!(!state.contains("updateImages"), "{state}");
+    }
+
+    #[test]
+    fn a_third_revision_inside_the_grace_period_takes_over_what_waits_and_not_its_time() {
+        let log = Change {
+            images: [("log".into(), "log:3".into())].into(),
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let update = graced(log, &waiting()).update.render();
+        let annotations = &update["metadata"]["annotations"];
+        assert_eq!(
+            annotations["apps.kruise.io/inplace-update-grace"],
+            r#"{"revision":"web-abc","containerImages":{"log":"log:3","main":"web:2"},"metaDataPatch":"eyJsYWJlbHMiOnsidGllciI6bnVsbH19","graceSeconds":10}"#
+        );
+        let state = annotations[INPLACE_STATE].as_str().unwrap();
+        assert!(state.contains("2026-01-02T03:03:05Z"), "{state}");
+    }
+
+    #[test]
+    fn a_new_update_makes_the_batches_that_an_earlier_one_left() {
+        let mut batched = waiting();
+        let state = r#"{"revision":"web-old","updateTimestamp":null,"lastContainerStatuses":null,"nextContainerImages":{"log":"log:2"}}"#;
+        batched.annotations = [(INPLACE_STATE, state)].into_iter().collect();
+        let outset = Outset::new(image(), REVISION, Phase::Updating, 0, now());
+        let update = outset.depart(&batched).update.render();
+        assert_eq!(
+            update["spec"]["containers"],
+            json!([{"name": "log", "image": "log:2"}, {"name": "main", "image": "web:2"}])
+        );
     }
 }

@@ -2,23 +2,62 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::put;
 
 /// A step from one template to another that a live pod can take.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
     /// New image of each container whose image differs.
     pub images: BTreeMap<String, String>,
-    /// Merge patch for `metadata`: `labels`, `annotations`, `finalizers` that differ; `{}` if none do.
+    /// Labels and annotations that differ and that the environment of a container reads, by container:
+    /// `{"labels": {…}, "annotations": {…}}`, null for what goes.
+    pub read: BTreeMap<String, Value>,
+    /// Merge patch for `metadata`: all other `labels`, `annotations`, `finalizers` that differ; `{}` if none do.
     pub metadata: Value,
-    /// Some container's environment reads a label or annotation that changes.
-    pub environment: bool,
 }
 
 impl Change {
     /// Does taking this step restart a container? If not, the pod stays in service.
     pub fn restarts(&self) -> bool {
-        !self.images.is_empty() || self.environment
+        !self.images.is_empty() || !self.read.is_empty()
+    }
+
+    /// The change where nobody restarts containers for their environment: then all metadata is alike.
+    #[must_use]
+    pub fn without_environment(mut self) -> Self {
+        for read in std::mem::take(&mut self.read).into_values() {
+            merge(&mut self.metadata, &read);
+        }
+        self
+    }
+
+    /// This change and, where it says nothing, what an earlier one has still to do.
+    #[must_use]
+    pub fn over(mut self, earlier: Self) -> Self {
+        let mut read = earlier.read;
+        let mut metadata = earlier.metadata;
+        // A key has one value: the new one, whoever reads it.
+        let patches: Vec<&Value> = self.read.values().chain([&self.metadata]).collect();
+        for old in read.values_mut().chain([&mut metadata]) {
+            patches.iter().for_each(|patch| forget(old, patch));
+        }
+        read.retain(|_, old| {
+            old.as_object().is_some_and(|maps| {
+                maps.values()
+                    .any(|map| map.as_object().is_some_and(|map| !map.is_empty()))
+            })
+        });
+        merge(&mut metadata, &self.metadata);
+        self.metadata = metadata;
+        for (container, old) in read {
+            merge(self.read.entry(container).or_insert_with(|| json!({})), &old);
+        }
+        for (container, image) in earlier.images {
+            self.images.entry(container).or_insert(image);
+        }
+        self
     }
 }
 
@@ -47,8 +86,53 @@ pub fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
         })?;
         change.images.insert(image.0, image.1);
     }
-    change.environment = reads_changed_metadata(old, new);
+    change.read = read_metadata(old, new);
+    for patch in change.read.values() {
+        forget(&mut change.metadata, patch);
+    }
     Ok(change)
+}
+
+/// Merges labels and annotations key by key, and lists of finalizers.
+fn merge(into: &mut Value, patch: &Value) {
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(keys) => {
+                for (key, value) in keys {
+                    put(into, &[name, key], value.clone());
+                }
+            }
+            Value::Array(items) => {
+                let mut all = into
+                    .get(name)
+                    .and_then(Value::as_array)
+                    .cloned()
+                    .unwrap_or_default();
+                let fresh = items.iter().filter(|item| !all.contains(item));
+                let fresh: Vec<Value> = fresh.cloned().collect();
+                all.extend(fresh);
+                put(into, &[name], all.into());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Drops the labels and annotations that a patch names, and maps left empty.
+fn forget(from: &mut Value, patch: &Value) {
+    for map in ["labels", "annotations"] {
+        let keys = patch.get(map).and_then(Value::as_object);
+        let Some(have) = from.get_mut(map).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for key in keys.into_iter().flat_map(Map::keys) {
+            have.remove(key);
+        }
+        let emptied = have.is_empty();
+        if emptied && let Some(from) = from.as_object_mut() {
+            from.remove(map);
+        }
+    }
 }
 
 struct Difference<'a> {
@@ -117,7 +201,7 @@ pub(super) fn metadata_variables(container: &Value) -> impl Iterator<Item = (&st
     })
 }
 
-fn reads_changed_metadata(old: &Value, new: &Value) -> bool {
+fn read_metadata(old: &Value, new: &Value) -> BTreeMap<String, Value> {
     let value = |template: &Value, map: &str, key: &str| -> Option<Value> {
         template
             .get("metadata")?
@@ -131,10 +215,20 @@ fn reads_changed_metadata(old: &Value, new: &Value) -> bool {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    containers
-        .iter()
-        .flat_map(metadata_variables)
-        .any(|(_, map, key)| value(old, map, key) != value(new, map, key))
+    let mut read: BTreeMap<String, Value> = BTreeMap::new();
+    for container in containers {
+        let Some(name) = container.get("name").and_then(Value::as_str) else {
+            continue;
+        };
+        for (_, map, key) in metadata_variables(container) {
+            let after = value(new, map, key);
+            if value(old, map, key) != after {
+                let of_container = read.entry(name.to_owned()).or_insert_with(|| json!({}));
+                put(of_container, &[map, key], after.unwrap_or(Value::Null));
+            }
+        }
+    }
+    read
 }
 
 #[cfg(test)]
@@ -218,10 +312,63 @@ mod tests {
             let mut new = old.clone();
             new["metadata"]["annotations"] = edit.clone();
             assert_eq!(
-                diff(&old, &new).unwrap().environment,
+                diff(&old, &new).unwrap().restarts(),
                 edit.get("config") != Some(&json!("v1")),
                 "{edit}"
             );
         }
+    }
+
+    fn reading(template: &mut Value, container: usize, key: &str) {
+        let path = format!("metadata.annotations['{key}']");
+        template["spec"]["containers"][container]["env"] =
+            json!([{"name": "C", "valueFrom": {"fieldRef": {"fieldPath": path}}}]);
+    }
+
+    #[test]
+    fn what_the_environment_reads_stands_by_its_container_and_nowhere_else() {
+        let mut old = template();
+        reading(&mut old, 0, "config");
+        let mut new = old.clone();
+        new["metadata"]["annotations"] = json!({"config": "v2", "plain": "1"});
+        let change = diff(&old, &new).unwrap();
+        assert_eq!(change.read["main"], json!({"annotations": {"config": "v2"}}));
+        assert_eq!(change.metadata, json!({"annotations": {"plain": "1"}}));
+        new["metadata"]["annotations"] = json!({"plain": "1"});
+        let change = diff(&old, &new).unwrap();
+        assert_eq!(change.read["main"], json!({"annotations": {"config": null}}));
+        assert_eq!(
+            change.without_environment().metadata,
+            json!({"annotations": {"plain": "1", "config": null}})
+        );
+    }
+
+    #[test]
+    fn a_later_change_takes_over_what_an_earlier_one_left_and_wins_where_both_speak() {
+        let earlier = super::Change {
+            images: [("main".into(), "web:2".into()), ("log".into(), "log:2".into())].into(),
+            read: [(
+                "main".into(),
+                json!({"annotations": {"config": "v2", "other": "v2"}, "creationTimestamp": null}),
+            )]
+            .into(),
+            metadata: json!({"labels": {"tier": "a", "zone": null}}),
+        };
+        let later = super::Change {
+            images: [("main".into(), "web:3".into())].into(),
+            read: [("log".into(), json!({"annotations": {"config": "v3"}}))].into(),
+            metadata: json!({"labels": {"tier": "b"}}),
+        };
+        let both = later.over(earlier);
+        assert_eq!(
+            both.images.into_iter().collect::<Vec<_>>(),
+            [
+                ("log".to_owned(), "log:2".to_owned()),
+                ("main".to_owned(), "web:3".to_owned())
+            ]
+        );
+        assert_eq!(both.read["main"], json!({"annotations": {"other": "v2"}}));
+        assert_eq!(both.read["log"], json!({"annotations": {"config": "v3"}}));
+        assert_eq!(both.metadata, json!({"labels": {"tier": "b", "zone": null}}));
     }
 }

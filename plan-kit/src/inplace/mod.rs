@@ -3,18 +3,22 @@
 //! 1. [`diff()`] says whether the step from one template to another can be taken in place, and what it consists of.
 //! 2. [`Outset`] builds the two patches that begin it: readiness off, then the change with its progress annotation.
 //! 3. [`progress`] says whether the containers run what the specification asks for.
+//!    Between the two it may wait for its grace period, and for one batch of containers before the next.
 //! 4. [`finish()`] builds the patch that puts the pod back into service.
 //!
 //! Invariants: only keys that differ between the two templates are touched, so what other controllers wrote on the pod
 //! stays; a change that restarts nothing never takes the pod out of service.
 
+mod batch;
 mod completion;
 mod departure;
 mod diff;
 mod finish;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod grace;
 mod record;
+mod resume;
 mod state;
 
 pub use completion::{Progress, progress};

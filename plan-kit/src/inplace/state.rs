@@ -72,6 +72,25 @@ impl UpdateState {
             && self.next_container_ref_metadata.is_empty()
             && self.next_container_resources.is_empty())
     }
+
+    /// Forgets what batches there were and are to be.
+    pub(super) fn clear_batches(&mut self) {
+        self.next_container_images.clear();
+        self.next_container_ref_metadata.clear();
+        self.next_container_resources.clear();
+        self.pre_check_before_next = None;
+        self.container_batches_record.clear();
+    }
+
+    /// Waits also for what an earlier update still waits for.
+    pub(super) fn take_over(&mut self, earlier: Self) {
+        let mut statuses = earlier.last_container_statuses.unwrap_or_default();
+        statuses.extend(self.last_container_statuses.take().unwrap_or_default());
+        self.last_container_statuses = (!statuses.is_empty()).then_some(statuses);
+        self.update_env_from_metadata |= earlier.update_env_from_metadata;
+        self.update_images |= earlier.update_images;
+        self.update_resources |= earlier.update_resources;
+    }
 }
 
 // Serde passes references.

@@ -158,7 +158,9 @@ impl<'o, 'a> Mover<'o, 'a> {
             &go_compat::pod_template::canonical_pod_template(&old.template),
             &go_compat::pod_template::canonical_pod_template(&new.template),
         )?;
-        change.environment &= self.observed.options.environment_from_metadata;
+        if !self.observed.options.environment_from_metadata {
+            change = change.without_environment();
+        }
         let labels = RevisionLabels {
             name: &revision.name,
             label: create::revision_label(self.observed, revision),
@@ -171,8 +173,15 @@ impl<'o, 'a> Mover<'o, 'a> {
         };
         Ok(Move {
             reason: describe(&change),
-            outset: Outset::new(change, labels, phase, self.now),
+            outset: Outset::new(change, labels, phase, self.grace_seconds(), self.now),
         })
+    }
+
+    /// What pods get between readiness off and the change.
+    fn grace_seconds(&self) -> i32 {
+        let rolling = self.observed.set.spec.update_strategy.rolling_update.as_ref();
+        let strategy = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());
+        strategy.map_or(0, |strategy| strategy.grace_period_seconds.max(0))
     }
 
     fn hook(&self) -> Option<&'a LifecycleHook> {
@@ -244,13 +253,13 @@ impl<'o, 'a> Mover<'o, 'a> {
         let reason = way.reason.clone();
         let mut steps = Vec::new();
         if let Some(unready) = departure.unready {
-            steps.push(writes::patch(
-                pod,
-                Intent::MarkUnready,
-                Part::Status,
-                unready,
-                reason.clone(),
-            ));
+            let (intent, part, reason) = (Intent::MarkUnready, Part::Status, reason.clone());
+            // The pod's own condition is the kubelet's: it is lowered only where nothing is newer than what was seen.
+            steps.push(if unready.set.is_empty() {
+                writes::patch(pod, intent, part, unready, reason)
+            } else {
+                writes::patch_exact(pod, intent, part, unready, reason)
+            });
         }
         let mut step = writes::patch(pod, Intent::UpdateInPlace, Part::Main, departure.update, reason);
         step.done = Some(writes::normal(
@@ -351,7 +360,7 @@ fn describe(change: &Change) -> String {
         .iter()
         .map(|(name, image)| format!("{name} to {image}"))
         .collect();
-    match (images.is_empty(), change.environment) {
+    match (images.is_empty(), !change.read.is_empty()) {
         (false, _) => format!("image of {}", images.join(", ")),
         (true, true) => "labels or annotations that the environment reads".into(),
         (true, false) => "labels or annotations".into(),

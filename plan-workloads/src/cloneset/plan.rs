@@ -50,7 +50,7 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     let report = status::report(observed, &found.revisions, &members, limits, now);
     plan.events.extend(report.stalled);
     plan.status = report.patch;
-    plan.requeue = report.requeue;
+    plan.requeue = plan.requeue.into_iter().chain(report.requeue).min();
     if alive && report.unfinished && plan.chains.is_empty() && observed.explain == Explain::Yes {
         plan.why
             .extend(stall::explain(set, &members, observed.memory, now));
@@ -164,8 +164,12 @@ fn refresh(
         let step = ready::refresh(observed, member, &template_of, now);
         chains.extend(step.chain);
         let text = match step.progress {
-            Progress::Complete => continue,
+            Progress::Complete | Progress::Due { .. } => continue,
             Progress::Waiting(text) => format!("is being updated in place: {text}"),
+            Progress::Grace(left) => {
+                plan.requeue = plan.requeue.into_iter().chain([left]).min();
+                "is out of service and gets its grace period before it changes".to_owned()
+            }
             Progress::Unreadable(error) => {
                 let message = format!(
                     "pod {}: its in-place update state cannot be read: {error}",

@@ -29,6 +29,15 @@ pub(super) struct Step {
     pub(super) progress: Progress,
 }
 
+impl Step {
+    fn waits(progress: Progress) -> Self {
+        Self {
+            chain: None,
+            progress,
+        }
+    }
+}
+
 /// Moves one pod towards service.
 pub(super) fn refresh<'r>(
     observed: &Observed<'_>,
@@ -38,17 +47,18 @@ pub(super) fn refresh<'r>(
 ) -> Step {
     let pod = member.pod;
     if pod.node.is_none() {
-        return Step {
-            chain: None,
-            progress: Progress::Complete,
-        };
+        return Step::waits(Progress::Complete);
     }
-    let progress = progress(member, template_of);
-    if progress != Progress::Complete {
-        return Step {
-            chain: None,
-            progress,
-        };
+    match progress(member, template_of, now) {
+        Progress::Complete => {}
+        Progress::Due { patch, reason } => {
+            let step = writes::patch_exact(pod, Intent::UpdateInPlace, Part::Main, patch, reason.into());
+            return Step {
+                chain: Some(writes::chain(vec![step])),
+                progress: Progress::Complete,
+            };
+        }
+        progress => return Step::waits(progress),
     }
     let lifecycle = observed.set.spec.lifecycle.as_ref();
     let next = next_state(observed, member);
@@ -94,7 +104,11 @@ fn reason(member: &Member<'_>, next: Option<State>) -> String {
 }
 
 /// Reading the progress costs a parse, so pods at rest are not asked.
-fn progress<'r>(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<&'r Revision>) -> Progress {
+fn progress<'r>(
+    member: &Member<'_>,
+    template_of: &dyn Fn(&str) -> Option<&'r Revision>,
+    now: Timestamp,
+) -> Progress {
     let pod = member.pod;
     let at_rest = !matches!(member.state, State::Updating)
         && pod.is_true(IN_PLACE_UPDATE_READY)
@@ -103,7 +117,7 @@ fn progress<'r>(member: &Member<'_>, template_of: &dyn Fn(&str) -> Option<&'r Re
         return Progress::Complete;
     }
     let revision = pod.labels.get(REVISION_HASH).and_then(template_of);
-    inplace::progress(pod, revision.map(|revision| &revision.template))
+    inplace::progress(pod, revision.map(|revision| &revision.template), now)
 }
 
 /// The lifecycle state a complete pod enters, if it leaves the one it is in.

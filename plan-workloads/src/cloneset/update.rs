@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_api::names::{INPLACE_GRACE, REVISION_HASH};
+use kruise_api::names::REVISION_HASH;
 use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, revision::Revision};
 
 use super::{
@@ -101,9 +101,6 @@ fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>], side: 
     let mut sorted: Vec<&Member<'_>> = members
         .iter()
         .filter(|member| member.side == side && member.state != State::PreparingDelete && !member.specified)
-        .filter(|member| {
-            member.state == State::Updated || member.pod.annotations.get(INPLACE_GRACE).is_none()
-        })
         .collect();
     sort_for_update(&mut sorted, |member| member.candidate());
     if let Some(rolling) = &observed.set.spec.update_strategy.rolling_update {

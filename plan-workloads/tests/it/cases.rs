@@ -242,6 +242,19 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             let state = json!({"revision": "", "updateTimestamp": ago(5), "updateEnvFromMetadata": true, "lastContainerStatuses": null});
             pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
         }
+        // In a grace period of ten seconds on the way to this image, since five seconds or since a minute.
+        "grace" => grace(pod, value, &ago(5)),
+        "graceOver" => grace(pod, value, &ago(60)),
+        // The first batch is changed, this image of the container `log` is to follow.
+        "next" => {
+            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
+                               "lastContainerStatuses": {"main": {"imageID": "id-of-web:1"}},
+                               "nextContainerImages": {"log": value},
+                               "preCheckBeforeNext": {"containersRequiredReady": ["main"]}});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+            pod["spec"]["containers"][1]["image"] = json!("log:1");
+        }
+        "mainUnready" => pod["status"]["containerStatuses"][0]["ready"] = json!(false),
         "garbage" => pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!("{"),
         "label" => {
             let (key, value) = value.split_once(':').unwrap();
@@ -261,6 +274,19 @@ fn hold(pod: &mut Value, keys: &str, since: &str) {
     set(pod, "Ready", "False", since);
     let message = json!({"type": "KruisePodReady", "message": json!(holds).to_string()});
     strategic(pod, &json!({"status": {"conditions": [message]}}));
+}
+
+fn grace(pod: &mut Value, image: &str, since: &str) {
+    let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+    let state = json!({"revision": revision, "updateTimestamp": since, "lastContainerStatuses": null, "updateImages": true});
+    let grace = json!({"revision": revision, "containerImages": {"main": image}, "graceSeconds": 10});
+    for (key, value) in [("state", state), ("grace", grace)] {
+        pod["metadata"]["annotations"][format!("apps.kruise.io/inplace-update-{key}")] =
+            json!(value.to_string());
+    }
+    pod["spec"]["containers"][0]["image"] = json!("web:1");
+    pod["status"]["containerStatuses"][0]["image"] = json!("web:1");
+    pod["status"]["containerStatuses"][0]["imageID"] = json!("id-of-web:1");
 }
 
 fn set_again(pod: &mut Value, kind: &str, since: &str) {

@@ -303,60 +303,115 @@ pub(crate) fn is_on(pod: &Value, revision: &str) -> bool {
     label(pod, REVISION).is_some_and(|label| label == revision || revision.ends_with(&format!("-{label}")))
 }
 
-/// An in-place update touches images and the keys that separate the templates, and its own book-keeping.
+/// An in-place update touches images and the keys that separate the templates, and its own book-keeping; what it holds
+/// back it does not touch, and what it has made is that of the pod's revision.
 fn assert_in_place(before: &World, after: &World, write: &Write) {
     let name = &write.target().name;
     let (pod, changed) = (&before.pods[name], &after.pods[name]);
-    let from = before
+    let templates: Vec<&Value> = before
         .revisions
         .values()
-        .find(|r| is_on(pod, r["metadata"]["name"].as_str().unwrap()));
-    let from = &from.unwrap()["data"]["spec"]["template"]["metadata"];
-    let to = &after.set["spec"]["template"]["metadata"];
-    let own = [
-        REVISION,
-        "pod-template-hash",
-        STATE,
-        "lifecycle.apps.kruise.io/timestamp",
-        "apps.kruise.io/inplace-update-state",
-        "apps.kruise.io/inplace-update-grace",
-        "inplace-update-state",
-        "inplace-update-grace",
-    ];
+        .map(|r| &r["data"]["spec"]["template"])
+        .collect();
+    let to = before
+        .revisions
+        .values()
+        .find(|r| is_on(changed, r["metadata"]["name"].as_str().unwrap()));
+    let to = to.map_or(&after.set["spec"]["template"], |revision| {
+        &revision["data"]["spec"]["template"]
+    });
+    let waits = annotation(changed, "grace") != "";
+    let ends = !waits && !annotation(changed, "state").contains("nextContainer");
     for map in ["labels", "annotations"] {
-        let allowed = changed_keys(&from[map], &to[map]);
+        let keys = |template: &Value| changed_keys(&template["metadata"][map], &Value::Null);
+        let known: BTreeSet<String> = templates
+            .iter()
+            .flat_map(|template| keys(template))
+            .chain(keys(to))
+            .collect();
         for key in changed_keys(&pod["metadata"][map], &changed["metadata"][map]) {
+            let allowed = known.contains(&key) && !waits;
             assert!(
-                own.contains(&key.as_str()) || allowed.contains(&key),
+                OWN.contains(&key.as_str()) || allowed,
                 "{write} touches {map} {key}"
             );
         }
-        for key in allowed {
+        // Hooks' labels are taken off and put back by users.
+        for key in known.iter().filter(|key| ends && !key.starts_with("hold/")) {
             assert_eq!(
-                changed["metadata"][map][&key], to[map][&key],
+                changed["metadata"][map][key], to["metadata"][map][key],
                 "{write} leaves {map} {key} behind"
             );
         }
     }
-    let images = |pod: &Value| -> Vec<Value> {
-        let containers = pod["spec"]["containers"].as_array().unwrap();
-        containers
-            .iter()
-            .map(|container| container["image"].clone())
-            .collect()
-    };
-    let gated = pod["spec"]["readinessGates"].is_array();
-    if images(pod) != images(changed) && gated {
+    let restarts = images(pod) != images(changed);
+    if restarts && pod["spec"]["readinessGates"].is_array() {
         assert_eq!(
             condition(pod, "InPlaceUpdateReady"),
             Some("False"),
             "{write} restarts a pod that is not marked"
         );
     }
-    assert_eq!(
-        images(changed),
-        images(&after.set["spec"]["template"].pod()),
-        "{write} leaves an image behind"
+    assert!(
+        !(restarts && waits),
+        "{write} changes what its grace period holds back"
+    );
+    if restarts {
+        assert_grace(before, pod, write);
+    }
+    if ends {
+        assert_eq!(
+            images(changed),
+            images(&to.pod()),
+            "{write} leaves an image behind"
+        );
+    }
+}
+
+const OWN: [&str; 8] = [
+    REVISION,
+    "pod-template-hash",
+    STATE,
+    "lifecycle.apps.kruise.io/timestamp",
+    "apps.kruise.io/inplace-update-state",
+    "apps.kruise.io/inplace-update-grace",
+    "inplace-update-state",
+    "inplace-update-grace",
+];
+
+fn annotation<'a>(pod: &'a Value, what: &str) -> &'a str {
+    let key = format!("apps.kruise.io/inplace-update-{what}");
+    pod["metadata"]["annotations"][key].as_str().unwrap_or_default()
+}
+
+fn images(pod: &Value) -> Vec<Value> {
+    let containers = pod["spec"]["containers"].as_array().unwrap();
+    containers
+        .iter()
+        .map(|container| container["image"].clone())
+        .collect()
+}
+
+/// Images change only after the whole of the grace period that was asked for when it began.
+fn assert_grace(world: &World, pod: &Value, write: &Write) {
+    let rolling = &world.set["spec"]["updateStrategy"]["rollingUpdate"];
+    let asked = rolling["inPlaceUpdateStrategy"]["gracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or(0);
+    let state: Value = serde_json::from_str(annotation(pod, "state")).unwrap_or_default();
+    let grace: Value = serde_json::from_str(annotation(pod, "grace")).unwrap_or_default();
+    let later_batch = annotation(pod, "state").contains("nextContainer");
+    let Some(seconds) = grace["graceSeconds"].as_i64() else {
+        return assert!(
+            asked <= 0 || later_batch,
+            "{write} comes without its grace period"
+        );
+    };
+    let since: Timestamp = state["updateTimestamp"].as_str().unwrap().parse().unwrap();
+    let ran = world.now.as_second() - since.as_second();
+    assert!(
+        asked <= 0 || ran >= seconds,
+        "{write} comes {ran} s into a grace period of {seconds} s"
     );
 }
 

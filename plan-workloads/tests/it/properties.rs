@@ -20,6 +20,9 @@ const ROUNDS: usize = 250;
 #[derive(Clone, Debug)]
 enum Event {
     Image(u8),
+    /// Image of the container that starts last.
+    Log(u8),
+    Grace(u8),
     Environment(u8),
     Annotation(u8),
     Replicas(u8),
@@ -74,6 +77,8 @@ fn strategy() -> impl Strategy<Value = Event> {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => (0..4u8).prop_map(Event::Image),
+        1 => (1..3u8).prop_map(Event::Log),
+        1 => (0..3u8).prop_map(Event::Grace),
         1 => (0..3u8).prop_map(Event::Environment),
         1 => (0..3u8).prop_map(Event::Annotation),
         2 => (0..12u8).prop_map(Event::Replicas),
@@ -157,8 +162,14 @@ fn template((_, update, delete, _): Hooks) -> Value {
         labels["hold/delete"] = json!("yes");
     }
     json!({"metadata": {"labels": labels, "annotations": {"note": "0"}},
-           "spec": {"containers": [{"name": "main", "image": "web:0", "env": [{"name": "MODE", "value": "0"}]},
-                                   {"name": "log", "image": "log:1"}]}})
+           "spec": {"containers": [{"name": "main", "image": "web:0", "env": [{"name": "MODE", "value": "0"}, barrier(2)]},
+                                   {"name": "log", "image": "log:1", "env": [barrier(1)]}]}})
+}
+
+/// What holds a container back until those of a higher priority run.
+fn barrier(priority: u8) -> Value {
+    let key = json!({"name": "barrier", "key": format!("p_{priority}")});
+    json!({"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": {"configMapKeyRef": key}})
 }
 
 fn lifecycle((normal, update, delete, marks): Hooks) -> Option<Value> {
@@ -227,6 +238,13 @@ impl History {
     fn happen(&mut self, event: &Event) {
         match event {
             Event::Image(n) => self.edit("/template/spec/containers/0/image", json!(format!("web:{n}"))),
+            Event::Log(n) => self.edit("/template/spec/containers/1/image", json!(format!("log:{n}"))),
+            Event::Grace(n) => self.world.edit(|spec| {
+                if spec["updateStrategy"]["type"] == "RollingUpdate" {
+                    let grace = json!({"gracePeriodSeconds": u32::from(*n) * 4});
+                    spec["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"] = grace;
+                }
+            }),
             Event::Environment(n) => {
                 self.edit("/template/spec/containers/0/env/0/value", json!(n.to_string()));
             }

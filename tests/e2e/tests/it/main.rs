@@ -14,6 +14,7 @@ mod definitions;
 mod deletion;
 mod gates;
 mod hooks;
+mod in_place;
 mod installation;
 mod likeness;
 mod lossless;

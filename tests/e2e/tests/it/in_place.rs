@@ -1,0 +1,187 @@
+//! Updates in place that take their time: grace periods, and containers that change one after the other.
+
+use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::wait;
+use kruise_e2e::watch::Watch;
+use serde_json::{Value, json};
+
+use crate::cluster::{LIMIT, Scenario, audit_log, container, scenario, scenario_alone, text, web};
+
+const GRACE: &str = "/metadata/annotations/apps.kruise.io~1inplace-update-grace";
+
+/// A set of one pod whose updates wait this long out of service.
+fn patient(seconds: u32) -> Value {
+    let mut set = web(1);
+    set["spec"]["updateStrategy"]["inPlaceUpdateStrategy"] = json!({"gracePeriodSeconds": seconds});
+    set
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn image(pod: &Value) -> String {
+    text(pod, "/spec/containers/0/image")
+}
+
+/// Waits until the one pod is so.
+fn until_pod(scenario: &Scenario, what: &str, test: impl Fn(&Value) -> bool) -> Value {
+    wait::until(what, LIMIT, || {
+        let pods = scenario.pods();
+        Ok(pods.into_iter().next().filter(&test))
+    })
+    .unwrap()
+}
+
+/// Accepted writes to pods of a namespace. A refused one is repeated.
+fn writes(entries: &[Entry], namespace: &str) -> Vec<String> {
+    let of_pods = entries.iter().filter(|entry| {
+        entry.namespace == namespace
+            && entry.resource.starts_with("pods")
+            && entry.code < 300
+            && entry.is_write()
+    });
+    of_pods
+        .map(|entry| format!("{} {}", entry.verb, entry.resource))
+        .collect()
+}
+
+/// The first state of a watched pod for which a test holds.
+fn first(events: &[Value], test: impl Fn(&Value) -> bool) -> &Value {
+    let mut pods = events.iter().map(|event| &event["object"]);
+    pods.find(|pod| test(pod))
+        .unwrap_or_else(|| panic!("this state was not seen"))
+}
+
+#[test]
+fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
+    let Some(scenario) = scenario_alone("grace") else {
+        return;
+    };
+    scenario.kubectl.apply(&patient(4)).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1}));
+    let uid = scenario.uids();
+    let mut log = audit_log();
+    let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
+    wait::observe_for(std::time::Duration::from_millis(500));
+    scenario.patch(&container("nginx:2", "b"));
+    scenario
+        .until_status(&json!({"updatedReplicas": 1, "availableReplicas": 1, "updatedAvailableReplicas": 1}));
+    let events = watch.stop().unwrap();
+    let held = first(&events, |pod| pod.pointer(GRACE).is_some());
+    assert_eq!((image(held).as_str(), is_ready(held)), ("nginx:1", false));
+    let of_update = "/metadata/labels/controller-revision-hash";
+    let changed = first(&events, |pod| image(pod) == "nginx:2");
+    assert_eq!(text(held, of_update), text(changed, of_update));
+    assert!(changed.pointer(GRACE).is_none() && !is_ready(changed));
+    let state: Value = serde_json::from_str(&text(
+        changed,
+        "/metadata/annotations/apps.kruise.io~1inplace-update-state",
+    ))
+    .unwrap();
+    // Both stamps are the manager's, so no two clocks are compared.
+    let stamp = |text: &Value| {
+        text.as_str()
+            .unwrap()
+            .parse::<jiff::Timestamp>()
+            .unwrap()
+            .as_second()
+    };
+    let ran = stamp(&state["containerBatchesRecord"][0]["timestamp"]) - stamp(&state["updateTimestamp"]);
+    assert!(
+        ran >= 4,
+        "the image changed {ran} s after the pod had left service"
+    );
+    assert_eq!(scenario.uids(), uid);
+    let requests = writes(&log.read_new(MANAGER).unwrap(), "grace");
+    let stated =
+        "| in-place update with `gracePeriodSeconds` | 4 | readiness off; grace; images; readiness on |";
+    assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
+    assert_eq!(
+        requests,
+        [
+            "patch pods/status",
+            "patch pods",
+            "patch pods",
+            "patch pods/status"
+        ],
+        "readiness off; grace; images; readiness on"
+    );
+}
+
+#[test]
+fn a_rollback_inside_the_grace_period_brings_the_pod_back_as_it_was() {
+    let Some(scenario) = scenario("grace-rollback") else {
+        return;
+    };
+    // Longer than the test may take.
+    scenario.kubectl.apply(&patient(3600)).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1}));
+    let before = scenario.pods().remove(0);
+    scenario.patch(&container("nginx:2", "b"));
+    until_pod(&scenario, "in its grace period", |pod| {
+        pod.pointer(GRACE).is_some() && !is_ready(pod)
+    });
+    scenario.patch(&container("nginx:1", "b"));
+    let after = until_pod(&scenario, "back in service", |pod| {
+        pod.pointer(GRACE).is_none() && is_ready(pod)
+    });
+    scenario.until_status(&json!({"availableReplicas": 1, "updatedAvailableReplicas": 1}));
+    for same in [
+        "/metadata/uid",
+        "/metadata/labels/controller-revision-hash",
+        "/spec",
+        "/status/containerStatuses",
+    ] {
+        assert_eq!(before.pointer(same), after.pointer(same), "{same}");
+    }
+}
+
+#[test]
+fn containers_change_in_the_order_of_their_priorities() {
+    let Some(scenario) = scenario("priorities") else {
+        return;
+    };
+    let barriered = |name: &str, image: &str, priority: u32| {
+        let key = json!({"name": "barrier", "key": format!("p_{priority}"), "optional": true});
+        json!({"name": name, "image": image,
+               "env": [{"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": {"configMapKeyRef": key}}]})
+    };
+    let containers = |version: u32| {
+        json!([
+            barriered("last", &format!("last:{version}"), 1),
+            barriered("first", &format!("first:{version}"), 9)
+        ])
+    };
+    let mut set = web(1);
+    set["spec"]["template"]["spec"]["containers"] = containers(1);
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1}));
+    let uid = scenario.uids();
+    let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
+    wait::observe_for(std::time::Duration::from_millis(500));
+    scenario.patch(&json!({"spec": {"template": {"spec": {"containers": containers(2)}}}}));
+    scenario.until_status(&json!({"updatedAvailableReplicas": 1, "availableReplicas": 1}));
+    let events = watch.stop().unwrap();
+    let images = |pod: &Value| [0, 1].map(|index| text(pod, &format!("/spec/containers/{index}/image")));
+    let half = first(&events, |pod| images(pod) == ["last:1", "first:2"]);
+    assert!(!is_ready(half));
+    for event in &events {
+        let pod = &event["object"];
+        let statuses = pod["status"]["containerStatuses"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let arrived = statuses.iter().any(|status| {
+            status["name"] == "first" && status["image"] == "first:2" && status["ready"] == true
+        });
+        assert!(
+            images(pod)[0] == "last:1" || arrived,
+            "the last does not change before the first has arrived"
+        );
+    }
+    assert_eq!(images(&scenario.pods()[0]), ["last:2", "first:2"]);
+    assert_eq!(scenario.uids(), uid);
+}
