@@ -3,15 +3,31 @@
 use serde_json::Value;
 
 use crate::definition::Kind;
-use crate::{cloneset, images, sidecarset};
+use crate::{
+    cloneset, daemonset, images, jobs, persistentpodstate, podunavailablebudget, probes, recreate,
+    resourcedistribution, sidecarset, statefulset, uniteddeployment, workloadspread,
+};
 
-/// All kinds, by name.
-pub static ALL: [&Kind; 5] = [
+/// All kinds, by group and name.
+pub static ALL: [&Kind; 18] = [
+    &jobs::ADVANCED_CRON_JOB,
+    &jobs::BROADCAST_JOB,
     &cloneset::crd::KIND,
+    &recreate::KIND,
+    &daemonset::KIND,
+    &jobs::EPHEMERAL_JOB,
     &images::IMAGE_LIST_PULL_JOB,
     &images::IMAGE_PULL_JOB,
     &images::NODE_IMAGE,
+    &probes::NODE_POD_PROBE,
+    &persistentpodstate::KIND,
+    &probes::POD_PROBE_MARKER,
+    &resourcedistribution::KIND,
     &sidecarset::KIND,
+    &statefulset::KIND,
+    &uniteddeployment::KIND,
+    &workloadspread::KIND,
+    &podunavailablebudget::KIND,
 ];
 
 /// The kind of this name.

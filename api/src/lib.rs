@@ -6,11 +6,21 @@
 
 pub mod cloneset;
 pub mod convert;
+pub mod daemonset;
 pub mod definition;
 pub mod drift;
 pub mod images;
+pub mod jobs;
 pub mod kinds;
 pub mod meta;
 pub mod names;
+pub mod persistentpodstate;
+pub mod podunavailablebudget;
+pub mod probes;
+pub mod recreate;
+pub mod resourcedistribution;
 pub mod schema;
 pub mod sidecarset;
+pub mod statefulset;
+pub mod uniteddeployment;
+pub mod workloadspread;

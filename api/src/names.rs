@@ -57,3 +57,17 @@ pub const KRUISE_POD_READY: &str = "KruisePodReady";
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.
 pub const SIDECARSET_CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";
+/// DaemonSet annotation form of `scaleStrategy.partitionedScaling`: `"true"`.
+pub const PROGRESSIVE_CREATE_POD: &str = "daemonset.kruise.io/progressive-create-pod";
+/// API group of the budgets.
+pub const POLICY_GROUP: &str = "policy.kruise.io";
+/// PodUnavailableBudget annotation form of `protectOperations` in `v1alpha1`: a comma-separated list.
+pub const PUB_PROTECT_OPERATIONS: &str = "kruise.io/pub-protect-operations";
+/// PodUnavailableBudget annotation form of `protectTotalReplicas` in `v1alpha1`: a number.
+pub const PUB_PROTECT_TOTAL_REPLICAS: &str = "pub.kruise.io/protect-total-replicas";
+/// ContainerRecreateRequest annotation form of `status.containerStatusSnapshot` in `v1alpha1`: JSON.
+pub const CRR_SYNC_CONTAINER_STATUSES: &str = "crr.apps.kruise.io/sync-container-statuses";
+/// ContainerRecreateRequest annotation in `v1alpha1`: when the pod was taken out of service, RFC 3339.
+pub const CRR_UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
+/// ContainerRecreateRequest condition: the pod has been taken out of service before its containers stop.
+pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";

@@ -7,7 +7,7 @@ use crate::names;
 
 const PLACE: [&str; 3] = ["metadata", "annotations", names::CONVERSION_DATA];
 
-const LABELS: [&str; 2] = ["metadata", "labels"];
+const MAPS: [[&str; 2]; 2] = [["metadata", "labels"], ["metadata", "annotations"]];
 
 /// Converts an object; what would not come back is kept, what was kept comes back.
 pub fn convert(object: &mut Value, rules: &[Rule], direction: Direction) {
@@ -22,9 +22,11 @@ pub fn convert(object: &mut Value, rules: &[Rule], direction: Direction) {
     let mut lost = Vec::new();
     let mut before = before;
     for side in [&mut before, &mut back] {
-        // Labels come and go one by one, the map with the first and last of them.
-        if path::get(side, &LABELS).is_none() {
-            path::set(side, &LABELS, json!({}));
+        // Labels and annotations come and go one by one, their maps with the first and last of them.
+        for map in MAPS {
+            if path::get(side, &map).is_none() {
+                path::set(side, &map, json!({}));
+            }
         }
     }
     differences(&before, &back, &mut Vec::new(), &mut lost);
@@ -103,11 +105,14 @@ fn restore(object: &mut Value, entry: &Value) {
     let Some((_, parents)) = at.split_last() else {
         return;
     };
-    let ours = matches!(at.as_slice(), ["spec" | "status", ..] | ["metadata", "labels", _]);
+    let ours = matches!(
+        at.as_slice(),
+        ["spec" | "status", ..] | ["metadata", "labels" | "annotations", _]
+    );
     if !ours || path::get(object, &at) != entry.get("back") {
         return;
     }
-    let label = parents == LABELS;
+    let label = MAPS.iter().any(|map| parents == map);
     match entry.get("is") {
         Some(value) if label || path::get(object, parents).is_some_and(Value::is_object) => {
             path::set(object, &at, value.clone());

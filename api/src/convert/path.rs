@@ -45,7 +45,8 @@ pub fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
 }
 
 /// Calls with every object that holds a place of the pattern, and the name of the member there. In a pattern, `a.b`
-/// is a member of a member, `a[].b` one of each item of a list, `a{}.b` one of each value of a map.
+/// is a member of a member, `a[].b` one of each item of a list, `a{}.b` one of each value of a map;
+/// `a{}[].b` goes into the lists of a map.
 pub fn each(object: &mut Value, pattern: &str, act: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
     let Some((first, rest)) = pattern.split_once('.') else {
         if let Some(members) = object.as_object_mut() {
@@ -53,17 +54,24 @@ pub fn each(object: &mut Value, pattern: &str, act: &mut dyn FnMut(&mut Map<Stri
         }
         return;
     };
-    if let Some(name) = first.strip_suffix("[]") {
-        let items = object.get_mut(name).and_then(Value::as_array_mut);
-        for item in items.into_iter().flatten() {
-            each(item, rest, act);
+    let name = first.trim_end_matches(['[', ']', '{', '}']);
+    let suffix = first.get(name.len()..).unwrap_or_default();
+    if let Some(member) = object.get_mut(name) {
+        inside(member, suffix, rest, act);
+    }
+}
+
+/// The rest of a pattern, in the items and values that the suffix stands for.
+fn inside(value: &mut Value, suffix: &str, rest: &str, act: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
+    if let Some(suffix) = suffix.strip_prefix("[]") {
+        for item in value.as_array_mut().into_iter().flatten() {
+            inside(item, suffix, rest, act);
         }
-    } else if let Some(name) = first.strip_suffix("{}") {
-        let values = object.get_mut(name).and_then(Value::as_object_mut);
-        for (_, value) in values.into_iter().flatten() {
-            each(value, rest, act);
+    } else if let Some(suffix) = suffix.strip_prefix("{}") {
+        for (_, value) in value.as_object_mut().into_iter().flatten() {
+            inside(value, suffix, rest, act);
         }
-    } else if let Some(member) = object.get_mut(first) {
-        each(member, rest, act);
+    } else {
+        each(value, rest, act);
     }
 }

@@ -71,7 +71,12 @@ fn what_upstream_stored_comes_back_as_it_was() {
 }
 
 /// Kinds of which upstream's clusters had no object.
-const UNSEEN: &[&str] = &["ImageListPullJob"];
+const UNSEEN: &[&str] = &[
+    "ContainerRecreateRequest",
+    "EphemeralJob",
+    "ImageListPullJob",
+    "PersistentPodState",
+];
 
 /// What upstream stored in `v1beta1` and served as `v1alpha1`, in the same moment, converts from one into the other.
 #[test]
@@ -118,6 +123,15 @@ struct Choices {
     /// How likely an optional member is there, in percent.
     density: u64,
 }
+
+/// Annotations that conversions read.
+const ANNOTATIONS: &[&str] = &[
+    names::PROGRESSIVE_CREATE_POD,
+    names::PUB_PROTECT_OPERATIONS,
+    names::PUB_PROTECT_TOTAL_REPLICAS,
+    names::CRR_SYNC_CONTAINER_STATUSES,
+    names::CRR_UNREADY_ACQUIRED,
+];
 
 impl Choices {
     fn below(&mut self, limit: usize) -> usize {
@@ -190,6 +204,20 @@ impl Choices {
         if self.there() {
             let key = self.pick(&[names::SIDECARSET_CUSTOM_VERSION, "app"]);
             object["metadata"]["labels"] = json!({key: self.pick(&["", "v1", "true"])});
+        }
+        for key in ANNOTATIONS {
+            if !self.there() {
+                continue;
+            }
+            let text = self.pick(&[
+                "",
+                "true",
+                " DELETE,UPDATE",
+                "3",
+                "2026-01-02T03:04:05Z",
+                "[{\"name\": \"a\"}]",
+            ]);
+            object["metadata"]["annotations"][*key] = text.into();
         }
         if self.there() {
             object["status"] = self.value(&properties["status"]);

@@ -1,0 +1,199 @@
+//! Advanced DaemonSet: one pod for each node, updated in place, with surge, or in parts.
+
+use serde_json::{Value, json};
+
+use crate::convert::{
+    Conversion, Rule,
+    path::{get, set},
+};
+use crate::definition::{Kind, Scope, Version, columns};
+use crate::names::{APPS_GROUP, PROGRESSIVE_CREATE_POD};
+use crate::schema::shared::{condition, lifecycle, pod_template};
+use crate::schema::{Object, label_selector};
+
+/// DaemonSet of `apps.kruise.io`.
+pub const KIND: Kind = Kind {
+    group: APPS_GROUP,
+    kind: "DaemonSet",
+    plural: "daemonsets",
+    short_names: &["daemon", "ads"],
+    scope: Scope::Namespaced,
+    about: "DaemonSet keeps one pod of a template on each node, and changes it in place where it can.",
+    versions,
+    conversion: Conversion::Rules(&[
+        Rule::Special {
+            newer: from_older_words,
+            older: to_older_words,
+        },
+        Rule::NewerOnly("spec.scaleStrategy"),
+        Rule::Renamed {
+            older: "status.daemonSetHash",
+            newer: "updateRevision",
+        },
+    ]),
+};
+
+const TYPE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "rollingUpdateType"];
+const PARTITIONED: [&str; 3] = ["spec", "scaleStrategy", "partitionedScaling"];
+const ANNOTATION: [&str; 3] = ["metadata", "annotations", PROGRESSIVE_CREATE_POD];
+
+/// Surging is an old word for Standard; an annotation was the field's older form, and stays.
+fn from_older_words(object: &mut Value) {
+    if get(object, &TYPE).is_some_and(|kind| kind == "Surging") {
+        set(object, &TYPE, "Standard".into());
+    }
+    let has_spec = object.get("spec").is_some_and(Value::is_object);
+    if has_spec && get(object, &ANNOTATION).is_some_and(|value| value == "true") {
+        set(object, &PARTITIONED, true.into());
+    }
+}
+
+fn to_older_words(object: &mut Value) {
+    if get(object, &PARTITIONED) == Some(&json!(true)) {
+        set(object, &ANNOTATION, "true".into());
+    }
+}
+
+fn versions() -> Vec<Version> {
+    let version = |name, storage, spec: Object, status: Object| Version {
+        name,
+        storage,
+        spec: spec.into(),
+        status: status.into(),
+        scale: false,
+        columns: vec![
+            columns::count("DESIRED", ".status.desiredNumberScheduled"),
+            columns::count("CURRENT", ".status.currentNumberScheduled"),
+            columns::count("READY", ".status.numberReady"),
+            columns::count("UP-TO-DATE", ".status.updatedNumberScheduled"),
+            columns::count("AVAILABLE", ".status.numberAvailable"),
+            columns::age("AGE"),
+            columns::wide("CONTAINERS", ".spec.template.spec.containers[*].name"),
+            columns::wide("IMAGES", ".spec.template.spec.containers[*].image"),
+        ],
+    };
+    let scale = Object::new("How pods are created on nodes that have none; optional.").flag(
+        "partitionedScaling",
+        "Create pods in parts too, as the partition says. Default: false.",
+    );
+    let newer = status().text("updateRevision", "Hash of the revision that is being rolled out.");
+    let older = status().text("daemonSetHash", "Hash of the revision that is being rolled out.");
+    vec![
+        version("v1alpha1", false, spec(), older),
+        version("v1beta1", true, spec().with("scaleStrategy", scale), newer),
+    ]
+}
+
+fn spec() -> Object {
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and on which nodes.")
+        .text(
+            "rollingUpdateType",
+            "Standard recreates pods, InPlaceIfPossible changes them in place if it can. Default: Standard.",
+        )
+        .int_or_string(
+            "maxUnavailable",
+            "Most nodes, or percent of them, without a pod in service. Default: 1.",
+        )
+        .int_or_string(
+            "maxSurge",
+            "Most nodes, or percent of them, with an old and a new pod. Default: 0.",
+        )
+        .int_or_string(
+            "partition",
+            "Number of pods, or percent of nodes, kept on old revisions. Default: 0.",
+        )
+        .flag(
+            "paused",
+            "Stop updating pods; new nodes get theirs nevertheless. Default: false.",
+        )
+        .with(
+            "selector",
+            label_selector("Labels of the only nodes whose pods are updated. Default: every node."),
+        );
+    let update = Object::new("How pods move to a changed template; all fields are optional.")
+        .text(
+            "type",
+            "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
+        )
+        .with("rollingUpdate", rolling);
+    Object::new("What is wanted: which pods on which nodes, and how they may change.")
+        .int_or_string(
+            "burstReplicas",
+            "Most pods, or percent of nodes, created or deleted at a time. Default: 250.",
+        )
+        .with("lifecycle", lifecycle())
+        .int32(
+            "minReadySeconds",
+            "Seconds a pod must be Ready before it counts as available. Default: 0.",
+        )
+        .int32(
+            "revisionHistoryLimit",
+            "Number of unused revisions kept for going back. Default: 10.",
+        )
+        .with(
+            "selector",
+            label_selector(
+                "Labels of the pods that belong to this set; must match the template; cannot change.",
+            ),
+        )
+        .with("template", pod_template())
+        .with("updateStrategy", update)
+        .required(&["selector", "template"])
+}
+
+fn status() -> Object {
+    let condition = condition(
+        "One aspect of the set's state; kept for compatibility.",
+        "as clients know it",
+    )
+    .required(&["type", "status"]);
+    Object::new("What was last seen of nodes and their pods; written by the controller.")
+        .int64(
+            "observedGeneration",
+            "Generation of the specification that the numbers belong to.",
+        )
+        .int32(
+            "desiredNumberScheduled",
+            "Number of nodes that should have a pod of this set.",
+        )
+        .int32(
+            "currentNumberScheduled",
+            "Number of these nodes that have at least one pod.",
+        )
+        .int32(
+            "numberMisscheduled",
+            "Number of other nodes that have a pod nevertheless.",
+        )
+        .int32(
+            "numberReady",
+            "Number of nodes whose pod is Ready, of whatever revision.",
+        )
+        .int32(
+            "updatedNumberScheduled",
+            "Number of nodes whose pod is of the newest revision.",
+        )
+        .int32(
+            "numberAvailable",
+            "Number of nodes whose pod is available. Default: 0.",
+        )
+        .int32(
+            "numberUnavailable",
+            "Number of nodes that lack an available pod. Default: 0.",
+        )
+        .int32(
+            "collisionCount",
+            "Number of revision names found taken so far; part of new names.",
+        )
+        .list(
+            "conditions",
+            "Conditions of the set, each type at most once.",
+            condition,
+        )
+        .required(&[
+            "currentNumberScheduled",
+            "desiredNumberScheduled",
+            "numberMisscheduled",
+            "numberReady",
+            "updatedNumberScheduled",
+        ])
+}
