@@ -105,3 +105,122 @@ fn what_is_not_served_is_refused_in_words() {
         "SidecarSet is not served in version other/v1beta1"
     );
 }
+
+fn object(kind: &str, version: &str, spec: Value) -> Value {
+    json!({"apiVersion": format!("apps.kruise.io/{version}"), "kind": kind, "metadata": {"name": "a"}, "spec": spec})
+}
+
+#[test]
+fn a_daemon_set_surges_and_is_created_in_parts_in_other_words() {
+    let mut older = object(
+        "DaemonSet",
+        "v1alpha1",
+        json!({"updateStrategy": {"rollingUpdate": {"rollingUpdateType": "Surging"}}}),
+    );
+    older["metadata"]["annotations"] = json!({names::PROGRESSIVE_CREATE_POD: "true"});
+    older["status"] = json!({"daemonSetHash": "h"});
+    let newer = in_version(older.clone(), "v1beta1");
+    assert_eq!(
+        newer["spec"]["updateStrategy"]["rollingUpdate"]["rollingUpdateType"],
+        "Standard"
+    );
+    assert_eq!(newer["spec"]["scaleStrategy"]["partitionedScaling"], true);
+    assert_eq!(newer["status"], json!({"updateRevision": "h"}));
+    assert_eq!(in_version(newer, "v1alpha1"), older);
+}
+
+#[test]
+fn fields_of_the_newer_stateful_set_survive_an_edit_of_the_older() {
+    let newer = object(
+        "StatefulSet",
+        "v1beta1",
+        json!({"replicas": 1, "reserveOrdinals": [1, "3-5"], "lifecycle": {}, "ordinals": {"start": 2}}),
+    );
+    let mut older = in_version(newer.clone(), "v1alpha1");
+    assert_eq!(older["spec"], json!({"replicas": 1}));
+    older["spec"]["replicas"] = json!(2);
+    let back = in_version(older, "v1beta1");
+    assert_eq!(back["spec"]["reserveOrdinals"], json!([1, "3-5"]));
+    assert_eq!(back["spec"]["ordinals"], json!({"start": 2}));
+    assert_eq!(back["spec"]["replicas"], 2);
+}
+
+#[test]
+fn a_united_deployment_keeps_the_shape_its_clone_set_was_written_in() {
+    let strategy = json!({"type": "InPlaceOnly", "partition": 1});
+    let older = object(
+        "UnitedDeployment",
+        "v1alpha1",
+        json!({"template": {"cloneSetTemplate": {"spec": {"updateStrategy": strategy}}}}),
+    );
+    let newer = in_version(older.clone(), "v1beta1");
+    assert_eq!(
+        newer["spec"]["template"]["cloneSetTemplate"]["spec"]["updateStrategy"],
+        json!({"type": "RollingUpdate", "rollingUpdate": {"podUpdatePolicy": "InPlaceOnly", "partition": 1}})
+    );
+    assert_eq!(in_version(newer, "v1alpha1"), older);
+}
+
+#[test]
+fn numbers_of_subsets_are_maps_in_the_older_version() {
+    let mut newer = object("UnitedDeployment", "v1beta1", json!({}));
+    newer["status"] = json!({"updatedRevision": "r2", "subsetStatuses": [
+        {"name": "a", "replicas": 3, "partition": 1}, {"name": "b", "replicas": 2}]});
+    let older = in_version(newer.clone(), "v1alpha1");
+    assert_eq!(
+        older["status"]["updateStatus"],
+        json!({"updatedRevision": "r2", "currentPartitions": {"a": 1, "b": 0}})
+    );
+    assert_eq!(older["status"]["subsetReplicas"], json!({"a": 3, "b": 2}));
+    assert_eq!(in_version(older, "v1beta1"), newer);
+}
+
+fn budget(version: &str, annotations: Value, spec: Value) -> Value {
+    json!({"apiVersion": format!("policy.kruise.io/{version}"), "kind": "PodUnavailableBudget",
+           "metadata": {"name": "a", "annotations": annotations}, "spec": spec})
+}
+
+#[test]
+fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
+    let annotations =
+        json!({names::PUB_PROTECT_OPERATIONS: " DELETE , EVICT", names::PUB_PROTECT_TOTAL_REPLICAS: "7"});
+    let older = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
+    let mut newer = older.clone();
+    convert(&mut newer, "policy.kruise.io/v1beta1").unwrap();
+    assert_eq!(
+        newer["spec"],
+        json!({"maxUnavailable": 1, "protectOperations": ["DELETE", "EVICT"], "protectTotalReplicas": 7})
+    );
+    let mut back = newer;
+    convert(&mut back, "policy.kruise.io/v1alpha1").unwrap();
+    assert_eq!(back, older);
+}
+
+#[test]
+fn a_budget_that_names_no_operation_is_read_nevertheless() {
+    let annotations =
+        json!({names::PUB_PROTECT_OPERATIONS: "DELETE,FLY", names::PUB_PROTECT_TOTAL_REPLICAS: "many"});
+    let mut budget = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
+    convert(&mut budget, "policy.kruise.io/v1beta1").unwrap();
+    assert_eq!(budget["spec"], json!({"maxUnavailable": 1}));
+}
+
+#[test]
+fn a_request_tells_in_annotations_what_the_newer_version_tells_in_its_status() {
+    let mut older = object("ContainerRecreateRequest", "v1alpha1", json!({}));
+    older["metadata"]["annotations"] = json!({
+        names::CRR_SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,
+        names::CRR_UNREADY_ACQUIRED: "2026-01-02T03:04:05Z"});
+    older["status"] = json!({"phase": "Recreating"});
+    let newer = in_version(older.clone(), "v1beta1");
+    assert_eq!(newer["status"]["containerStatusSnapshot"][0]["restartCount"], 1);
+    assert_eq!(
+        newer["status"]["conditions"][0]["type"],
+        names::PRE_RECREATE_GRACE
+    );
+    assert_eq!(
+        newer["status"]["conditions"][0]["lastTransitionTime"],
+        "2026-01-02T03:04:05Z"
+    );
+    assert_eq!(in_version(newer, "v1alpha1"), older);
+}

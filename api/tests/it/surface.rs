@@ -172,6 +172,13 @@ fn every_field_has_help_worth_reading() {
         if described.len() < 40 && !is_scalar_item && !path.ends_with(" .metadata") {
             poor.push(format!("{path}: {described:?}"));
         }
+        let name = path.rsplit('.').next().unwrap_or_default();
+        let untold = |told: &str| !described.contains(told) && !described.contains(&told.to_lowercase());
+        if (name.ends_with("Seconds") && untold("Seconds"))
+            || (schema.get("default").is_some() && untold("Default: "))
+        {
+            poor.push(format!("{path}: without unit or default: {described:?}"));
+        }
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
             walk(&format!("{path}.{name}"), member, poor);
         }

@@ -71,9 +71,10 @@ where
     discovery::check_conversion(client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
     tracing::warn!(
-        "this build runs {} and {}; the other controllers of upstream are not part of it",
+        "this build runs {} and {}; nothing acts on the other kinds, which are served and stored: {}",
         cloneset::NAME,
-        pod_readiness::NAME
+        pod_readiness::NAME,
+        without_controller()
     );
     let caches = Caches::new();
     // Reading a CloneSet may need the conversion webhook, so the doors open before the watches.
@@ -117,6 +118,13 @@ where
     let _ = close.send(true);
     let _ = tokio::time::timeout(DRAIN, async { while served.join_next().await.is_some() {} }).await;
     result
+}
+
+/// The kinds that no controller of this build acts on.
+fn without_controller() -> String {
+    let kinds = kruise_api::kinds::ALL.into_iter().map(|kind| kind.kind);
+    let others: Vec<&str> = kinds.filter(|kind| *kind != "CloneSet").collect();
+    others.join(", ")
 }
 
 /// Why a task that should run as long as the process ended before it.
