@@ -76,10 +76,7 @@ impl<K: Ord + Clone> Coalescer<K> {
 
     /// The patches due now, `most` at a time; each is in flight until it is [`Self::ended`].
     pub(super) fn due(&mut self, now: Duration, most: usize) -> Vec<(K, StatusPatch)> {
-        self.objects.retain(|_, pending| {
-            let forgotten = pending.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
-            pending.patch.is_some() || pending.in_flight.is_some() || !forgotten
-        });
+        self.forget(now);
         let ready = self
             .objects
             .iter_mut()
@@ -91,6 +88,15 @@ impl<K: Ord + Clone> Coalescer<K> {
             Some((key.clone(), patch))
         });
         taken.collect()
+    }
+
+    /// Forgets what long ended writes told: a server that called a status outdated and never showed a newer object was
+    /// wrong, and the same status may be tried again.
+    pub(super) fn forget(&mut self, now: Duration) {
+        self.objects.retain(|_, pending| {
+            let forgotten = pending.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
+            pending.patch.is_some() || pending.in_flight.is_some() || !forgotten
+        });
     }
 
     /// When the next patch is due.

@@ -58,9 +58,13 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
 
     /// What the status of an owner is to be now; nothing if it is that already.
     pub(super) fn submit(&self, key: &K, patch: Option<StatusPatch>) {
-        self.with(|(coalescer, _)| match patch {
-            Some(patch) => coalescer.submit(key, patch),
-            None => coalescer.withdraw(key),
+        let now = self.started.elapsed();
+        self.with(|(coalescer, _)| {
+            coalescer.forget(now);
+            match patch {
+                Some(patch) => coalescer.submit(key, patch),
+                None => coalescer.withdraw(key),
+            }
         });
         self.state.1.notify_one();
     }

@@ -152,3 +152,17 @@ fn what_fails_while_the_process_ends_is_given_up() {
     coalescer.give_up();
     assert_eq!(coalescer.next(), None);
 }
+
+#[test]
+fn what_was_called_outdated_and_never_changed_is_tried_again_when_it_is_looked_at() {
+    let mut coalescer = Coalescer::default();
+    coalescer.submit(&KEY, patch(1, 1, false));
+    assert_eq!(due(&mut coalescer, 0), [patch(1, 1, false)]);
+    coalescer.ended(&KEY, Written::Outdated);
+    coalescer.forget(ms(9_999));
+    coalescer.submit(&KEY, patch(1, 1, false));
+    assert_eq!(due(&mut coalescer, 9_999), []);
+    coalescer.forget(ms(10_001));
+    coalescer.submit(&KEY, patch(1, 1, false));
+    assert_eq!(due(&mut coalescer, 10_001), [patch(1, 1, false)]);
+}
