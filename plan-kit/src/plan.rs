@@ -34,15 +34,13 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
-/// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` or `Claims` cancels the later
+/// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` cancels the later
 /// waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wave {
     /// Revisions exist before pods name them.
     Revisions,
-    /// Claims exist before the pods that mount them.
-    Claims,
-    /// Pods.
+    /// Pods; in the chain of a new one, its claims come first.
     Pods,
     /// Clean-up: unused revisions, consumed requests.
     Cleanup,

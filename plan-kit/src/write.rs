@@ -69,6 +69,12 @@ pub enum Intent {
     ReleasePod,
     /// Consumed entries of `podsToDelete` go from the spec.
     PrunePodsToDelete,
+    /// A new claim, for a pod that is about to be created.
+    CreateClaim,
+    /// A claim goes, with its pod or after it.
+    DeleteClaim,
+    /// A claim gets the pod that uses it as its owner, and goes when it does.
+    GiveClaim,
 }
 
 impl Intent {
@@ -87,6 +93,9 @@ impl Intent {
             Self::RequestDelete => "request-delete",
             Self::ReleasePod => "release-pod",
             Self::PrunePodsToDelete => "prune-pods-to-delete",
+            Self::CreateClaim => "create-claim",
+            Self::DeleteClaim => "delete-claim",
+            Self::GiveClaim => "give-claim",
         }
     }
 }
@@ -174,13 +183,19 @@ pub enum Precondition {
     VersionFromPreviousStep(String),
     /// The value at this JSON pointer (JSON patches only).
     Test(String, Value),
+    /// Same object, and this other one, which would use it, does not exist: the server is asked first, and if it does the
+    /// object is spared (deletions only).
+    Unused(String, Target),
 }
 
 impl Precondition {
     /// The guarded uid, if any.
     pub fn uid(&self) -> Option<&str> {
         match self {
-            Self::Uid(uid) | Self::UidAndVersion(uid, _) | Self::VersionFromPreviousStep(uid) => Some(uid),
+            Self::Uid(uid)
+            | Self::UidAndVersion(uid, _)
+            | Self::VersionFromPreviousStep(uid)
+            | Self::Unused(uid, _) => Some(uid),
             Self::Test(..) => None,
         }
     }
@@ -268,7 +283,7 @@ impl Patch {
     /// step of the chain returned.
     pub fn guarded(&self, precondition: &Precondition, previous_version: Option<&str>) -> Value {
         let (uid, version) = match precondition {
-            Precondition::Uid(uid) => (Some(uid.as_str()), None),
+            Precondition::Uid(uid) | Precondition::Unused(uid, _) => (Some(uid.as_str()), None),
             Precondition::UidAndVersion(uid, version) => (Some(uid.as_str()), Some(version.as_str())),
             Precondition::VersionFromPreviousStep(uid) => (Some(uid.as_str()), previous_version),
             Precondition::Test(..) => (None, None),

@@ -61,7 +61,7 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
     let version = match precondition {
         Precondition::UidAndVersion(_, version) => Some(version.as_str()),
         Precondition::VersionFromPreviousStep(_) => previous_version,
-        Precondition::Uid(_) | Precondition::Test(..) => None,
+        Precondition::Uid(_) | Precondition::Unused(..) | Precondition::Test(..) => None,
     };
     let mut guards = serde_json::Map::new();
     if let Some(uid) = precondition.uid().filter(|_| !is_planted(Bug::UidDropped)) {

@@ -41,6 +41,10 @@ enum Stage {
     StatusHalf,
     /// The metadata half, after the status half.
     MetadataHalf,
+    /// A look for the object that a deletion must not harm.
+    Look,
+    /// The deletion, after the look.
+    AfterLook,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,8 +176,8 @@ impl Run {
                 }
             }
             Verdict::Done(result, stored) => self.step_done(index, &step, result, &stored),
-            Verdict::Gone => {
-                self.record(index, StepResult::Gone);
+            Verdict::End(result) => {
+                self.record(index, result);
                 self.end(index);
             }
             Verdict::Failed(failure) => self.step_failed(index, &step, failure),
@@ -227,7 +231,7 @@ impl Run {
 
     /// The wave whose chains may start, after cancelling what an earlier failure rules out.
     fn current_wave(&mut self) -> Option<Wave> {
-        let blocks = |track: &Track| track.has_failed && track.chain.wave <= Wave::Claims;
+        let blocks = |track: &Track| track.has_failed && track.chain.wave == Wave::Revisions;
         let failed = self
             .tracks
             .iter()
@@ -353,6 +357,10 @@ impl Track {
             }) if stage == Stage::Write && form == StatusForm::Split && halves(patch).is_some() => {
                 Stage::StatusHalf
             }
+            Some(Write::Delete {
+                precondition: Precondition::Unused(..),
+                ..
+            }) if stage == Stage::Write => Stage::Look,
             _ => stage,
         }
     }
@@ -367,6 +375,10 @@ impl Track {
                 target: target.clone(),
                 body: body.render(),
             },
+            Write::Delete {
+                precondition: Precondition::Unused(_, user),
+                ..
+            } if stage == Stage::Look => Call::Get { target: user.clone() },
             Write::Delete {
                 target, precondition, ..
             } => Call::Delete {
@@ -433,7 +445,8 @@ enum Verdict {
     /// Half of the step is done; the other half follows.
     Continue(Stage, Stored),
     Done(StepResult, Stored),
-    Gone,
+    /// Nothing to do, also not for later steps.
+    End(StepResult),
     Failed(Failure),
 }
 
@@ -458,6 +471,7 @@ fn accepted(write: &Write, stage: Stage, stored: Stored) -> Verdict {
             }
             Verdict::Failed(Failure::NameTaken(format!("{target} already exists")))
         }
+        (Stage::Look, _) => Verdict::End(StepResult::Spared),
         (Stage::StatusHalf, _) => Verdict::Continue(Stage::MetadataHalf, stored),
         _ => Verdict::Done(StepResult::Done, stored),
     }
@@ -473,11 +487,18 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         Write::Create { .. } if stage == Stage::Inspect && error.is_not_found() => {
             return Verdict::Failed(Failure::Conflict(message));
         }
+        Write::Delete { .. } if stage == Stage::Look => {
+            return if error.is_not_found() {
+                Verdict::Next(Stage::AfterLook)
+            } else {
+                Verdict::Failed(Failure::Refused(message))
+            };
+        }
         // Deleting what is gone is success: the expectation holds, and later steps may go on.
         Write::Delete { .. } if error.is_not_found() => {
             return Verdict::Done(StepResult::Gone, Stored::default());
         }
-        Write::Patch { .. } if error.is_not_found() => return Verdict::Gone,
+        Write::Patch { .. } if error.is_not_found() => return Verdict::End(StepResult::Gone),
         Write::Patch {
             part: Part::Status,
             patch,

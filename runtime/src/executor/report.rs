@@ -14,6 +14,8 @@ pub enum StepResult {
     Adopted,
     /// The object to change or delete no longer exists.
     Gone,
+    /// Not deleted: what uses it exists.
+    Spared,
     /// It failed, which ended its chain.
     Failed(Failure),
     /// Never sent: its chain, its wave or the run ended before.

@@ -13,7 +13,7 @@ use super::{Controller, Planner};
 use crate::{ApiError, client::path_of};
 
 /// What a plan may have written when a reply is lost.
-pub(super) const WRITTEN: [Resource; 2] = [Resource::Pods, Resource::Revisions];
+pub(super) const WRITTEN: [Resource; 3] = [Resource::Pods, Resource::Claims, Resource::Revisions];
 
 pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
     match expectation {

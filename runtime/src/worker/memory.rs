@@ -18,7 +18,13 @@ pub(super) fn intents(chains: &[Chain]) -> Intents {
 fn scales(intent: Intent) -> bool {
     matches!(
         intent,
-        Intent::CreatePod | Intent::DeletePod | Intent::CreateRevision | Intent::ReleasePod
+        Intent::CreatePod
+            | Intent::DeletePod
+            | Intent::CreateRevision
+            | Intent::ReleasePod
+            | Intent::CreateClaim
+            | Intent::DeleteClaim
+            | Intent::GiveClaim
     )
 }
 

@@ -251,6 +251,7 @@ async fn a_write_that_may_have_happened_makes_the_next_plan_wait_for_the_servers
         gets,
         [
             "GET /api/v1/namespaces/ns/pods?limit=1",
+            "GET /api/v1/namespaces/ns/persistentvolumeclaims?limit=1",
             "GET /apis/apps/v1/namespaces/ns/controllerrevisions?limit=1"
         ]
     );
