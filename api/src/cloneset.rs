@@ -4,7 +4,6 @@
 //! back: writes are patches of single fields.
 
 pub mod convert;
-pub mod coverage;
 pub mod crd;
 pub mod defaults;
 mod read;

@@ -12,7 +12,7 @@ use kruise_runtime::{
     client::{self, Source},
     discovery,
 };
-use kruise_views::{NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::manager::{CachedCloneSet, World};
@@ -74,6 +74,13 @@ pub(crate) async fn explain(
         .set
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
     let mut pods: Vec<Arc<PodView>> = list(&client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let mut claims: Vec<Arc<ClaimView>> = list(&client, &path).await?;
+    claims.retain(|claim| {
+        let owner = claim.controller.as_ref();
+        owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
+    });
+    let claims = cloneset::Claims::new(&set, claims, |name| pods.iter().any(|pod| *pod.name == *name));
     pods.retain(|pod| {
         pod.controller
             .as_ref()
@@ -90,7 +97,7 @@ pub(crate) async fn explain(
     )
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
-    let world = World::new(&set, pods, revisions, nodes);
+    let world = World::new(&set, pods, claims, revisions, nodes);
     let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
     let (decisions, memory) = (cloneset::Options::DEFAULT, Memory::default());
     let plan = world.plan(
@@ -125,8 +132,8 @@ pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
     let steps: Vec<(Wave, &Step)> = plan
         .chains
         .iter()
+        .filter(|chain| chain.steps.iter().any(|step| about(&step.write.target().name)))
         .flat_map(|chain| chain.steps.iter().map(move |step| (chain.wave, step)))
-        .filter(|(_, step)| about(&step.write.target().name))
         .collect();
     let _ = writeln!(text, "{subject}");
     for why in plan.why.iter().filter(|why| why.about.is_empty()) {

@@ -28,11 +28,13 @@ pub enum Bug {
     SlowStartOff,
     /// The key of a hook stays on a pod that the hook holds no more.
     HookKeyLeft,
+    /// Claims are deleted while their pod lives, if nothing reuses them.
+    ClaimOfLivePod,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -44,6 +46,7 @@ impl Bug {
         Self::TwoLeaders,
         Self::SlowStartOff,
         Self::HookKeyLeft,
+        Self::ClaimOfLivePod,
     ];
 }
 

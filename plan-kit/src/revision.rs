@@ -15,6 +15,8 @@ pub struct Revision {
     pub template: Value,
     /// The part of the name after the last dash: the short hash.
     pub hash: String,
+    /// Hash of the claim templates that it was made with, or is about to get; `None` if it does not say.
+    pub claims_hash: Option<String>,
 }
 
 impl Revision {
@@ -24,6 +26,7 @@ impl Revision {
             name: view.name.to_string(),
             template: view.template()?,
             hash: short_hash(&view.name).to_owned(),
+            claims_hash: view.claims_hash.as_deref().map(str::to_owned),
         })
     }
 

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Plan, revision};
-use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
 
@@ -122,6 +122,7 @@ fn once(set: &CloneSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>], 
             set,
             api_version: "apps.kruise.io/v1beta1",
             pods,
+            claims: &Claims::default(),
             revisions,
             node: &|_| None,
             options: Options::DEFAULT,

@@ -28,6 +28,8 @@ pub struct PodView {
     pub created: Option<Timestamp>,
     /// Being deleted?
     pub deleting: bool,
+    /// When a pod that is being deleted should be gone, if its node does its work.
+    pub gone_by: Option<Timestamp>,
     /// The controlling owner.
     pub controller: Option<Box<OwnerView>>,
     /// Node it is bound to.
@@ -334,6 +336,7 @@ impl From<Wire> for PodView {
             finalizers: metadata.finalizers.unwrap_or_default(),
             created: metadata.creation_timestamp,
             deleting: metadata.deletion_timestamp.is_some(),
+            gone_by: metadata.deletion_timestamp,
             node: spec.node_name.filter(|node| !node.is_empty()),
             gates: spec
                 .readiness_gates

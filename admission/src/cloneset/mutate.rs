@@ -5,7 +5,7 @@
 //! is, or every defaulting rule added later would roll its pods.
 
 use go_compat::pod_template::canonical_pod_template;
-use kruise_api::cloneset::{CloneSetSpec, coverage, defaults as cloneset};
+use kruise_api::cloneset::defaults as cloneset;
 use kube_schema::defaults;
 use serde_json::Value;
 
@@ -19,10 +19,9 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
     {
         return Answer::ALLOW;
     }
-    let set = match Version::of(request).and_then(|_| decode(&request.object)) {
-        Ok(set) => set,
-        Err(answer) => return answer,
-    };
+    if let Err(answer) = Version::of(request).and_then(|_| decode(&request.object)) {
+        return answer;
+    }
     let mut object = request.object.clone();
     cloneset::apply(&mut object);
     if options.template_defaults && template_is_new(request) {
@@ -33,17 +32,10 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
     match patch.transpose() {
         Ok(patch) => Answer::Allow {
             patch,
-            warnings: warning(&set.spec).into_iter().collect(),
+            warnings: Vec::new(),
         },
         Err(error) => Answer::undecodable(error),
     }
-}
-
-fn warning(spec: &CloneSetSpec) -> Option<String> {
-    let field = coverage::unsupported(spec)?;
-    Some(format!(
-        "{field} is not supported yet: pods of this CloneSet are not created, deleted or updated until it is unset"
-    ))
 }
 
 /// Compared as a Go client reads them: an explicit zero value is the same as none.
@@ -250,26 +242,6 @@ mod tests {
             (port(Options::default()), port(with_ports)),
             (Value::Null, json!(80))
         );
-    }
-
-    #[test]
-    fn a_client_is_told_what_nobody_will_act_on() {
-        let warnings =
-            |object: &Value| match mutate(&request("CREATE", object, &Value::Null), Options::default()) {
-                Answer::Allow { warnings, .. } => warnings,
-                denied @ Answer::Deny { .. } => panic!("{denied:?}"),
-            };
-        for version in ["v1alpha1", "v1beta1"] {
-            let mut plain = set(version);
-            plain["spec"]
-                .as_object_mut()
-                .unwrap()
-                .remove("volumeClaimTemplates");
-            assert_eq!(warnings(&plain), Vec::<String>::new());
-            let expected = "volumeClaimTemplates is not supported yet: pods of this CloneSet are not created, deleted \
-                            or updated until it is unset";
-            assert_eq!(warnings(&set(version)), [expected], "{version}");
-        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     planted::{Bug, is_planted},
 };
 use kruise_runtime::follow::{Scope, follow};
-use kruise_views::{NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
@@ -24,6 +24,11 @@ use super::{config::Config, objects::CachedCloneSet, process::Host};
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
     pod.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
+/// Claims by the uid of their controlling owner.
+pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
+    claim.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+const CLAIMS_BY_UID: Index<ClaimView> = Index::new("uid", |claim| vec![claim.uid.clone()]);
 const PODS_BY_UID: Index<PodView> = Index::new("uid", |pod| vec![pod.uid.clone()]);
 const REVISIONS_BY_UID: Index<RevisionView> = Index::new("uid", |revision| vec![revision.uid.clone()]);
 
@@ -34,6 +39,8 @@ pub struct Caches {
     pub sets: SharedInformer<CachedCloneSet>,
     /// All pods.
     pub pods: SharedInformer<PodView>,
+    /// All claims.
+    pub claims: SharedInformer<ClaimView>,
     /// All revisions.
     pub revisions: SharedInformer<RevisionView>,
     /// Nodes: where they stand.
@@ -46,6 +53,8 @@ pub struct Handlers {
     pub set: Box<dyn FnMut(Delta<CachedCloneSet>) + Send>,
     /// A pod changed.
     pub pod: Box<dyn FnMut(Delta<PodView>) + Send>,
+    /// A claim changed.
+    pub claim: Box<dyn FnMut(Delta<ClaimView>) + Send>,
     /// A revision changed.
     pub revision: Box<dyn FnMut(Delta<RevisionView>) + Send>,
 }
@@ -56,13 +65,15 @@ impl Caches {
         Self {
             sets: SharedInformer::new([]),
             pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID]),
+            claims: SharedInformer::new([CLAIMS_BY_OWNER, CLAIMS_BY_UID]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
             nodes: SharedInformer::new([]),
         }
     }
 
-    /// Starts the watches and returns once every first list is in. The pod list is at least as new as the list of
-    /// their owners, so that no owner is planned without pods it already has.
+    /// Starts the watches and returns once every first list is in. The pod list is at least as new as the lists of
+    /// their owners and their claims, so that no owner is planned without pods it already has, and no claim is taken for
+    /// one without a pod.
     pub async fn start(
         &self,
         host: &Host,
@@ -96,9 +107,19 @@ impl Caches {
             Box::new(drop),
             stop.clone(),
         );
+        let claims = scope("/api/v1", "persistentvolumeclaims");
+        spawn(
+            &mut tasks,
+            host,
+            claims,
+            &self.claims,
+            handlers.claim,
+            stop.clone(),
+        );
         let owners = synced(&self.sets, "clonesets", patience).await?;
+        let claims = synced(&self.claims, "persistentvolumeclaims", patience).await?;
         if !is_planted(Bug::StaleListTrusted) {
-            self.pods.require(owners);
+            self.pods.require(owners.max(claims));
         }
         spawn(
             &mut tasks,
@@ -120,7 +141,7 @@ impl Caches {
             Resource::Pods => self.pods.observed(),
             Resource::Revisions => self.revisions.observed(),
             Resource::CloneSets => self.sets.observed(),
-            Resource::Claims => None,
+            Resource::Claims => self.claims.observed(),
         }
     }
 
@@ -138,7 +159,13 @@ impl Caches {
                 .snapshot()
                 .by_index(&REVISIONS_BY_UID, uid)
                 .is_empty(),
-            Resource::CloneSets | Resource::Claims => false,
+            Resource::Claims => self
+                .claims
+                .snapshot()
+                .by_index(&CLAIMS_BY_UID, uid)
+                .iter()
+                .any(|claim| !claim.deleting),
+            Resource::CloneSets => false,
         }
     }
 }

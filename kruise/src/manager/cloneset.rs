@@ -5,16 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{EventKind, EventNote, Memory, Plan, Resource};
-use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
     metrics::Metrics,
     worker::{Outcome, Planner},
 };
-use kruise_views::{NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, ObjectKey, Version};
 
-use super::caches::{Caches, PODS_BY_OWNER};
+use super::caches::{CLAIMS_BY_OWNER, Caches, PODS_BY_OWNER};
 
 /// Name in metrics, logs, user agent and events.
 pub const NAME: &str = "cloneset-controller";
@@ -103,6 +103,7 @@ impl Planner for CloneSets {
 /// Everything that belongs to one set, at one instant of each cache.
 pub struct World {
     pods: Vec<Arc<PodView>>,
+    claims: Claims,
     revisions: Vec<Arc<RevisionView>>,
     nodes: BTreeMap<Box<str>, Arc<NodeView>>,
 }
@@ -110,7 +111,16 @@ pub struct World {
 impl World {
     /// Reads the caches.
     pub fn observe(caches: &Caches, set: &CloneSet) -> Self {
-        let pods = caches.pods.snapshot().by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        let claims = caches
+            .claims
+            .snapshot()
+            .by_index(&CLAIMS_BY_OWNER, &set.metadata.uid);
+        let snapshot = caches.pods.snapshot();
+        let pods = snapshot.by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        let namespace = &set.metadata.namespace;
+        let exists = |pod: &str| snapshot.get(&ObjectKey::new(namespace.as_str(), pod)).is_some();
+        let claims = Claims::new(set, claims, exists);
+        drop(snapshot);
         let revisions = caches.revisions.snapshot().list(&set.metadata.namespace);
         let spreads = set
             .spec
@@ -122,13 +132,14 @@ impl World {
         } else {
             Vec::new()
         };
-        Self::new(set, pods, revisions, nodes)
+        Self::new(set, pods, claims, revisions, nodes)
     }
 
     /// From objects in hand: keeps the revisions that are the set's, or that nobody controls and its selector matches.
     pub fn new(
         set: &CloneSet,
         pods: Vec<Arc<PodView>>,
+        claims: Claims,
         mut revisions: Vec<Arc<RevisionView>>,
         nodes: Vec<Arc<NodeView>>,
     ) -> Self {
@@ -139,6 +150,7 @@ impl World {
         let nodes = nodes.into_iter().map(|node| (node.name().into(), node)).collect();
         Self {
             pods,
+            claims,
             revisions,
             nodes,
         }
@@ -159,6 +171,7 @@ impl World {
             set,
             api_version,
             pods: &self.pods,
+            claims: &self.claims,
             revisions: &self.revisions,
             node: &node,
             options,
@@ -170,11 +183,23 @@ impl World {
 }
 
 /// The sets that a change of a pod concerns: its owner before and after.
-pub fn owners_of(delta: &Delta<PodView>) -> impl Iterator<Item = ObjectKey> {
-    let key = |pod: &Arc<PodView>| {
-        let owner = pod.controller.as_ref()?;
+pub fn owners_of_pod(delta: &Delta<PodView>) -> impl Iterator<Item = ObjectKey> {
+    owners_of(delta, |pod| pod.controller.as_deref())
+}
+
+/// The sets that a change of a claim concerns.
+pub fn owners_of_claim(delta: &Delta<ClaimView>) -> impl Iterator<Item = ObjectKey> {
+    owners_of(delta, |claim| claim.controller.as_deref())
+}
+
+fn owners_of<T: Cached>(
+    delta: &Delta<T>,
+    controller: impl Fn(&T) -> Option<&OwnerView>,
+) -> impl Iterator<Item = ObjectKey> {
+    let key = |object: &Arc<T>| {
+        let owner = controller(object)?;
         let ours = &*owner.kind == "CloneSet" && &*owner.group == kruise_api::names::APPS_GROUP;
-        ours.then(|| ObjectKey::new(pod.namespace.clone(), owner.name.clone()))
+        ours.then(|| ObjectKey::new(object.namespace(), owner.name.clone()))
     };
     let (old, new) = (delta.old.as_ref().and_then(key), delta.new.as_ref().and_then(key));
     let moved = if old == new { None } else { old };

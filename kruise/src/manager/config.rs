@@ -132,6 +132,7 @@ impl Config {
             exclude_preparing_delete: self.exclude_preparing_delete,
             pod_ready_gate: self.gates.on("PodWebhook"),
             environment_from_metadata: self.gates.on("InPlaceUpdateEnvFromMetadata"),
+            recreate_for_claims: self.gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
         }
     }
 }

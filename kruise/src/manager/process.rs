@@ -258,11 +258,11 @@ impl Controllers {
 
     fn handlers(&self) -> Handlers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
-        let readiness = self.readiness.clone();
+        let (of_claim, readiness) = (self.sets.clone(), self.readiness.clone());
         Handlers {
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
             pod: Box::new(move |delta| {
-                of_pod.push_all(cloneset::owners_of(&delta));
+                of_pod.push_all(cloneset::owners_of_pod(&delta));
                 // One that was concerned and is no more is forgotten at its last look.
                 let either = delta.new.iter().chain(&delta.old);
                 let concerned = either
@@ -270,6 +270,7 @@ impl Controllers {
                     .take(1);
                 readiness.push_all(concerned.map(|pod| ObjectKey::of(&**pod)));
             }),
+            claim: Box::new(move |delta| of_claim.push_all(cloneset::owners_of_claim(&delta))),
             revision: Box::new(move |delta| {
                 let owner = delta.latest().and_then(|revision| {
                     let name = revision.owner_name.as_ref()?;

@@ -85,6 +85,7 @@ fn cluster_rules() -> Value {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     json!([
         rule("", &["pods"], MANAGE),
+        rule("", &["persistentvolumeclaims"], MANAGE),
         rule("", &["pods/status"], &["patch"]),
         rule("", &["nodes"], &["list", "watch"]),
         rule("", &["events"], &["create", "patch"]),

@@ -41,7 +41,9 @@ impl Change {
         // A key has one value: the new one, whoever reads it.
         let patches: Vec<&Value> = self.read.values().chain([&self.metadata]).collect();
         for old in read.values_mut().chain([&mut metadata]) {
-            patches.iter().for_each(|patch| forget(old, patch));
+            for patch in &patches {
+                forget(old, patch);
+            }
         }
         read.retain(|_, old| {
             old.as_object().is_some_and(|maps| {

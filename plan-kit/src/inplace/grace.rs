@@ -28,6 +28,7 @@ pub(super) struct Grace {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     update_env_from_metadata: bool,
     #[serde(skip_serializing_if = "is_zero")]
+    #[allow(clippy::struct_field_names, reason = "the name on the wire")]
     pub(super) grace_seconds: i32,
 }
 

@@ -1,6 +1,6 @@
 //! New pods.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::names::{
@@ -8,21 +8,36 @@ use kruise_api::names::{
     POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Write, instance,
+    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Why, Write, instance,
     lifecycle::{State, go_time},
     put,
     revision::Revision,
 };
 use serde_json::{Map, Value, json};
 
-use super::{history::Revisions, observe::Observed, writes};
+use super::{
+    claims::{self, Leaving, Places},
+    history::Revisions,
+    observe::Observed,
+    volumes::Volumes,
+    writes,
+};
 
 /// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
 /// memory. The pods themselves bring the next plan.
 const MOST: usize = 5000;
 
 /// [`INSTANCE_ID`] as a JSON pointer.
-const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
+pub(super) const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
+
+/// New pods, or why they are not made yet.
+#[derive(Default)]
+pub(super) struct Created {
+    pub(super) chains: Vec<Chain>,
+    pub(super) why: Vec<Why>,
+    /// When a place that is waited for is given up.
+    pub(super) requeue: Option<Duration>,
+}
 
 /// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`].
 pub(super) fn create(
@@ -31,26 +46,58 @@ pub(super) fn create(
     count: usize,
     old: usize,
     now: Timestamp,
-) -> Vec<Chain> {
+) -> Created {
     let count = count.min(MOST);
+    let mut created = Created::default();
+    let Places { free, leaving } = claims::places(observed, now);
+    let (mut ids, open) = if observed.set.spec.scale_strategy.enable_pvc_reuse {
+        let free: Vec<String> = free.into_iter().take(count).collect();
+        created.wait_for(leaving.into_iter().take(count - free.len()));
+        (free, Vec::new())
+    } else {
+        (Vec::new(), free)
+    };
+    let fresh = count.saturating_sub(ids.len() + created.why.len());
     let metadata = &observed.set.metadata;
-    let used = used_ids(observed);
-    let ids = instance::ids(&metadata.uid, &metadata.resource_version, &used, count);
+    let used = used_ids(observed, &open);
+    ids.extend(instance::ids(
+        &metadata.uid,
+        &metadata.resource_version,
+        &used,
+        fresh,
+    ));
+    ids.sort_unstable();
     let current = Arc::new(pod(observed, &revisions.current, now));
     let update = Arc::new(pod(observed, &revisions.update, now));
-    ids.into_iter()
-        .enumerate()
-        .map(|(index, id)| {
-            let base = Arc::clone(if index < old { &current } else { &update });
-            one(observed, base, &id)
-        })
-        .collect()
+    let volumes = Volumes::new(observed);
+    let chains = ids.into_iter().enumerate().map(|(index, id)| {
+        let base = Arc::clone(if index < old { &current } else { &update });
+        one(observed, &volumes, base, &id)
+    });
+    created.chains = chains.collect();
+    created
 }
 
-/// Ids that a pod of this set, in any state, or somebody else's object holds, sorted.
-fn used_ids<'a>(observed: &Observed<'a>) -> Vec<&'a str> {
+impl Created {
+    /// A pod that is still going keeps its place until it is gone: one line of explanation for each, and no pod.
+    fn wait_for(&mut self, leaving: impl Iterator<Item = Leaving>) {
+        for Leaving { pod, left } in leaving {
+            let text = "is being deleted: the pod in its place takes its name and its claims, and waits until it is gone";
+            self.why.push(Why {
+                about: pod,
+                text: text.into(),
+            });
+            self.requeue = Some(self.requeue.map_or(left, |soonest| soonest.min(left)));
+        }
+    }
+}
+
+/// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of `open`:
+/// their claims have no pod. If this very version of the set made them, an earlier attempt at the same plan got no
+/// further, and they are drawn again, so that a pod that was made all the same meets itself.
+fn used_ids<'a>(observed: &Observed<'a>, open: &[String]) -> Vec<&'a str> {
     let set = &observed.set.metadata.name;
-    let of_name = |name: &'a str| name.strip_prefix(set.as_str())?.strip_prefix('-');
+    let of_name = |name: &'a str| claims::id_of(set, name);
     let mut used = Vec::with_capacity(observed.pods.len());
     for pod in observed.pods {
         let (label, name) = (pod.labels.get(INSTANCE_ID), of_name(&pod.name));
@@ -62,22 +109,25 @@ fn used_ids<'a>(observed: &Observed<'a>) -> Vec<&'a str> {
             .memory
             .taken_names
             .iter()
-            .filter_map(|name| of_name(name)),
+            .filter_map(|name| claims::last_part(name)),
     );
+    let is_open = |id: &&str| open.binary_search_by(|open| open.as_str().cmp(id)).is_ok();
+    used.extend(observed.claims.ids().filter(|id| !is_open(id)));
     used.sort_unstable();
     used
 }
 
-fn one(observed: &Observed<'_>, base: Arc<Value>, id: &str) -> Chain {
+/// A pod, and before it the claims that it mounts.
+fn one(observed: &Observed<'_>, volumes: &Volumes<'_, '_>, base: Arc<Value>, id: &str) -> Chain {
     let metadata = &observed.set.metadata;
     let name = format!("{}-{id}", metadata.name);
-    let body = Body {
-        base,
-        set: vec![
-            ("/metadata/name", name.as_str().into()),
-            (INSTANCE_ID_POINTER, id.into()),
-        ],
-    };
+    let mut set = vec![
+        ("/metadata/name", name.as_str().into()),
+        (INSTANCE_ID_POINTER, id.into()),
+    ];
+    let of_pod = volumes.of_pod(id, base.pointer("/spec/volumes"));
+    set.extend(of_pod.map(|volumes| ("/spec/volumes", volumes)));
+    let body = Body { base, set };
     let target = Target {
         resource: Resource::Pods,
         namespace: metadata.namespace.clone(),
@@ -105,7 +155,7 @@ fn one(observed: &Observed<'_>, base: Arc<Value>, id: &str) -> Chain {
     Chain {
         wave: Wave::Pods,
         pace: Pace::SlowStart,
-        steps: vec![step],
+        steps: volumes.claims(id).into_iter().chain([step]).collect(),
     }
 }
 

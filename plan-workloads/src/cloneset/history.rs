@@ -42,12 +42,15 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     let template = &set.spec.template;
     let claims_hash = go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
     let (update, chain) = match revision::find(&sorted, template, reported(set)) {
-        Match::Newest(index) => (stored(&sorted, index, template), None),
+        Match::Newest(index) => {
+            let hash = sorted.get(index).and_then(|view| view.claims_hash.as_deref());
+            (stored(&sorted, index, template, hash), None)
+        }
         Match::Older(index, number) => {
             let chain = sorted
                 .get(index)
                 .map(|view| renumber(observed, view, number, &claims_hash));
-            (stored(&sorted, index, template), chain)
+            (stored(&sorted, index, template, Some(&claims_hash)), chain)
         }
         Match::Missing(number) => {
             let (mut name, mut hash) = revision::identity(&set.metadata.name, template, collision_count);
@@ -61,6 +64,7 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
                 name,
                 hash,
                 template: template.clone(),
+                claims_hash: Some(claims_hash.clone()),
             };
             let chain = create(observed, &update, number, &claims_hash);
             (update, Some(chain))
@@ -90,7 +94,7 @@ fn reported(set: &CloneSet) -> Option<&str> {
 }
 
 /// The stored revision, with the live template: only that one has fields that an older writer dropped.
-fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value) -> Revision {
+fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value, claims_hash: Option<&str>) -> Revision {
     let name = sorted
         .get(index)
         .map(|view| view.name.to_string())
@@ -99,6 +103,7 @@ fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value) -> Revision 
         hash: revision::short_hash(&name).to_owned(),
         name,
         template: live.clone(),
+        claims_hash: claims_hash.map(str::to_owned),
     }
 }
 

@@ -8,16 +8,20 @@
 //! - **Order.** The order in which pods go and the order in which they change are total: pods, not luck, decide.
 //! - **Names.** Pods are named before they are created, from the owner's uid and version: a second plan from the same
 //!   snapshot asks for the same pods.
+//! - **Claims.** Each pod has claims of its own, created before it. They go when the set deletes the pod for good; those of
+//!   a pod that went by other hands wait for its successor, or go with it, as the specification says. No claim of a
+//!   live pod is deleted.
 //! - **Takeover.** Revisions, labels, annotations and conditions are those that OpenKruise writes; objects that are
 //!   as they should be are not written.
 //!
 //! # How a plan is made
 //! [`plan()`] claims and classifies the pods ([`members`]), finds the update revision ([`history`]), computes the room
 //! for action ([`numbers`]), and then decides in this order: bring new and updated pods into service ([`ready`]), add
-//! and remove pods ([`scale`]), change pods ([`update`]), report ([`status`]).
+//! and remove pods ([`scale`]) with their claims ([`claims`]), change pods ([`update`]), report ([`status`]).
 //!
 //! What is decided, and what is not and why, is written into `Plan::why` when the observer asks for it.
 
+mod claims;
 mod create;
 mod history;
 mod members;
@@ -34,8 +38,10 @@ mod stall;
 mod status;
 mod templates;
 mod update;
+mod volumes;
 mod writes;
 
+pub use claims::Claims;
 pub use history::Revisions;
 pub use members::{Member, Side, Standing};
 pub use numbers::{Limits, Numbers, Tally, numbers};

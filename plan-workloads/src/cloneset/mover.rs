@@ -151,6 +151,10 @@ impl<'o, 'a> Mover<'o, 'a> {
                 path: "its revision is gone, so the difference".into(),
             });
         };
+        if self.claims_differ(old) {
+            let path = "volumeClaimTemplates".into();
+            return Err(NotInPlace { path });
+        }
         let revision = self.target;
         // As stored: what their writer dropped is missing on both sides, and no difference.
         let new = self.templates.by_label(&revision.name).unwrap_or(revision);
@@ -182,6 +186,13 @@ impl<'o, 'a> Mover<'o, 'a> {
         let rolling = self.observed.set.spec.update_strategy.rolling_update.as_ref();
         let strategy = rolling.and_then(|rolling| rolling.in_place_update_strategy.as_ref());
         strategy.map_or(0, |strategy| strategy.grace_period_seconds.max(0))
+    }
+
+    /// With the gate, pods made for other claim templates are recreated, unless they may only change in place.
+    fn claims_differ(&self, old: &Revision) -> bool {
+        let heeded = self.observed.options.recreate_for_claims && self.policy() != "InPlaceOnly";
+        let (old, new) = (&old.claims_hash, &self.target.claims_hash);
+        heeded && old.is_some() && new.is_some() && old != new
     }
 
     fn hook(&self) -> Option<&'a LifecycleHook> {

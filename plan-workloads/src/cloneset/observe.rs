@@ -6,6 +6,8 @@ use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::Memory;
 use kruise_views::{NodeView, PodView, RevisionView};
 
+use super::claims::Claims;
+
 /// One snapshot of a CloneSet and everything that belongs to it.
 pub struct Observed<'a> {
     /// The set.
@@ -14,6 +16,8 @@ pub struct Observed<'a> {
     pub api_version: &'a str,
     /// Pods controlled by the set's uid, active or not, in any order.
     pub pods: &'a [Arc<PodView>],
+    /// Claims controlled by the set's uid.
+    pub claims: &'a Claims,
     /// Revisions of the namespace that the set controls, or that nobody controls and its selector matches.
     pub revisions: &'a [Arc<RevisionView>],
     /// Finds a node; only asked when the template spreads its pods.
@@ -52,6 +56,8 @@ pub struct Options {
     /// Gate `InPlaceUpdateEnvFromMetadata`: a node agent restarts containers whose environment reads a changed label
     /// or annotation, and reports it. Without one such a change restarts nothing, and nobody reports.
     pub environment_from_metadata: bool,
+    /// Gate `RecreatePodWhenChangeVCTInCloneSetGate`: pods of other claim templates are not updated in place.
+    pub recreate_for_claims: bool,
 }
 
 impl Options {
@@ -63,5 +69,6 @@ impl Options {
         exclude_preparing_delete: false,
         pod_ready_gate: true,
         environment_from_metadata: true,
+        recreate_for_claims: false,
     };
 }

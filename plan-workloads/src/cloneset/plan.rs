@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_api::cloneset::coverage;
 use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave,
     Why, Write, inplace::Progress,
@@ -11,7 +10,7 @@ use kruise_plan_kit::{
 use serde_json::{Value, json};
 
 use super::{
-    history,
+    claims, history,
     members::{self, Member, Side, Standing},
     mover::Mover,
     numbers::{Limits, Numbers, Tally, numbers},
@@ -39,6 +38,9 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
                 .map(|pod| release(set.metadata.uid.as_str(), pod)),
         );
         act(observed, &found, &members, limits, &mut plan, now);
+        let (chains, why) = claims::tend(observed, &plan.chains);
+        plan.chains.extend(chains);
+        plan.why.extend(why);
         plan.chains.extend(prune(observed, &members));
         plan.chains.extend(history::truncate(observed, &found, &members));
     } else {
@@ -69,22 +71,7 @@ fn act(
     let templates = Templates::new(&found.sorted);
     let ready = refresh(observed, &templates, members, plan, now);
     let decided = plan.chains.len();
-    if let Some(what) = coverage::unsupported(&observed.set.spec) {
-        let message = format!(
-            "this build does not act on {what} yet: pods of this set are not created, deleted or updated"
-        );
-        plan.why.push(Why {
-            about: String::new(),
-            text: message.clone(),
-        });
-        plan.events.push(EventNote {
-            kind: EventKind::Warning,
-            reason: "Unsupported",
-            message,
-        });
-    } else {
-        change(observed, found, &templates, members, limits, plan, now);
-    }
+    change(observed, found, &templates, members, limits, plan, now);
     // One pod has one chain in a plan: what brings it into service can wait for what takes it out.
     let ready = if ready.is_empty() {
         ready
@@ -122,6 +109,7 @@ fn change(
     plan.chains.extend(scaled.chains);
     plan.events.extend(scaled.events);
     plan.why.extend(scaled.why);
+    plan.requeue = plan.requeue.into_iter().chain(scaled.requeue).min();
     explain(observed, limits, scaling, plan);
     explain_updated(observed, members, plan);
     if scaled.removes {

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use kruise_api::names::SPECIFIED_DELETE;
 use kruise_plan_kit::{
-    Chain, Intent,
+    Chain, Intent, Step,
     lifecycle::{self, State},
 };
 use serde_json::Value;
 
-use super::{members::Member, observe::Observed, writes};
+use super::{claims, members::Member, observe::Observed, writes};
 
 /// How a pod leaves.
 pub(super) enum Leave {
@@ -32,7 +32,11 @@ pub(super) fn is_held(observed: &Observed<'_>, member: &Member<'_>) -> bool {
 /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it.
 pub(super) fn remove(observed: &Observed<'_>, member: &Member<'_>, reason: &str, now: Timestamp) -> Leave {
     if !is_held(observed, member) {
-        return Leave::Now(writes::chain(vec![writes::delete(member.pod, reason.to_owned())]));
+        return Leave::Now(for_good(
+            observed,
+            writes::delete(member.pod, reason.to_owned()),
+            member,
+        ));
     }
     if member.state == State::PreparingDelete {
         return Leave::Held;
@@ -57,7 +61,8 @@ pub(super) fn recreate(
         "successfully delete pod {} to recreate it for update(revision {revision})",
         pod.name
     );
-    let mut step = if is_held(observed, member) {
+    let held = is_held(observed, member);
+    let mut step = if held {
         let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
         let next = (Intent::RequestDelete, State::PreparingDelete);
         let reason = format!("{reason}; its preDelete hook is asked first");
@@ -73,5 +78,16 @@ pub(super) fn recreate(
             pod.name
         ),
     ));
-    writes::chain(vec![step])
+    if held {
+        writes::chain(vec![step])
+    } else {
+        for_good(observed, step, member)
+    }
+}
+
+/// A deletion, and after it those of the pod's claims: the set wants no pod in this place again.
+fn for_good(observed: &Observed<'_>, deletion: Step, member: &Member<'_>) -> Chain {
+    let mut steps = vec![deletion];
+    steps.extend(claims::deletions(observed, member.pod));
+    writes::chain(steps)
 }

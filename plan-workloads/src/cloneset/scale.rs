@@ -1,5 +1,7 @@
 //! Adding and removing pods.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Why, lifecycle::State, order::sort_for_removal, readiness,
@@ -21,6 +23,8 @@ pub(super) struct Scaled {
     pub(super) chains: Vec<Chain>,
     pub(super) events: Vec<EventNote>,
     pub(super) why: Vec<Why>,
+    /// Look again after this long.
+    pub(super) requeue: Option<Duration>,
     /// Pods leave: changing others waits for the next plan, which sees what is left.
     pub(super) removes: bool,
 }
@@ -58,8 +62,13 @@ pub(super) fn scale(
             numbers.up_limit as usize,
             numbers.up_old.min(numbers.up_limit) as usize,
         );
-        scaled.chains = create::create(observed, revisions, count, old, now);
-        return scaled;
+        let created = create::create(observed, revisions, count, old, now);
+        scaled.why.extend(created.why);
+        scaled.requeue = created.requeue;
+        if !created.chains.is_empty() {
+            scaled.chains = created.chains;
+            return scaled;
+        }
     }
     remove_surplus(observed, revisions, members, numbers, &mut scaled, now);
     scaled

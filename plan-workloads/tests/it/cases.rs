@@ -39,6 +39,15 @@ struct Case {
     current: String,
     #[serde(default)]
     pods: Vec<String>,
+    /// `NAME WORD…`; the instance id is what follows the last dash.
+    #[serde(default)]
+    claims: Vec<String>,
+    /// Hash of the claim templates that a stored revision was made with, by letter.
+    #[serde(default)]
+    claims_hashes: BTreeMap<String, String>,
+    /// Gate `RecreatePodWhenChangeVCTInCloneSetGate`.
+    #[serde(default)]
+    recreate_for_claims: bool,
     /// Gate `CloneSetShortHash`.
     #[serde(default)]
     short_hash: bool,
@@ -114,6 +123,7 @@ fn world(case: &Case, names: &Names) -> World {
     }
     world.options.short_hash = case.short_hash;
     world.options.partition_rollback = case.partition_rollback;
+    world.options.recreate_for_claims = case.recreate_for_claims;
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.taken_names = case
         .taken
@@ -127,11 +137,15 @@ fn world(case: &Case, names: &Names) -> World {
     for (index, letter) in stored.iter().enumerate() {
         let (template, name) = names.get(letter);
         let data = go_compat::pod_template::revision_data(template);
-        let revision = json!({
+        let mut revision = json!({
             "metadata": {"name": name, "namespace": "shop", "uid": format!("revision-{letter}"), "resourceVersion": "5",
                          "ownerReferences": [owner()]},
             "data": serde_json::from_str::<Value>(&data).unwrap(), "revision": index + 1,
         });
+        if let Some(hash) = case.claims_hashes.get(letter) {
+            let key = "kruise.io/cloneset-volumeclaimtemplate-hash";
+            revision["metadata"]["annotations"] = json!({key: hash});
+        }
         world.revisions.insert(name.to_owned(), revision);
     }
     if !case.pods.is_empty() || !stored.is_empty() {
@@ -144,6 +158,12 @@ fn world(case: &Case, names: &Names) -> World {
     if !case.status.is_null() {
         strategic(&mut world.set["status"], &case.status);
     }
+    for line in &case.claims {
+        let claim = claim(line, world.now);
+        world
+            .claims
+            .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
+    }
     for line in &case.pods {
         let pod = pod(line, names, world.now);
         world
@@ -151,6 +171,29 @@ fn world(case: &Case, names: &Names) -> World {
             .insert(pod["metadata"]["name"].as_str().unwrap().to_owned(), pod);
     }
     world
+}
+
+/// Reads one line: `NAME WORD…`.
+fn claim(line: &str, now: Timestamp) -> Value {
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap();
+    let id = name.rsplit('-').next().unwrap();
+    let mut claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"), "resourceVersion": "8",
+                     "labels": {"app": "web", "apps.kruise.io/cloneset-instance-id": id},
+                     "ownerReferences": [owner()]},
+    });
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("terminating", _) => claim["metadata"]["deletionTimestamp"] = json!(text(now)),
+            ("instance", id) => {
+                claim["metadata"]["labels"]["apps.kruise.io/cloneset-instance-id"] = json!(id);
+            }
+            (other, _) => panic!("a claim that is {other}?"),
+        }
+    }
+    claim
 }
 
 fn owner() -> Value {
@@ -214,6 +257,8 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["status"]["containerStatuses"][0]["imageID"] = json!("");
         }
         "terminating" => pod["metadata"]["deletionTimestamp"] = json!(ago(1)),
+        "overdue" => pod["metadata"]["deletionTimestamp"] = json!(ago(31)),
+        "nobodys" => pod["metadata"]["ownerReferences"] = json!([]),
         "failed" => pod["status"]["phase"] = json!("Failed"),
         "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),
         "short" => pod["metadata"]["labels"]["controller-revision-hash"] = json!(hash),
@@ -345,10 +390,12 @@ fn details(write: &Write) -> String {
                 object["metadata"]["labels"],
                 object["metadata"]["annotations"]
             ]);
-            if object["kind"] == "Pod" {
-                of_pod.to_string()
-            } else {
-                of_revision.to_string()
+            let volumes = &object["spec"]["volumes"];
+            match object["kind"].as_str() {
+                Some("Pod") if volumes.is_null() => of_pod.to_string(),
+                Some("Pod") => format!("{of_pod} {volumes}"),
+                Some("PersistentVolumeClaim") => object.to_string(),
+                _ => of_revision.to_string(),
             }
         }
         Write::Delete { precondition, .. } => format!("if {precondition:?}"),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, Resource, Step, Write};
 use serde_json::Value;
 
-use crate::world::{Refused, World, condition};
+use crate::world::{Refused, World, condition, mounts, uid_of};
 
 const STATE: &str = "lifecycle.apps.kruise.io/state";
 const REVISION: &str = "controller-revision-hash";
@@ -149,11 +149,17 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
     let write = &step.write;
     assert_guarded(world, write);
     let target = write.target();
+    if target.resource == Resource::Claims {
+        assert_claim(world, step);
+    }
     if target.resource != Resource::Pods {
         return world.apply(write, previous);
     }
     let before = world.clone();
     world.apply(write, previous)?;
+    if write.intent() == Intent::CreatePod {
+        assert_mounts(&before, world, write);
+    }
     assert_service(&before, world, step);
     assert_partition(&before, world, step);
     match write.intent() {
@@ -162,6 +168,93 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
         _ => {}
     }
     Ok(())
+}
+
+/// Neither ended nor being deleted, whoever's.
+fn is_alive(pod: &Value) -> bool {
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    !ended && pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// A claim that a live pod mounts, whoever's the pod is, is neither deleted nor given to another owner.
+fn assert_claim(world: &World, step: &Step) {
+    let name = &step.write.target().name;
+    let user = world
+        .pods
+        .iter()
+        .find(|(_, pod)| is_alive(pod) && mounts(pod).contains(name));
+    // A deletion that looks first does no harm.
+    let looks = matches!(&step.write, Write::Delete { precondition: Precondition::Unused(_, pod), .. }
+        if world.pods.contains_key(&pod.name));
+    let created = step.write.intent() == Intent::CreateClaim;
+    assert!(
+        created || looks || user.is_none(),
+        "{} ({}): a live pod mounts it: {user:?}",
+        step.write,
+        step.reason
+    );
+    let reuse = world.set["spec"]["scaleStrategy"]["enablePVCReuse"] == true;
+    assert!(
+        !reuse || step.write.intent() != Intent::GiveClaim,
+        "{}: kept for reuse",
+        step.write
+    );
+}
+
+/// A new pod mounts one claim for each template: its own, nobody else's, and a used one only where that is asked for.
+fn assert_mounts(before: &World, after: &World, write: &Write) {
+    let pod = &after.pods[&write.target().name];
+    let id = label(pod, "apps.kruise.io/cloneset-instance-id").unwrap();
+    let templates = after.set["spec"]["volumeClaimTemplates"].as_array();
+    let wanted: Vec<String> = templates
+        .into_iter()
+        .flatten()
+        .map(|template| format!("{}-web-{id}", template["metadata"]["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(mounts(pod), wanted, "{write}");
+    for name in wanted {
+        let claim = &before
+            .claims
+            .get(&name)
+            .unwrap_or_else(|| panic!("{write}: no claim {name}"));
+        let metadata = &claim["metadata"];
+        assert!(
+            metadata["deletionTimestamp"].is_null(),
+            "{write}: {name} is being deleted"
+        );
+        assert_eq!(
+            metadata["ownerReferences"][0]["uid"],
+            after.set["metadata"]["uid"]
+        );
+        assert_eq!(metadata["labels"]["apps.kruise.io/cloneset-instance-id"], id);
+        let reuse = after.set["spec"]["scaleStrategy"]["enablePVCReuse"] == true;
+        // A pod that one version of the set made is made again by that version, if it vanished unseen.
+        let again = before.made_at[&uid_of(claim)] == before.set["metadata"]["resourceVersion"];
+        let fresh = !before.mounted.contains(&uid_of(claim));
+        assert!(reuse || again || fresh, "{write}: {name} was used before");
+        let other = before.pods.iter().find(|(_, pod)| mounts(pod).contains(&name));
+        assert_eq!(other, None, "{write}: mounts {name} as well");
+    }
+}
+
+/// All that live pods mount is there; where claims are not reused, nothing else is.
+pub(crate) fn assert_claims_at_rest(world: &World) {
+    let alive = world.pods.values().filter(|pod| is_alive(pod));
+    let used: BTreeSet<String> = alive.flat_map(mounts).collect();
+    for name in &used {
+        let claim = &world.claims[name];
+        assert!(
+            claim["metadata"]["deletionTimestamp"].is_null(),
+            "{claim} is being deleted"
+        );
+    }
+    let reuse = world.set["spec"]["scaleStrategy"]["enablePVCReuse"] == true;
+    let left = world.claims.iter().find(|(name, claim)| {
+        let pod = format!("web-{}", name.rsplit('-').next().unwrap());
+        let of_set = claim["metadata"]["ownerReferences"][0]["uid"] == world.set["metadata"]["uid"];
+        of_set && !used.contains(*name) && !world.pods.contains_key(&pod)
+    });
+    assert!(reuse || left.is_none(), "left behind: {left:?}");
 }
 
 /// A pod is not declared ready while a container still runs an image that is to be replaced.
@@ -320,7 +413,7 @@ fn assert_in_place(before: &World, after: &World, write: &Write) {
     let to = to.map_or(&after.set["spec"]["template"], |revision| {
         &revision["data"]["spec"]["template"]
     });
-    let waits = annotation(changed, "grace") != "";
+    let waits = !annotation(changed, "grace").is_empty();
     let ends = !waits && !annotation(changed, "state").contains("nextContainer");
     for map in ["labels", "annotations"] {
         let keys = |template: &Value| changed_keys(&template["metadata"][map], &Value::Null);

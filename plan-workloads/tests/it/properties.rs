@@ -28,6 +28,10 @@ enum Event {
     Replicas(u8),
     Strategy(&'static str, Value),
     MinReady(u8),
+    /// Other claim templates.
+    Claims(u8),
+    /// Are claims reused?
+    Reuse(bool),
     PodsToDelete(u8),
     MarkForDeletion(u8),
     LeaveSelector(u8),
@@ -84,11 +88,13 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (0..12u8).prop_map(Event::Replicas),
         3 => strategy(),
         1 => (0..3u8).prop_map(Event::MinReady),
+        1 => (0..4u8).prop_map(Event::Claims),
+        1 => any::<bool>().prop_map(Event::Reuse),
         1 => any::<u8>().prop_map(Event::PodsToDelete),
         1 => any::<u8>().prop_map(Event::MarkForDeletion),
         1 => any::<u8>().prop_map(Event::LeaveSelector),
         1 => (any::<u8>(), -2..3i8).prop_map(|(pod, cost)| Event::Cost(pod, cost)),
-        1 => any::<u8>().prop_map(Event::UserDeletes),
+        2 => any::<u8>().prop_map(Event::UserDeletes),
         6 => any::<u32>().prop_map(Event::Plan),
         6 => Just(Event::Plan(u32::MAX)),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(pod, node)| Event::Bind(pod, node)),
@@ -124,13 +130,15 @@ fn start() -> impl Strategy<Value = Value> {
     let numbers = (0..12u8, partition(), count_or_share(), count_or_share());
     let creation = prop::sample::select(vec![Value::Null, Value::Null, json!(1), json!("50%")]);
     let deadline = prop::sample::select(vec![Value::Null, json!(30), json!(i32::MAX)]);
-    (prop::sample::select(kinds), hooks, numbers, (deadline, creation), 0..3u8, any::<bool>()).prop_map(
-        |(kind, hooks, (replicas, partition, unavailable, surge), (deadline, creation), ready, exclude)| {
+    let claims = (0..4u8, any::<bool>());
+    (prop::sample::select(kinds), hooks, numbers, (deadline, creation, claims), 0..3u8, any::<bool>()).prop_map(
+        |(kind, hooks, (replicas, partition, unavailable, surge), (deadline, creation, claims), ready, exclude)| {
             let mut spec = json!({
                 "replicas": replicas,
                 "selector": {"matchLabels": {"app": "web"}},
                 "minReadySeconds": u32::from(ready) * 6,
-                "scaleStrategy": {"excludePreparingDelete": exclude},
+                "scaleStrategy": {"excludePreparingDelete": exclude, "enablePVCReuse": claims.1},
+                "volumeClaimTemplates": claim_templates(claims.0),
                 "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
                     "podUpdatePolicy": kind, "partition": partition, "maxUnavailable": unavailable, "maxSurge": surge}},
                 "template": template(hooks),
@@ -151,6 +159,20 @@ fn start() -> impl Strategy<Value = Value> {
             spec
         },
     )
+}
+
+/// None, one, two, or one of another size.
+fn claim_templates(n: u8) -> Value {
+    let of = |name: &str, size: &str| {
+        json!({"metadata": {"name": name, "labels": {"kind": name}},
+               "spec": {"resources": {"requests": {"storage": size}}}})
+    };
+    match n {
+        0 => json!([]),
+        1 => json!([of("data", "1Gi")]),
+        2 => json!([of("data", "1Gi"), of("log", "1Gi")]),
+        _ => json!([of("log", "2Gi")]),
+    }
 }
 
 fn template((_, update, delete, _): Hooks) -> Value {
@@ -264,6 +286,12 @@ impl History {
                 }
             }),
             Event::MinReady(n) => self.edit("/minReadySeconds", json!(u32::from(*n) * 6)),
+            Event::Claims(n) => self
+                .world
+                .edit(|spec| spec["volumeClaimTemplates"] = claim_templates(*n)),
+            Event::Reuse(reuse) => self.world.edit(|spec| {
+                spec["scaleStrategy"]["enablePVCReuse"] = json!(reuse);
+            }),
             Event::PodsToDelete(pod) => self.pod(*pod, |world, name| {
                 world.edit(|spec| spec["scaleStrategy"]["podsToDelete"] = json!([name, "web-nobody"]));
             }),
@@ -460,6 +488,7 @@ impl History {
                 .as_array()
                 .is_none_or(Vec::is_empty)
         );
+        oracle::assert_claims_at_rest(world);
         let status = &world.set["status"];
         let reported = |key: &str| status[key].as_i64().unwrap_or(-1);
         assert_eq!(reported("replicas"), all);

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Intent, Memory, Plan, Resource};
-use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ struct Stored {
     about: String,
     set: CloneSet,
     pods: Vec<Arc<PodView>>,
+    claims: Claims,
     revisions: Vec<Arc<RevisionView>>,
     now: Timestamp,
 }
@@ -45,6 +46,7 @@ fn stored(phase: &str) -> Vec<Stored> {
     for version in VERSIONS {
         let pods = items(version, &format!("{phase}-pods.json")).unwrap();
         let revisions = items(version, &format!("{phase}-controllerrevisions.json")).unwrap();
+        let claims = items(version, &format!("{phase}-persistentvolumeclaims.json")).unwrap();
         for form in ["clonesets.json", "clonesets.v1alpha1.apps.kruise.io.json"] {
             for raw in items(version, &format!("{phase}-{form}")).unwrap_or_default() {
                 let mine = |object: &&Value| owned_by(object, &raw);
@@ -52,6 +54,11 @@ fn stored(phase: &str) -> Vec<Stored> {
                 all.push(Stored {
                     about: format!("{version} {phase} {form} {}", raw["metadata"]["name"]),
                     now: my_pods.iter().filter_map(|pod| latest(pod)).max().unwrap() + after,
+                    claims: claims_of(
+                        &CloneSet::from_json(&raw).unwrap(),
+                        claims.iter().filter(mine),
+                        &my_pods,
+                    ),
                     set: CloneSet::from_json(&raw).unwrap(),
                     pods: my_pods.iter().map(|pod| Arc::new(decode_text(pod))).collect(),
                     revisions: revisions
@@ -65,6 +72,15 @@ fn stored(phase: &str) -> Vec<Stored> {
     }
     assert!(all.len() >= 16, "the fixtures are there: {}", all.len());
     all
+}
+
+fn claims_of<'c>(set: &CloneSet, claims: impl Iterator<Item = &'c Value>, pods: &[&Value]) -> Claims {
+    let exists = |name: &str| pods.iter().any(|pod| pod["metadata"]["name"] == name);
+    Claims::new(
+        set,
+        claims.map(|claim| Arc::new(decode_text(claim))).collect(),
+        exists,
+    )
 }
 
 fn decode_text<T: serde::de::DeserializeOwned>(object: &Value) -> T {
@@ -86,6 +102,7 @@ fn take_over(stored: &Stored) -> Plan {
             set: &stored.set,
             api_version: &stored.set.api_version,
             pods: &stored.pods,
+            claims: &stored.claims,
             revisions: &stored.revisions,
             node: &|_| None,
             options: Options::DEFAULT,
@@ -182,6 +199,7 @@ fn a_rollout_found_half_way_goes_on_once_a_pod_reports() {
             about: String::new(),
             set: stored.set.clone(),
             pods: stored.pods.clone(),
+            claims: stored.claims.clone(),
             revisions: stored.revisions.clone(),
         };
         later

@@ -4,15 +4,15 @@
 //! would misread is misread here.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, LazyLock},
 };
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, Resource, Write};
-use kruise_plan_workloads::cloneset::{Explain, Observed, Options, plan};
-use kruise_views::{NodeView, PodView, RevisionView};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
 /// API version that owner references carry.
@@ -45,6 +45,11 @@ pub(crate) enum Refused {
 pub(crate) struct World {
     pub(crate) set: Value,
     pub(crate) pods: BTreeMap<String, Value>,
+    pub(crate) claims: BTreeMap<String, Value>,
+    /// Claims by uid that some pod has mounted.
+    pub(crate) mounted: BTreeSet<String>,
+    /// Version of the set at which each claim was made, by its uid.
+    pub(crate) made_at: BTreeMap<String, Value>,
     pub(crate) revisions: BTreeMap<String, Value>,
     pub(crate) now: Timestamp,
     pub(crate) options: Options,
@@ -68,6 +73,9 @@ impl World {
         Self {
             set,
             pods: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            mounted: BTreeSet::new(),
+            made_at: BTreeMap::new(),
             revisions: BTreeMap::new(),
             now,
             options: Options::DEFAULT,
@@ -97,6 +105,23 @@ impl World {
         ours.map(Arc::new).collect()
     }
 
+    /// The claims that the set's uid controls, and which of their pods there are.
+    fn claims_of(&self, set: &CloneSet) -> Claims {
+        let views = self
+            .claims
+            .values()
+            .map(|claim| serde_json::from_value::<ClaimView>(claim.clone()).unwrap());
+        let ours = views.filter(|claim| {
+            claim
+                .controller
+                .as_ref()
+                .is_some_and(|owner| &*owner.uid == SET_UID)
+        });
+        Claims::new(set, ours.map(Arc::new).collect(), |pod| {
+            self.pods.contains_key(pod)
+        })
+    }
+
     /// The revisions as the planner reads them.
     pub(crate) fn revision_views(&self) -> Vec<Arc<RevisionView>> {
         let decode = |revision: &Value| serde_json::from_str::<RevisionView>(&revision.to_string()).unwrap();
@@ -116,6 +141,7 @@ impl World {
                 set: &set,
                 api_version: API_VERSION,
                 pods,
+                claims: &self.claims_of(&set),
                 revisions: &self.revision_views(),
                 node: &|name| NODES.get(name),
                 options: self.options,
@@ -163,7 +189,7 @@ impl World {
                     Resource::Pods => self.pods.get_mut(&target.name),
                     Resource::Revisions => self.revisions.get_mut(&target.name),
                     Resource::CloneSets => Some(&mut self.set),
-                    Resource::Claims => None,
+                    Resource::Claims => self.claims.get_mut(&target.name),
                 };
                 let stored = stored.ok_or(Refused::NotFound)?;
                 let changed = patched(stored, &body, patch, *part)?;
@@ -192,7 +218,8 @@ impl World {
         let store = match resource {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
-            other => panic!("nobody creates {}", other.plural()),
+            Resource::Claims => &mut self.claims,
+            Resource::CloneSets => panic!("nobody creates sets"),
         };
         if store.contains_key(name) {
             return Err(Refused::AlreadyExists);
@@ -206,17 +233,35 @@ impl World {
         object["metadata"]["creationTimestamp"] = json!(text(self.now));
         if resource == Resource::Pods {
             object["status"] = json!({"phase": "Pending"});
+            let claims = mounts(&object)
+                .into_iter()
+                .filter_map(|name| self.claims.get(&name));
+            self.mounted.extend(claims.map(uid_of));
         }
-        store.insert(name.to_owned(), object);
+        if resource == Resource::Claims {
+            let version = self.set["metadata"]["resourceVersion"].clone();
+            self.made_at.insert(uid_of(&object), version);
+        }
+        match resource {
+            Resource::Pods => self.pods.insert(name.to_owned(), object),
+            Resource::Revisions => self.revisions.insert(name.to_owned(), object),
+            _ => self.claims.insert(name.to_owned(), object),
+        };
         Ok(())
     }
 
     fn delete(&mut self, resource: Resource, name: &str, guard: &Precondition) -> Result<(), Refused> {
+        if let Precondition::Unused(_, pod) = guard
+            && self.pods.contains_key(&pod.name)
+        {
+            return Ok(());
+        }
         let version = self.next_version();
         let store = match resource {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
-            other => panic!("nobody deletes {}", other.plural()),
+            Resource::Claims => &mut self.claims,
+            Resource::CloneSets => panic!("nobody deletes sets"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         let metadata = &mut object["metadata"];
@@ -234,7 +279,20 @@ impl World {
             metadata["deletionTimestamp"] = json!(text(self.now));
             metadata["resourceVersion"] = version;
         }
+        self.collect();
         Ok(())
+    }
+
+    /// Deleted claims go once no pod mounts them, and so do claims whose pod is gone.
+    fn collect(&mut self) {
+        let used: BTreeSet<String> = self.pods.values().flat_map(mounts).collect();
+        let pods: BTreeSet<String> = self.pods.values().map(uid_of).collect();
+        self.claims.retain(|name, claim| {
+            let owner = &claim["metadata"]["ownerReferences"][0];
+            let orphan = owner["kind"] == "Pod" && !pods.contains(owner["uid"].as_str().unwrap());
+            let leaves = orphan || claim["metadata"]["deletionTimestamp"].is_string();
+            !leaves || used.contains(name)
+        });
     }
 
     fn next_version(&mut self) -> Value {
@@ -327,8 +385,20 @@ impl World {
             .is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_string())
         {
             self.pods.remove(name);
+            self.collect();
         }
     }
+}
+
+/// Names of the claims that a pod mounts.
+pub(crate) fn mounts(pod: &Value) -> Vec<String> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+pub(crate) fn uid_of(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
 /// RFC 3339 as servers write it.

@@ -7,6 +7,7 @@
     reason = "everything here is a test; clippy only sees the functions marked as such"
 )]
 
+mod claims;
 mod cloneset;
 mod cluster;
 mod crash;

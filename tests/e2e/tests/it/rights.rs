@@ -9,6 +9,7 @@ use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
+use crate::claims;
 use crate::cluster::{LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, variable, web};
 
 /// Namespace of the manager.
@@ -18,6 +19,7 @@ const SYSTEM: &str = "kruise-system";
 const RARE: &[(&str, &str)] = &[
     // An object of the wanted name exists already: whose is it?
     ("get", "pods"),
+    ("get", "persistentvolumeclaims"),
     ("get", "controllerrevisions"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
@@ -133,6 +135,32 @@ fn live(scenario: &Scenario) {
     })
     .unwrap();
     roll_back_half_way(scenario);
+    live_with_claims(scenario);
+}
+
+/// Claims come, go with their pods, and are given to pods that others delete.
+fn live_with_claims(scenario: &Scenario) {
+    claims::storage_class(scenario);
+    let mut set = claims::with_claims(2);
+    set["metadata"]["name"] = json!("claims");
+    set["spec"]["selector"]["matchLabels"]["app"] = json!("claims");
+    set["spec"]["template"]["metadata"]["labels"]["app"] = json!("claims");
+    set["spec"]["scaleStrategy"] = json!({"disablePVCReuse": true});
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status_of("claims", &json!({"readyReplicas": 2}));
+    let name = text(&scenario.pods_of("claims")[0], "/metadata/name");
+    claims::delete_and_hold(scenario, &name);
+    wait::until_true("the claim is its pod's", LIMIT, || {
+        let claim = scenario
+            .kubectl
+            .get("persistentvolumeclaims", &format!("data-{name}"))?;
+        Ok(claim["metadata"]["ownerReferences"][0]["kind"] == "Pod")
+    })
+    .unwrap();
+    claims::release(scenario, &name);
+    let none = json!({"spec": {"replicas": 0}});
+    scenario.kubectl.patch("clonesets", "claims", &none).unwrap();
+    scenario.until_status_of("claims", &json!({"replicas": 0}));
 }
 
 /// Going back to a revision that still has pods numbers it anew.

@@ -1,0 +1,115 @@
+//! A persistent volume claim: whose it is.
+
+use kruise_api::{
+    meta::{ObjectMeta, OwnerReference},
+    names,
+};
+use kube_cache::Cached;
+use serde::{Deserialize, Deserializer};
+
+use crate::OwnerView;
+
+/// What a workload decides upon: identity, owner, and the pod it was made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimView {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Version of the stored object.
+    pub resource_version: Box<str>,
+    /// The instance id it shares with its pod, if it has one.
+    pub instance: Option<Box<str>>,
+    /// The controlling owner.
+    pub controller: Option<Box<OwnerView>>,
+    /// Being deleted? It stays for as long as a pod uses it.
+    pub deleting: bool,
+}
+
+impl Cached for ClaimView {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+impl<'de> Deserialize<'de> for ClaimView {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let metadata = Wire::deserialize(deserializer)?.metadata;
+        let owner = |owner: &OwnerReference| {
+            Box::new(OwnerView {
+                group: owner.group().into(),
+                kind: owner.kind.as_str().into(),
+                name: owner.name.as_str().into(),
+                uid: owner.uid.as_str().into(),
+            })
+        };
+        Ok(Self {
+            controller: metadata.controller().map(owner),
+            instance: metadata
+                .labels
+                .get(names::INSTANCE_ID)
+                .map(|id| id.as_str().into()),
+            deleting: metadata.deletion_timestamp.is_some(),
+            namespace: metadata.namespace.into(),
+            name: metadata.name.into(),
+            uid: metadata.uid.into(),
+            resource_version: metadata.resource_version.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ClaimView;
+
+    #[test]
+    fn every_field_a_planner_reads_is_decoded() {
+        let claim: ClaimView = serde_json::from_str(
+            r#"{"metadata":{"name":"data-web-a","namespace":"n","uid":"u","resourceVersion":"7",
+                "labels":{"apps.kruise.io/cloneset-instance-id":"a"},"deletionTimestamp":"2026-01-01T00:00:01Z",
+                "ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"pu"},
+                {"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet","name":"web","uid":"ou","controller":true}]},
+                "spec":{"volumeName":"v"},"status":{"phase":"Bound"}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            claim
+                .controller
+                .as_ref()
+                .map(|owner| (&*owner.group, &*owner.kind, &*owner.name, &*owner.uid)),
+            Some(("apps.kruise.io", "CloneSet", "web", "ou"))
+        );
+        assert_eq!((claim.instance.as_deref(), claim.deleting), (Some("a"), true));
+    }
+
+    #[test]
+    fn a_claim_that_says_null_everywhere_is_nobodys() {
+        let claim: ClaimView =
+            serde_json::from_str(r#"{"metadata":{"name":"a","labels":null,"ownerReferences":null}}"#)
+                .unwrap();
+        assert_eq!(
+            (claim.controller, claim.instance, claim.deleting),
+            (None, None, false)
+        );
+    }
+}
