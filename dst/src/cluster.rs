@@ -81,12 +81,12 @@ pub struct State {
     /// The leader dies after so many more writes.
     pub crash_after: Option<u32>,
     /// How often watches of each resource were cut.
-    pub cuts: [u64; 4],
+    pub cuts: [u64; 5],
     /// Open watches of each resource, in the order in which they were opened. (The channels of the async runtime wake
     /// their receivers in an order that no seed decides.)
-    pub watching: [Vec<Weak<Notify>>; 4],
+    pub watching: [Vec<Weak<Notify>>; 5],
     /// Length of each log when the watches were last woken.
-    announced: [usize; 4],
+    announced: [usize; 5],
     /// The process that is cut off as long as the trouble says.
     pub isolated: Option<ProcessId>,
     origin: Timestamp,
@@ -116,9 +116,9 @@ impl Cluster {
             judged,
             violation: None,
             crash_after: None,
-            cuts: [0; 4],
+            cuts: [0; 5],
             watching: Default::default(),
-            announced: [0; 4],
+            announced: [0; 5],
             isolated: None,
             origin,
             start,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{
     campaign::{Failure, twice},
-    history::{Act, Edit, History, Policy, Start, Strike, What},
+    history::{Act, Claims, Edit, History, Policy, Start, Strike, What},
 };
 
 /// The clean run: a set is created, updated, scaled and rolled back.
@@ -28,6 +28,7 @@ pub fn clean(policy: Policy) -> History {
             min_ready_seconds: 0,
             scale_max_unavailable: String::new(),
             hook: false,
+            claims: Some(Claims::Gone),
         },
         acts: vec![
             act(10_000, Edit::Image(2)),

@@ -35,7 +35,7 @@ pub struct Resource {
 /// The truth.
 #[derive(Debug, Default)]
 pub struct Mirror {
-    resources: [Resource; 4],
+    resources: [Resource; 5],
     /// Newest revision at each time at which there was a newer one.
     revisions: Vec<(Timestamp, u64)>,
 }
@@ -47,6 +47,7 @@ pub fn path_of(of: Watched) -> &'static str {
         Watched::Pods => "/api/v1/pods",
         Watched::Revisions => "/apis/apps/v1/controllerrevisions",
         Watched::Nodes => "/api/v1/nodes",
+        Watched::Claims => "/api/v1/persistentvolumeclaims",
     }
 }
 
@@ -73,7 +74,7 @@ impl Mirror {
     }
 
     /// Lengths of the logs.
-    pub fn marks(&self) -> [usize; 4] {
+    pub fn marks(&self) -> [usize; 5] {
         Watched::ALL.map(|of| self.of(of).log.len())
     }
 
@@ -105,8 +106,8 @@ impl Mirror {
     }
 
     /// Takes in what happened; tells which resources changed.
-    pub fn sync(&mut self, world: &mut World) -> [bool; 4] {
-        let mut changed = [false; 4];
+    pub fn sync(&mut self, world: &mut World) -> [bool; 5] {
+        let mut changed = [false; 5];
         let revision = world.api().revision();
         if self
             .revisions

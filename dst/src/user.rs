@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::{
     boot,
     cluster::{Cluster, Reply, State},
-    history::{Edit, PodAct, Policy, Start, Watched},
+    history::{Claims, Edit, PodAct, Policy, Start, Watched},
     hooks,
     object::Object,
 };
@@ -61,7 +61,16 @@ fn set(start: &Start) -> Value {
     if !start.scale_max_unavailable.is_empty() {
         set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
     }
+    if let Some(claims) = start.claims {
+        set["spec"]["volumeClaimTemplates"] = claim_templates(1);
+        set["spec"]["scaleStrategy"]["enablePVCReuse"] = (claims == Claims::Reused).into();
+    }
     set
+}
+
+fn claim_templates(size: u32) -> Value {
+    json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": format!("{size}Gi")}}}}])
 }
 
 /// Creates the set, as soon as a manager answers for it.
@@ -102,6 +111,8 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         Edit::MaxUnavailable(text) => rolling("maxUnavailable", int_or_string(text)),
         Edit::MaxSurge(text) => rolling("maxSurge", int_or_string(text)),
         Edit::Paused(paused) => rolling("paused", (*paused).into()),
+        Edit::ClaimSize(size) => json!({"spec": {"volumeClaimTemplates": claim_templates(*size)}}),
+        Edit::Reuse(reuse) => json!({"spec": {"scaleStrategy": {"enablePVCReuse": reuse}}}),
         Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
         Edit::PodsToDelete(places, shrink) => {
             let names: Vec<String> = places

@@ -1,6 +1,6 @@
 //! A history for every seed.
 
-use super::{Act, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What};
+use super::{Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What};
 use crate::random::Random;
 
 /// What users do begins after this many milliseconds.
@@ -28,6 +28,11 @@ pub fn generate(seed: u64) -> History {
             String::new()
         },
         hook: false,
+        claims: match random.between(0, 9) {
+            0..3 => Some(Claims::Reused),
+            3..6 => Some(Claims::Gone),
+            _ => None,
+        },
     };
     let hook = policy != Policy::ReCreate && random.percent(25);
     let set = Start { hook, ..set };
@@ -106,6 +111,13 @@ fn policy(random: &mut Random, surge: &str) -> Policy {
 }
 
 fn edit(random: &mut Random, set: &Start, image: &mut u32) -> Edit {
+    if set.claims.is_some() && random.percent(15) {
+        return if random.percent(60) {
+            Edit::ClaimSize(random.between(2, 9) as u32)
+        } else {
+            Edit::Reuse(random.percent(50))
+        };
+    }
     match random.between(0, 99) {
         0..34 => {
             *image += 1;
@@ -131,7 +143,13 @@ fn fault(random: &mut Random) -> What {
     let lasts = random.between(500, 20_000);
     let percent = random.between(10, 60) as u8;
     let watched = *random
-        .pick(&[Watched::Pods, Watched::Pods, Watched::Sets, Watched::Revisions])
+        .pick(&[
+            Watched::Pods,
+            Watched::Pods,
+            Watched::Sets,
+            Watched::Revisions,
+            Watched::Claims,
+        ])
         .unwrap_or(&Watched::Pods);
     let loss = if random.percent(80) {
         Loss::Broken

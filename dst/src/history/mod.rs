@@ -49,6 +49,18 @@ pub struct Start {
     /// A hook holds pods before they are updated in place, and marks them not ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hook: bool,
+    /// What becomes of the claims of pods that vanish; none for a set without claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
+}
+
+/// What becomes of the claims of pods that vanish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Claims {
+    /// Their successors have them.
+    Reused,
+    /// They go, too.
+    Gone,
 }
 
 /// How pods are updated.
@@ -112,6 +124,10 @@ pub enum Edit {
     PodsToDelete(Vec<u8>, bool),
     /// The label `specified-delete` on the pod at this place.
     MarkPod(u8),
+    /// Another size in the claim template.
+    ClaimSize(u32),
+    /// Whether claims are reused.
+    Reuse(bool),
 }
 
 /// What somebody does to the pod at a place in the order of names.
@@ -187,11 +203,13 @@ pub enum Watched {
     Revisions,
     /// Nodes.
     Nodes,
+    /// Claims.
+    Claims,
 }
 
 impl Watched {
     /// All.
-    pub const ALL: [Self; 4] = [Self::Sets, Self::Pods, Self::Revisions, Self::Nodes];
+    pub const ALL: [Self; 5] = [Self::Sets, Self::Pods, Self::Revisions, Self::Nodes, Self::Claims];
 
     /// Group and plural.
     pub fn resource(self) -> (&'static str, &'static str) {
@@ -200,6 +218,7 @@ impl Watched {
             Self::Pods => ("", "pods"),
             Self::Revisions => ("apps", "controllerrevisions"),
             Self::Nodes => ("", "nodes"),
+            Self::Claims => ("", "persistentvolumeclaims"),
         }
     }
 
@@ -219,6 +238,8 @@ impl Watched {
             Some(Self::Revisions)
         } else if plural("nodes") {
             Some(Self::Nodes)
+        } else if plural("persistentvolumeclaims") {
+            Some(Self::Claims)
         } else {
             None
         }

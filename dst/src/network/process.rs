@@ -27,7 +27,7 @@ impl fmt::Display for ProcessId {
 
 /// Newest version of each watched resource that a process must know of when it decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Floors(pub [u64; 4]);
+pub struct Floors(pub [u64; 5]);
 
 impl Floors {
     /// Of one resource.
@@ -64,7 +64,7 @@ struct Busy {
 pub struct Process {
     dead: watch::Sender<bool>,
     /// What watches and lists have shown, and when.
-    shown: [Vec<(Instant, u64)>; 4],
+    shown: [Vec<(Instant, u64)>; 5],
     /// Newest version of pods that the process itself wrote, or that its predecessors wrote before it began to lead.
     pub wrote: u64,
     busy: BTreeMap<String, Busy>,

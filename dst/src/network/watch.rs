@@ -185,6 +185,7 @@ impl State {
             Watched::Pods => ("v1", "Pod"),
             Watched::Revisions => ("apps/v1", "ControllerRevision"),
             Watched::Nodes => ("v1", "Node"),
+            Watched::Claims => ("v1", "PersistentVolumeClaim"),
         };
         let object = json!({"kind": kind, "apiVersion": api_version,
             "metadata": {"resourceVersion": version.to_string()}});

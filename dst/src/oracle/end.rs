@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Spec;
+use super::{Spec, claims};
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
 /// What is not yet as it should be.
@@ -30,6 +30,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
         return Err(format!("pod {} left the selector and is still owned", pod.name));
     }
     expect("active pods", active.len() as i64, spec.replicas)?;
+    claims::unfinished(set, &active, mirror)?;
     let revision = mirror
         .of(Watched::Revisions)
         .now()

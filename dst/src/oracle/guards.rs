@@ -16,8 +16,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 /// A name may belong to another pod by the time a request arrives; its uid does not.
 fn unguarded(write: &Write<'_>) -> Option<Violation> {
     let uid = match (write.resource, write.method) {
-        ("pods", Method::Delete) => &write.body["preconditions"]["uid"],
-        ("pods", Method::Patch) => match &write.body {
+        ("pods" | "persistentvolumeclaims", Method::Delete) => &write.body["preconditions"]["uid"],
+        ("pods" | "persistentvolumeclaims", Method::Patch) => match &write.body {
             Value::Array(operations) => {
                 let test = operations
                     .iter()

@@ -6,6 +6,7 @@
 //! one under each of them.
 
 mod availability;
+mod claims;
 mod end;
 mod guards;
 mod knowledge;
@@ -68,6 +69,7 @@ impl Oracles {
             return None;
         }
         let verdict = self.leader.judge(write).or_else(|| guards::judge(write, mirror));
+        let verdict = verdict.or_else(|| claims::judge(write, mirror));
         let verdict = verdict
             .or_else(|| readiness::judge(write, mirror))
             .or_else(|| report::judge(write, mirror));

@@ -25,7 +25,7 @@ pub struct Write<'a> {
     /// What the sender knew.
     pub sent: &'a Sent,
     /// Lengths of the logs before it.
-    pub marks: [usize; 4],
+    pub marks: [usize; 5],
     /// When it was accepted.
     pub now: Timestamp,
 }
@@ -37,7 +37,7 @@ impl<'a> Write<'a> {
         agent: &'a str,
         request: &'a Request,
         sent: &'a Sent,
-        marks: [usize; 4],
+        marks: [usize; 5],
         now: Timestamp,
     ) -> Self {
         let rest = request

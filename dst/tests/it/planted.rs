@@ -30,6 +30,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::TwoLeaders => &["only the leader writes"],
         Bug::SlowStartOff => &["slow start"],
         Bug::HookKeyLeft => &["convergence"],
+        Bug::ClaimOfLivePod => &["claims of live pods stay"],
     }
 }
 
