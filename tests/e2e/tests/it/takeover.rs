@@ -124,8 +124,11 @@ fn rollout_begins(version: &str) {
     };
     let before = scenario.uids_of("plain");
     let claims = scenario.uids_of("claims");
-    for set in ["plain", "claims"] {
-        let template = container("nginx:9", "b");
+    let set = scenario.kubectl.get("clonesets", "claims").unwrap();
+    let mut containers = set["spec"]["template"]["spec"]["containers"].clone();
+    containers[0]["image"] = json!("nginx:9");
+    let image = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    for (set, template) in [("plain", container("nginx:9", "b")), ("claims", image)] {
         scenario
             .kubectl
             .patch("clonesets.v1alpha1.apps.kruise.io", set, &template)
@@ -134,11 +137,8 @@ fn rollout_begins(version: &str) {
     scenario.until_status_of("plain", &json!({"updatedReadyReplicas": 3, "replicas": 3}));
     let after = scenario.uids_of("plain");
     assert!(after.iter().all(|uid| !before.contains(uid)), "by recreation");
-    assert_eq!(
-        scenario.uids_of("claims"),
-        claims,
-        "what is not supported yet is left alone"
-    );
+    scenario.until_status_of("claims", &json!({"updatedReadyReplicas": 2, "replicas": 2}));
+    assert_eq!(scenario.uids_of("claims"), claims, "in place");
 }
 
 #[test]
