@@ -131,6 +131,28 @@ pub struct ContainerStatusView {
     pub ready: bool,
     /// Restarts so far.
     pub restart_count: i32,
+    /// Has it ended, or is it waiting to be started?
+    #[serde(rename = "state", deserialize_with = "is_between_runs")]
+    pub between_runs: bool,
+}
+
+impl ContainerStatusView {
+    /// Id of the container, if one runs; else empty, because the next one has another id whatever it runs.
+    pub fn running_id(&self) -> &str {
+        if self.between_runs { "" } else { &self.container_id }
+    }
+}
+
+/// Of a container's state only this is kept.
+fn is_between_runs<'de, D: serde::Deserializer<'de>>(state: D) -> Result<bool, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct State {
+        waiting: Option<serde::de::IgnoredAny>,
+        terminated: Option<serde::de::IgnoredAny>,
+    }
+    let state = Option::<State>::deserialize(state)?.unwrap_or_default();
+    Ok(state.waiting.is_some() || state.terminated.is_some())
 }
 
 impl PodView {
@@ -386,7 +408,7 @@ impl From<WireCondition> for ConditionView {
 
 #[cfg(test)]
 mod tests {
-    use super::{Phase, PodView, Truth};
+    use super::{ContainerStatusView, Phase, PodView, Truth};
 
     #[test]
     fn a_pod_that_says_null_everywhere_is_a_pending_pod() {
@@ -400,6 +422,21 @@ mod tests {
             (pod.phase, pod.node.is_some(), pod.is_active()),
             (Phase::Pending, false, true)
         );
+    }
+
+    #[test]
+    fn only_a_container_that_runs_has_the_id_of_a_running_one() {
+        for (state, id) in [
+            (r#"{"running":{"startedAt":null}}"#, "cri://1"),
+            ("{}", "cri://1"),
+            ("null", "cri://1"),
+            (r#"{"waiting":{"reason":"CrashLoopBackOff"}}"#, ""),
+            (r#"{"terminated":{"exitCode":1}}"#, ""),
+        ] {
+            let text = format!(r#"{{"name":"c","containerID":"cri://1","state":{state}}}"#);
+            let status: ContainerStatusView = serde_json::from_str(&text).unwrap();
+            assert_eq!(status.running_id(), id, "{state}");
+        }
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub(super) fn record(pod: &PodView, name: &str, state: &mut UpdateState) {
     let Some(status) = pod.status_of(name) else { return };
     let before = ImageStatus {
         image_id: status.image_id.to_string(),
-        container_id: status.container_id.to_string(),
+        container_id: status.running_id().to_owned(),
     };
     let statuses = state.last_container_statuses.get_or_insert_default();
     statuses.insert(name.to_owned(), before);

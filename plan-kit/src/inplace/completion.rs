@@ -76,7 +76,8 @@ fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> P
     if state.update_env_from_metadata {
         let consistent = meta.as_ref().is_some_and(|meta| {
             meta.consistent(pod, |name, seen| {
-                seen.extracted_env_from_metadata_hash == environment_hash(template, name)
+                is_injected(template, name)
+                    || seen.extracted_env_from_metadata_hash == environment_hash(template, name)
             })
         });
         if !consistent {
@@ -185,15 +186,23 @@ fn plain_hash(name: &str, image: &str) -> u64 {
     ))
 }
 
+/// Does the template lack this container? Then somebody else gave it to the pod, and its environment is not what this
+/// update changes.
+fn is_injected(template: Option<&Value>, container: &str) -> bool {
+    template.is_some_and(|template| named(template, container).next().is_none())
+}
+
+/// The containers of a template that have this name: one, or none.
+fn named<'a>(template: &'a Value, container: &str) -> impl Iterator<Item = &'a Value> {
+    let containers = template.pointer("/spec/containers").and_then(Value::as_array);
+    let containers = containers.into_iter().flatten();
+    containers.filter(move |found| found.get("name").is_some_and(|name| name == container))
+}
+
 fn environment_hash(template: Option<&Value>, container: &str) -> u64 {
     let mut variables: Vec<(&str, &str)> = Vec::new();
     if let Some(template) = template {
-        let containers = template
-            .pointer("/spec/containers")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        for found in containers.filter(|found| found.get("name").is_some_and(|name| name == container)) {
+        for found in named(template, container) {
             for (name, map, key) in metadata_variables(found) {
                 let value = template
                     .pointer(&format!("/metadata/{map}"))
@@ -367,6 +376,43 @@ mod tests {
                 (RUNTIME_CONTAINERS_META, meta(hash).to_string()),
             ];
             let reported = pod(&annotations, "web:2", "id2");
+            assert_eq!(
+                progress(&reported, Some(&template)) == Progress::Complete,
+                complete
+            );
+        }
+    }
+
+    #[test]
+    fn the_environment_of_an_injected_container_is_not_judged() {
+        let annotations = |own: u64| {
+            let meta = json!({"containers": [
+                {"name": "main", "containerID": "cri://1",
+                 "hashes": {"plainHash": plain_hash("main", "web:2"), "extractedEnvFromMetadataHash": own}},
+                {"name": "injected", "containerID": "cri://2",
+                 "hashes": {"plainHash": 7, "extractedEnvFromMetadataHash": 498_188_604}}]});
+            [
+                state(r#","updateEnvFromMetadata":true"#),
+                (RUNTIME_CONTAINERS_META, meta.to_string()),
+            ]
+        };
+        let template = json!({"spec": {"containers": [{"name": "main"}]}});
+        let none = environment_hash(Some(&template), "main");
+        for (own, complete) in [(none, true), (1, false)] {
+            let annotations = annotations(own);
+            let mut reported = pod(&annotations, "web:2", "id2");
+            let injected = ContainerView {
+                name: "injected".into(),
+                image: "agent:1".into(),
+                ..ContainerView::default()
+            };
+            reported.containers = [&*reported.containers, &[injected]].concat().into();
+            let injected = ContainerStatusView {
+                name: "injected".into(),
+                container_id: "cri://2".into(),
+                ..ContainerStatusView::default()
+            };
+            reported.statuses = [&*reported.statuses, &[injected]].concat().into();
             assert_eq!(
                 progress(&reported, Some(&template)) == Progress::Complete,
                 complete

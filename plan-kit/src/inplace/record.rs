@@ -55,7 +55,7 @@ impl Record {
                 let status = pod.status_of(name)?;
                 let ran = Ran {
                     image_id: &status.image_id,
-                    container_id: &status.container_id,
+                    container_id: status.running_id(),
                 };
                 Some((name.as_str(), ran))
             })
