@@ -152,12 +152,7 @@ impl<P: Planner> Controller<P> {
         }
         // Dropped with this future: who has lost the lease writes nothing any more.
         let mut status = JoinSet::new();
-        let again = Arc::clone(&self);
-        status.spawn(
-            self.status
-                .clone()
-                .run(move |key| again.push_later(key, status::LOOK_AGAIN)),
-        );
+        status.spawn(self.status.clone().run());
         stop.await;
         self.lock().phase = Phase::Stopping;
         for _ in 0..self.settings.workers.max(1) {
@@ -215,13 +210,6 @@ impl<P: Planner> Controller<P> {
         self.observer.panicked();
         self.retry(key);
         "error"
-    }
-
-    /// Newer state mostly pushes the key before that.
-    fn push_later(&self, key: P::Key, pause: Duration) {
-        let now = self.started.elapsed();
-        self.lock().queue.push_after(key, Priority::Live, pause, now);
-        self.wake.notify_one();
     }
 
     fn retry(&self, key: &P::Key) {

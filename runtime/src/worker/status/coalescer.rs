@@ -3,7 +3,8 @@
 //! # What it promises
 //! - A status that was made from an object older than our own last write of it is never sent: its difference was taken
 //!   from something else than what it would be merged into. The object that shows the write makes a new one.
-//! - What the server found outdated is not sent again.
+//! - What the server found outdated waits for a status made from newer state to take its place. Where none comes, the
+//!   server was wrong, and it is sent again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,8 +17,8 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const URGENT_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How long a write is taken to be on its way back to the cache.
-pub(super) const ON_ITS_WAY: Duration = Duration::from_secs(10);
+/// How long what the server has is taken to be on its way to the cache.
+const ON_ITS_WAY: Duration = Duration::from_secs(10);
 
 /// Statuses of owners that are named by `K`. Times are durations since a fixed start.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ struct Pending {
     sent: Option<Duration>,
     /// The server has an object that is at least as new.
     at_least: Option<Version>,
+    /// The newest version of which the server said that it is outdated.
+    doubted: Option<Version>,
     failures: u32,
 }
 
@@ -90,8 +93,7 @@ impl<K: Ord + Clone> Coalescer<K> {
         taken.collect()
     }
 
-    /// Forgets what long ended writes told: a server that called a status outdated and never showed a newer object was
-    /// wrong, and the same status may be tried again.
+    /// Forgets what long ended writes told.
     pub(super) fn forget(&mut self, now: Duration) {
         self.objects.retain(|_, pending| {
             let forgotten = pending.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
@@ -104,7 +106,7 @@ impl<K: Ord + Clone> Coalescer<K> {
         self.objects.values().filter_map(Pending::due_at).min()
     }
 
-    /// A write ended. One that failed comes again, unless a newer patch waits.
+    /// A write ended. One that failed or was outdated comes again, unless a newer patch waits.
     pub(super) fn ended(&mut self, key: &K, result: Written) {
         let Some(pending) = self.objects.get_mut(key) else {
             return;
@@ -116,21 +118,24 @@ impl<K: Ord + Clone> Coalescer<K> {
             return;
         }
         pending.failures = 0;
-        let known = match result {
-            Written::Yes(version) => version,
-            Written::Outdated => sent
-                .and_then(|patch| version_of(&patch))
-                .map(|from| Version::new(from.get().saturating_add(1))),
-            Written::Gone | Written::No => None,
-        };
-        pending.at_least = pending.at_least.max(known);
+        if let Written::Yes(version) = result {
+            pending.at_least = pending.at_least.max(version);
+        }
+        if result == Written::Outdated {
+            pending.doubted = pending.doubted.max(sent.as_ref().and_then(version_of));
+            pending.patch = pending.patch.take().or(sent);
+        }
         pending.patch = pending.patch.take().filter(|patch| pending.is_current(patch));
     }
 
-    /// Drops what failed before: the process ends, and its successor reports anew.
+    /// Drops what failed before or was outdated: the process ends, and its successor reports anew.
     pub(super) fn give_up(&mut self) {
-        for pending in self.objects.values_mut().filter(|pending| pending.failures > 0) {
-            pending.patch = None;
+        for pending in self.objects.values_mut() {
+            let tried = pending.failures > 0;
+            pending.patch = pending
+                .patch
+                .take()
+                .filter(|patch| !tried && !pending.is_doubted(patch));
         }
     }
 }
@@ -140,6 +145,11 @@ impl Pending {
         let patch = self.patch.as_ref().filter(|_| self.in_flight.is_none())?;
         let interval = if patch.urgent { URGENT_INTERVAL } else { INTERVAL };
         let interval = interval.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
+        let interval = if self.is_doubted(patch) {
+            interval.max(ON_ITS_WAY)
+        } else {
+            interval
+        };
         Some(self.sent.map_or(Duration::ZERO, |at| at + interval))
     }
 
@@ -150,6 +160,12 @@ impl Pending {
             (Some(from), Some(at_least)) => from >= at_least,
             _ => true,
         }
+    }
+
+    /// Was it made from an object of which the server said that it is outdated? What cannot be compared is doubted.
+    fn is_doubted(&self, patch: &StatusPatch) -> bool {
+        self.doubted
+            .is_some_and(|doubted| version_of(patch).is_none_or(|from| from <= doubted))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Status writes, coalesced: the first goes out at once, later ones at most twice a second for each object, the last
 //! value wins. A write that fails is repeated with growing delays until a newer value takes its place, because nothing
 //! else may ever touch the object again. A status is written over the object it was made from and over no other: what the
-//! server finds outdated is dropped, and its owner is looked at again.
+//! server finds outdated waits for the newer object to show, whose plan makes another one.
 
 mod coalescer;
 
@@ -19,8 +19,6 @@ use tokio::{sync::Notify, task::JoinSet, time::Instant};
 use crate::{Client, client::path_of};
 use coalescer::{Coalescer, Written};
 
-/// How long after an outdated status its owner is looked at again, should no newer state have led there before.
-pub(super) const LOOK_AGAIN: Duration = coalescer::ON_ITS_WAY;
 /// Objects written at a time: one that hangs holds up nobody else.
 const SIDE_BY_SIDE: usize = 8;
 
@@ -75,8 +73,8 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
         self.state.1.notify_one();
     }
 
-    /// Writes until it is stopped; names the owners whose status turned out to be outdated.
-    pub(super) async fn run(self, outdated: impl Fn(K)) {
+    /// Writes until it is stopped.
+    pub(super) async fn run(self) {
         let mut writes = JoinSet::new();
         loop {
             let free = SIDE_BY_SIDE - writes.len();
@@ -104,28 +102,17 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
             };
             tokio::select! {
                 biased;
-                Some(ended) = writes.join_next() => {
-                    if let Some(key) = self.settle(ended) {
-                        outdated(key);
-                    }
-                }
+                Some(ended) = writes.join_next() => self.settle(ended),
                 () = self.state.1.notified() => {}
                 () = tokio::time::sleep(pause.max(Duration::from_millis(1))) => {}
             }
         }
     }
 
-    /// The owner whose status was outdated.
-    fn settle(&self, ended: Result<(K, Written), tokio::task::JoinError>) -> Option<K> {
+    fn settle(&self, ended: Result<(K, Written), tokio::task::JoinError>) {
         match ended {
-            Ok((key, result)) => {
-                self.with(|(coalescer, _)| coalescer.ended(&key, result));
-                (result == Written::Outdated).then_some(key)
-            }
-            Err(error) => {
-                tracing::error!(%error, "a status write ended badly");
-                None
-            }
+            Ok((key, result)) => self.with(|(coalescer, _)| coalescer.ended(&key, result)),
+            Err(error) => tracing::error!(%error, "a status write ended badly"),
         }
     }
 

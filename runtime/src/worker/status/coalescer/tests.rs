@@ -79,13 +79,14 @@ fn a_status_made_before_our_last_one_showed_is_dropped_whenever_it_comes() {
 }
 
 #[test]
-fn what_the_server_found_outdated_is_not_sent_again_but_what_was_made_from_a_newer_object_is() {
+fn what_the_server_found_outdated_waits_for_what_is_made_from_newer_state() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false));
     due(&mut coalescer, 0);
     coalescer.ended(&KEY, Written::Outdated);
-    coalescer.submit(&KEY, patch(1, 1, false));
-    assert_eq!(coalescer.next(), None);
+    assert_eq!(coalescer.next(), Some(ms(10_000)));
+    coalescer.submit(&KEY, patch(1, 2, true));
+    assert_eq!(coalescer.next(), Some(ms(10_000)));
     coalescer.submit(&KEY, patch(2, 1, false));
     assert_eq!(due(&mut coalescer, 500), [patch(2, 1, false)]);
     // One that is newer already waits while an older one turns out to be outdated.
@@ -154,15 +155,25 @@ fn what_fails_while_the_process_ends_is_given_up() {
 }
 
 #[test]
-fn what_was_called_outdated_and_never_changed_is_tried_again_when_it_is_looked_at() {
+fn what_was_wrongly_called_outdated_is_sent_again_with_its_last_value() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false));
-    assert_eq!(due(&mut coalescer, 0), [patch(1, 1, false)]);
+    for at in [0, 10_000] {
+        assert_eq!(due(&mut coalescer, at), [patch(1, 1, false)]);
+        coalescer.ended(&KEY, Written::Outdated);
+    }
+    coalescer.submit(&KEY, patch(1, 2, false));
+    assert_eq!(due(&mut coalescer, 19_999), []);
+    assert_eq!(written(&mut coalescer, 20_000, 2), [patch(1, 2, false)]);
+    assert_eq!(coalescer.next(), None);
+}
+
+#[test]
+fn what_is_outdated_does_not_hold_up_the_end_of_the_process() {
+    let mut coalescer = Coalescer::default();
+    coalescer.submit(&KEY, patch(1, 1, false));
+    due(&mut coalescer, 0);
     coalescer.ended(&KEY, Written::Outdated);
-    coalescer.forget(ms(9_999));
-    coalescer.submit(&KEY, patch(1, 1, false));
-    assert_eq!(due(&mut coalescer, 9_999), []);
-    coalescer.forget(ms(10_001));
-    coalescer.submit(&KEY, patch(1, 1, false));
-    assert_eq!(due(&mut coalescer, 10_001), [patch(1, 1, false)]);
+    coalescer.give_up();
+    assert_eq!(coalescer.next(), None);
 }
