@@ -80,7 +80,7 @@ pub fn evaluate(text: &str, variable: &Amount) -> Result<Quantity, Flaw> {
     }
 }
 
-/// Does the text hold a number that cannot be read, and so counts as zero?
+/// Does the text hold a number that cannot be read: one that counts as zero, or one that nothing can be made of?
 pub fn has_malformed_number(text: &str) -> bool {
     let mut rest = text;
     let mut before = ' ';
@@ -88,7 +88,8 @@ pub fn has_malformed_number(text: &str) -> bool {
         let is_start = (c.is_ascii_digit() || c == '.') && !is_name(before);
         let (token, after) = if is_start {
             let (token, after) = literal(rest);
-            if matches!(token, Literal::Malformed) {
+            // The latter may read nothing at all, so that going on would never end.
+            if matches!(token, Literal::Malformed | Literal::None) {
                 return true;
             }
             (' ', after)
@@ -411,6 +412,27 @@ mod tests {
         assert!(has_malformed_number("50foo") && has_malformed_number("cpu + 10e"));
         for good in ["cpu*50%", "50m", "max(cpu*0.5, 1e3)", "cpu1", "1Ki"] {
             assert!(!has_malformed_number(good), "{good}");
+        }
+    }
+
+    #[test]
+    fn digits_or_letters_behind_a_unit_or_an_exponent_make_no_number() {
+        for text in ["100m1", "1Gi5", "2x5", "1e5x"] {
+            assert!(has_malformed_number(text), "{text}");
+            assert!(matches!(value(text, "1"), Err(Flaw::Syntax(_))), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_to_an_end(
+            any in ".*",
+            close in "[0-9.eEmxGiKcpu+*/%(),_ -]{0,40}",
+        ) {
+            for text in [&any, &close] {
+                has_malformed_number(text);
+                let _value_or_flaw = value(text, "1500m");
+            }
         }
     }
 }
