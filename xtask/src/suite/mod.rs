@@ -110,6 +110,12 @@ fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
     if ended.status.success() {
         return Ok(BTreeSet::new());
     }
+    if !verdict::is_complete(&ended.output) {
+        bail!(
+            "the suite broke off with {} before all tests had run",
+            ended.status
+        );
+    }
     let failed = verdict::failed(&ended.output, known);
     if failed.is_empty() {
         bail!("the suite ended with {}, and no test has failed", ended.status);

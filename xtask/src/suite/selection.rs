@@ -10,6 +10,7 @@ const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt"
 const OF_REAL_NODES: &str = "nodes::";
 
 /// What the suite is told about which of its tests to run: those whose names contain the filter, and can be run there.
+/// Fails if there is none: a run of nothing would pass.
 pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
     let embedded = match place {
         Place::RealNodes(_) => return on_real_nodes(filter, tests),
@@ -17,8 +18,13 @@ pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -
         Place::ControlPlane => Vec::new(),
     };
     check(&embedded, tests)?;
-    let skipped = embedded.into_iter().chain([OF_REAL_NODES]);
-    let arguments = skipped.flat_map(|test| ["--skip", test]);
+    let skipped: Vec<&str> = embedded.into_iter().chain([OF_REAL_NODES]).collect();
+    let wanted = filter.unwrap_or_default();
+    let runs = |name: &String| name.contains(wanted) && !skipped.iter().any(|part| name.contains(part));
+    if !tests.iter().any(runs) {
+        bail!("no test that runs here has {wanted:?} in its name");
+    }
+    let arguments = skipped.into_iter().flat_map(|test| ["--skip", test]);
     Ok(filter.into_iter().chain(arguments).map(String::from).collect())
 }
 
@@ -64,6 +70,10 @@ mod tests {
         assert!(on_real_nodes(Some("three"), &tests).is_err());
         let elsewhere = arguments(&Place::ControlPlane, Some("one"), &tests).unwrap();
         assert_eq!(elsewhere, ["one", "--skip", "nodes::"]);
+        for none in ["nodes::", "two", "three"] {
+            let error = arguments(&Place::ControlPlane, Some(none), &tests).unwrap_err();
+            assert!(error.to_string().contains(none), "{error}");
+        }
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub(super) fn failed(output: &str, known: &[String]) -> BTreeSet<String> {
     failed
 }
 
+/// Did libtest come to its end and say that tests failed? Without that line tests may not have run at all.
+pub(super) fn is_complete(output: &str) -> bool {
+    output.lines().any(|line| line.starts_with("test result: FAILED"))
+}
+
 /// Tells what became of the tests that failed at first; an error if one failed again.
 pub(super) fn close(first: &BTreeSet<String>, again: &BTreeSet<String>, logs: &str) -> Result<()> {
     for name in first {
@@ -97,6 +102,13 @@ test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; 
         let known = ["a::one", "a::two", "a::torn", "a::panics"].map(String::from);
         assert_eq!(failed(OUTPUT, &known), names(&["a::panics", "a::torn", "a::two"]));
         assert_eq!(failed("running 1 test\ntest a::one ... ok\n", &known), names(&[]));
+    }
+
+    #[test]
+    fn a_run_that_broke_off_after_a_failed_test_is_not_complete() {
+        assert!(is_complete(OUTPUT));
+        let (broken_off, _) = OUTPUT.split_once("test result:").unwrap();
+        assert!(!is_complete(broken_off));
     }
 
     #[test]
