@@ -215,6 +215,15 @@ mod tests {
         );
     }
 
+    /// A program that ends with this code. A shell writes it: a file that this process has open to write cannot be run
+    /// while another test's child inherits it.
+    fn program(path: &Path, code: u8) {
+        let write = r#"printf '#!/bin/sh\nexit %s\n' "$2" >"$1" && chmod +x "$1""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", write, "sh"]).arg(path).arg(code.to_string());
+        assert!(shell.status().unwrap().success());
+    }
+
     #[test]
     fn another_kubernetes_version_or_no_kubelet_makes_only_kube_missing() {
         let folder = std::env::temp_dir().join(format!("kruise-lab-bin-{}", std::process::id()));
@@ -226,12 +235,11 @@ mod tests {
         for name in ["etcd", "kubectl", "kwok"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        std::os::unix::fs::symlink("/bin/true", folder.join("kube")).unwrap();
+        program(&folder.join("kube"), 0);
         std::fs::write(folder.join(".kube-version"), "1.34.2\n").unwrap();
         assert_eq!(binaries.missing("1.34.2"), Vec::<&str>::new());
         assert_eq!(binaries.missing("1.30.1"), ["kube"]);
-        std::fs::remove_file(folder.join("kube")).unwrap();
-        std::os::unix::fs::symlink("/bin/false", folder.join("kube")).unwrap();
+        program(&folder.join("kube"), 1);
         assert_eq!(binaries.missing("1.34.2"), ["kube"], "it knows no kubelet");
         std::fs::remove_dir_all(folder).unwrap();
     }
