@@ -148,6 +148,16 @@ fn each_broken_rule_is_refused_with_its_field() {
 }
 
 #[test]
+fn a_stored_flaw_stays_writable_at_another_place_of_its_list() {
+    let list = |images: Value| with(jobs(), &json!({"images": images}));
+    let stored = list(json!(["a", "B"]));
+    let update = |images| refusal("ImageListPullJob", "UPDATE", &list(images), &stored);
+    assert_eq!(update(json!(["B"])), "");
+    assert_eq!(update(json!(["c", "d", "B"])), "");
+    assert!(update(json!(["B", "C"])).contains("spec.images[1]"));
+}
+
+#[test]
 fn secrets_of_a_job_stay_as_they_are_and_those_of_a_list_may_change() {
     let change = json!({"pullSecrets": ["other"]});
     let message = refusal("ImagePullJob", "UPDATE", &with(job(), &change), &job());

@@ -37,8 +37,7 @@ pub fn validate(request: &Request) -> Answer {
     if request.operation == Operation::Update {
         let old = request.old_object.get("spec").unwrap_or(&Value::Null);
         if !errors.is_empty() {
-            let stored = errors_of(old, single);
-            errors.retain(|error| !stored.contains(error));
+            errors = validate::new_errors(errors, errors_of(old, single));
         }
         if single && list(spec, "pullSecrets") != list(old, "pullSecrets") {
             errors.push(FieldError {

@@ -38,9 +38,7 @@ pub fn validate(request: &Request) -> Answer {
     let (new, old) = (&request.object, &request.old_object);
     let mut errors = errors_of(new);
     if request.operation == Operation::Update {
-        let stored = errors_of(old);
-        errors.retain(|error| !stored.contains(error));
-        let mut found = Errors(errors);
+        let mut found = Errors(validate::new_errors(errors, errors_of(old)));
         changes(&mut found, new, old);
         errors = found.0;
     }

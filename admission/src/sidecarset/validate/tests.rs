@@ -51,6 +51,17 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 #[test]
+fn a_stored_flaw_stays_writable_when_its_container_moves_up() {
+    let broken = json!({"name": "d", "image": "d:1", "podInjectPolicy": "Nowhere"});
+    let mut stored = with("/spec/containers/-", broken);
+    complete(&mut stored);
+    assert!(refusal("CREATE", &stored, &Value::Null).contains("spec.containers[1]"));
+    let mut moved = stored.clone();
+    moved["spec"]["containers"].as_array_mut().unwrap().remove(0);
+    assert_eq!(refusal("UPDATE", &moved, &stored), "");
+}
+
+#[test]
 fn sets_that_openkruise_stored_are_in_order() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
     for version in ["1.8.4", "1.9.0", "main"] {

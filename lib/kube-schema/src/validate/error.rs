@@ -75,6 +75,44 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
+impl FieldError {
+    /// Is the other the same error, wherever in its lists the item stands now?
+    fn is_as(&self, other: &Self) -> bool {
+        (&self.kind, &self.value, &self.detail) == (&other.kind, &other.value, &other.detail)
+            && without_indices(&self.path) == without_indices(&other.path)
+    }
+}
+
+/// A path whose `[n]` are left out; keys of maps, `[key]`, stay.
+fn without_indices(path: &str) -> String {
+    let mut parts = path.split('[');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((index, rest)) if index.chars().all(|c| c.is_ascii_digit()) => text.push_str(rest),
+            _ => {
+                text.push('[');
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
+/// The errors that are not among those of the stored object: each of these excuses one like it, even if its item stands
+/// elsewhere in a list now.
+pub fn new_errors(errors: Vec<FieldError>, mut stored: Vec<FieldError>) -> Vec<FieldError> {
+    let mut new = errors;
+    new.retain(|error| match stored.iter().position(|old| error.is_as(old)) {
+        Some(index) => {
+            stored.swap_remove(index);
+            false
+        }
+        None => true,
+    });
+    new
+}
+
 /// Several errors as one text: `[a, b]`, or just `a`; repetitions left out.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
@@ -125,5 +163,31 @@ impl Errors {
         if !value.is_empty() && !supported.contains(&value) {
             self.add(path, Kind::NotSupported(supported), value, "");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(paths: &[&str]) -> Vec<FieldError> {
+        let mut errors = Errors::default();
+        for path in paths {
+            errors.required(*path, "");
+        }
+        errors.0
+    }
+
+    fn new(now: &[&str], stored: &[&str]) -> Vec<String> {
+        let new = new_errors(errors(now), errors(stored));
+        new.into_iter().map(|error| error.path).collect()
+    }
+
+    #[test]
+    fn an_error_is_known_wherever_its_item_stands_and_as_often_as_it_is_stored() {
+        assert!(new(&["a[0].b[12].c", "a"], &["a", "a[3].b[1].c"]).is_empty());
+        assert_eq!(new(&["a[0]", "a[1]"], &["a[0]"]), ["a[1]"]);
+        assert_eq!(new(&["a[0].b"], &["a[0].c"]), ["a[0].b"]);
+        assert_eq!(new(&["m[x/y]"], &["m[z]"]), ["m[x/y]"]);
     }
 }

@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-pub use self::error::{Errors, FieldError, Kind, aggregate};
+pub use self::error::{Errors, FieldError, Kind, aggregate, new_errors};
 use self::json::{items, member, text};
 pub use self::object::{metadata, selector};
 use crate::table::Table;
