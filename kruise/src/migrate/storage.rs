@@ -16,13 +16,16 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// Times a definition that changes meanwhile is begun again.
 const ROUNDS: usize = 5;
 
+/// What every OpenKruise stores as `v1beta1`. It would not look for fields of that version where our conversion keeps them.
+const ALWAYS_NEWER: &str = "statefulsets.apps.kruise.io";
+
 /// What to rewrite, and how fast.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Definitions, such as clonesets.apps.kruise.io; without one all of OpenKruise.
     names: Vec<String>,
-    /// Make this the stored version first, where a definition has it: for the way back.
-    #[arg(long, value_name = "VERSION")]
+    /// Make this the stored version of the named definitions first: for the way back.
+    #[arg(long, value_name = "VERSION", requires = "names")]
     to: Option<String>,
     /// Objects rewritten in a second, at most.
     #[arg(long, default_value_t = 20.0, value_parser = positive)]
@@ -89,11 +92,8 @@ fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec
         let Some(definition) = definitions.iter().find(|definition| definition.name == *name) else {
             bail!("the cluster has no definition {name} of OpenKruise");
         };
-        if let Some(version) = options.to.as_ref().filter(|to| !definition.versions.contains(to)) {
-            bail!(
-                "{name} has no version {version}, only {}",
-                definition.versions.join(", ")
-            );
+        if let Some(version) = &options.to {
+            check_version(definition, version)?;
         }
     }
     if definitions.is_empty() {
@@ -104,6 +104,24 @@ fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec
         .into_iter()
         .filter(|definition| asked(&definition.name))
         .collect())
+}
+
+/// May objects of this definition be stored in this version?
+fn check_version(definition: &Definition, version: &str) -> anyhow::Result<()> {
+    let name = &definition.name;
+    if !definition.versions.iter().any(|have| have == version) {
+        bail!(
+            "{name} has no version {version}, only {}",
+            definition.versions.join(", ")
+        );
+    }
+    if name == ALWAYS_NEWER && version == "v1alpha1" {
+        bail!(
+            "{name} must not be stored as v1alpha1: every OpenKruise stores it as v1beta1, and would lose the fields that \
+             only v1beta1 has"
+        );
+    }
+    Ok(())
 }
 
 /// Makes the version of `--to` the stored one wherever it is not yet.

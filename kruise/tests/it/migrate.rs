@@ -137,3 +137,24 @@ fn a_name_or_version_that_the_cluster_does_not_have_is_said() {
     migrate(&folder, &server, &[NAME, "--to=v2"]).assert(1, &["has no version v2, only v1alpha1, v1beta1"]);
     assert_eq!(written(&server), (Vec::new(), false));
 }
+
+/// A cluster with StatefulSets.
+fn of_stateful_sets(path: &str) -> Option<(u16, Value)> {
+    let mut object = definition(&["v1alpha1", "v1beta1"]);
+    object["metadata"]["name"] = json!("statefulsets.apps.kruise.io");
+    (path == DEFINITIONS).then(|| (200, json!({"items": [object]})))
+}
+
+#[test]
+fn nothing_is_stored_in_another_version_unless_it_is_named_and_openkruise_stores_it_so() {
+    let (folder, server) = (Folder::new(), ApiServer::start(of_stateful_sets));
+    migrate(&folder, &server, &["--to=v1alpha1"]).assert(2, &["required arguments were not provided"]);
+    assert_eq!(server.paths(), Vec::<String>::new());
+    migrate(
+        &folder,
+        &server,
+        &["statefulsets.apps.kruise.io", "--to=v1alpha1"],
+    )
+    .assert(1, &["statefulsets.apps.kruise.io must not be stored as v1alpha1"]);
+    assert_eq!(server.paths(), [DEFINITIONS]);
+}
