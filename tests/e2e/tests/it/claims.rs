@@ -8,9 +8,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{
-    LIMIT, Scenario, audit_log, crash_manager, restart_manager, scenario, scenario_alone, text, web,
-};
+use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario, scenario_alone, text, web};
 
 /// A finalizer that keeps a deleted pod.
 const HOLD: &str = "example.com/hold";
@@ -267,7 +265,7 @@ fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=RecreatePodWhenChangeVCTInCloneSetGate=true"];
-    restart_manager(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
     begin(&scenario, &with_claims(2));
     let (pods, before) = (scenario.uids(), claim_uids(&scenario));
     change(&scenario, "2Gi", "nginx:2");
@@ -280,7 +278,6 @@ fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
         Ok(claims.len() == 2 && claims.iter().all(new))
     })
     .unwrap();
-    crash_manager(kubeconfig);
 }
 
 #[test]

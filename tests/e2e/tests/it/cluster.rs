@@ -73,20 +73,52 @@ impl<'a> Stopped<'a> {
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
-        crash_manager(self.0);
+        bring_back_manager(self.0);
+    }
+}
+
+/// The shared manager has other flags, and gets its own back however the scenario ends.
+pub(crate) struct Flagged<'a>(&'a Path);
+
+impl<'a> Flagged<'a> {
+    pub(crate) fn shared(kubeconfig: &'a Path, flags: &[&str]) -> Self {
+        let flagged = Self(kubeconfig);
+        restart_manager(kubeconfig, flags);
+        flagged
+    }
+}
+
+impl Drop for Flagged<'_> {
+    fn drop(&mut self) {
+        bring_back_manager(self.0);
+    }
+}
+
+/// As [`crash_manager`], for the end of a scenario, which may have failed: what goes wrong is told and no panic. The next
+/// scenario tries again.
+pub(crate) fn bring_back_manager(kubeconfig: &Path) {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let killed = shared.take().map_or(Ok(()), Manager::kill);
+    match killed.and_then(|()| start(kubeconfig, SHORT_LEASE)) {
+        Ok(manager) => *shared = Some(manager),
+        Err(error) => eprintln!("the manager does not come back: {error:#}"),
     }
 }
 
 fn started(kubeconfig: &Path, flags: &[&str]) -> Manager {
+    start(kubeconfig, flags).unwrap()
+}
+
+fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     let launch = Launch {
         command: vec![variable("KRUISE_E2E_BIN"), "manager".into()],
         kubeconfig: kubeconfig.into(),
         dir: variable("KRUISE_E2E_DIR").into(),
         flags: flags.iter().map(ToString::to_string).collect(),
     };
-    let mut manager = launch.start().unwrap();
-    manager.wait_ready(LIMIT).unwrap();
-    manager
+    let mut manager = launch.start()?;
+    manager.wait_ready(LIMIT)?;
+    Ok(manager)
 }
 
 /// A variable that `cargo xtask e2e` sets.

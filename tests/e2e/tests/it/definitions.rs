@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use kruise_e2e::kubectl::Kubectl;
 use serde_json::json;
 
-use crate::cluster::{Scenario, crash_manager, scenario_alone, variable};
+use crate::cluster::{Scenario, bring_back_manager, scenario_alone, variable};
 
 const DEFINITION: &str = "clonesets.apps.kruise.io";
 
@@ -12,13 +13,27 @@ const DEFINITION: &str = "clonesets.apps.kruise.io";
 fn crds(more: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(variable("KRUISE_E2E_BIN"));
     let output = command.arg("crds").args(more).output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (output.status.code(), said.concat())
 }
 
 fn check(scenario: &Scenario) -> (Option<i32>, String) {
     let kubeconfig = scenario.kubectl.kubeconfig().display().to_string();
     crds(&["--check", "--kubeconfig", &kubeconfig])
+}
+
+/// Takes our definitions when it is dropped, however the scenario ends.
+struct Ours<'a>(&'a Kubectl);
+
+impl Drop for Ours<'_> {
+    fn drop(&mut self) {
+        let (_, ours) = crds(&[]);
+        if let Err(error) = self.0.run_with_input(&["apply", "-f", "-"], &ours) {
+            eprintln!("our definitions do not come back: {error:#}");
+        }
+        // Outside of a cluster the manager puts its URL where the Service is now.
+        bring_back_manager(self.0.kubeconfig());
+    }
 }
 
 #[test]
@@ -34,6 +49,7 @@ fn the_check_of_definitions_tells_what_is_different_and_what_to_do() {
     let properties = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties";
     let spec = edited.pointer_mut(properties).unwrap().as_object_mut().unwrap();
     spec.remove("minReadySeconds");
+    let ours = Ours(&scenario.kubectl);
     let replace = ["replace", "-f", "-"];
     scenario
         .kubectl
@@ -50,13 +66,7 @@ fn the_check_of_definitions_tells_what_is_different_and_what_to_do() {
         assert!(said.contains(text), "{text:?} is not in {said}");
     }
 
-    let (_, ours) = crds(&[]);
-    scenario
-        .kubectl
-        .run_with_input(&["apply", "-f", "-"], &ours)
-        .unwrap();
-    // Outside of a cluster the manager puts its URL where the Service is now.
-    crash_manager(scenario.kubectl.kubeconfig());
+    drop(ours);
     let (code, said) = check(&scenario);
     assert_eq!(code, Some(0), "what it says to do helps: {said}");
 }

@@ -7,9 +7,7 @@ use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{
-    LIMIT, Scenario, Stopped, crash_manager, restart_manager, scenario, scenario_alone, text, web,
-};
+use crate::cluster::{Flagged, LIMIT, Scenario, Stopped, scenario, scenario_alone, text, web};
 
 const PROTECTION: &str = "policy.kruise.io/delete-protection";
 
@@ -147,7 +145,7 @@ fn with_the_gate_on_protected_sets_are_kept_and_all_others_go() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=ResourcesDeletionProtection=true"];
-    restart_manager(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
     let create = |name: &str, protection: Option<&str>| {
         let mut set = web(1);
         set["metadata"]["name"] = json!(name);
@@ -185,5 +183,4 @@ fn with_the_gate_on_protected_sets_are_kept_and_all_others_go() {
     for name in ["always", "cascading", "unknown", "plain"] {
         scenario.kubectl.run(&delete(name)).unwrap();
     }
-    crash_manager(kubeconfig);
 }

@@ -3,7 +3,7 @@
 use kruise_e2e::manager::SHORT_LEASE;
 use serde_json::json;
 
-use crate::cluster::{container, crash_manager, restart_manager, scenario_alone, web};
+use crate::cluster::{Flagged, container, scenario_alone, web};
 
 #[test]
 fn a_raised_partition_takes_updated_pods_back_in_place() {
@@ -12,7 +12,7 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=CloneSetPartitionRollback=true"];
-    restart_manager(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
     let partition = |count: u32| json!({"spec": {"updateStrategy": {"partition": count}}});
     let mut set = web(4);
     set["spec"]["updateStrategy"]["partition"] = json!(1);
@@ -27,5 +27,4 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     scenario.patch(&partition(0));
     scenario.until_status(&json!({"readyReplicas": 4, "updatedReadyReplicas": 4}));
     assert_eq!(scenario.uids(), uids, "in place, there and back");
-    crash_manager(kubeconfig);
 }

@@ -55,6 +55,16 @@ fn first(events: &[Value], test: impl Fn(&Value) -> bool) -> &Value {
         .unwrap_or_else(|| panic!("this state was not seen"))
 }
 
+/// All events of a watch, once it has shown the pod's last state: it may lag behind.
+fn ended(watch: Watch, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
+    wait::until_true("the watch shows the end", LIMIT, || {
+        let last = watch.shown().pop();
+        Ok(last.is_some_and(|event| is_last(&event["object"])))
+    })
+    .unwrap();
+    watch.stop().unwrap()
+}
+
 #[test]
 fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
     let Some(scenario) = scenario_alone("grace") else {
@@ -65,11 +75,11 @@ fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
     let uid = scenario.uids();
     let mut log = audit_log();
     let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
-    wait::observe_for(std::time::Duration::from_millis(500));
+    watch.until_shown(1, LIMIT).unwrap();
     scenario.patch(&container("nginx:2", "b"));
     scenario
         .until_status(&json!({"updatedReplicas": 1, "availableReplicas": 1, "updatedAvailableReplicas": 1}));
-    let events = watch.stop().unwrap();
+    let events = ended(watch, |pod| image(pod) == "nginx:2" && is_ready(pod));
     let held = first(&events, |pod| pod.pointer(GRACE).is_some());
     assert_eq!((image(held).as_str(), is_ready(held)), ("nginx:1", false));
     let of_update = "/metadata/labels/controller-revision-hash";
@@ -161,11 +171,11 @@ fn containers_change_in_the_order_of_their_priorities() {
     scenario.until_status(&json!({"availableReplicas": 1}));
     let uid = scenario.uids();
     let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
-    wait::observe_for(std::time::Duration::from_millis(500));
+    watch.until_shown(1, LIMIT).unwrap();
     scenario.patch(&json!({"spec": {"template": {"spec": {"containers": containers(2)}}}}));
     scenario.until_status(&json!({"updatedAvailableReplicas": 1, "availableReplicas": 1}));
-    let events = watch.stop().unwrap();
     let images = |pod: &Value| [0, 1].map(|index| text(pod, &format!("/spec/containers/{index}/image")));
+    let events = ended(watch, |pod| images(pod) == ["last:2", "first:2"] && is_ready(pod));
     let half = first(&events, |pod| images(pod) == ["last:1", "first:2"]);
     assert!(!is_ready(half));
     for event in &events {

@@ -6,7 +6,9 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, crash_manager, scenario_alone, text, variable, web};
+use crate::cluster::{
+    LIMIT, Scenario, bring_back_manager, crash_manager, scenario_alone, text, variable, web,
+};
 
 const DEFINITION: &str = "clonesets.apps.kruise.io";
 
@@ -35,21 +37,21 @@ impl<'a> Restored<'a> {
     }
 
     /// Puts a definition in place, and waits until the server serves its versions.
-    fn put(&self, definition: &Value) {
+    fn put(&self, definition: &Value) -> anyhow::Result<()> {
         let mut definition = definition.clone();
-        let now = self.0.get("crd", DEFINITION).unwrap();
+        let now = self.0.get("crd", DEFINITION)?;
         definition["metadata"]["resourceVersion"] = now["metadata"]["resourceVersion"].clone();
         self.0
-            .run_with_input(&["replace", "-f", "-"], &definition.to_string())
-            .unwrap();
-        let has_beta = definition["spec"]["versions"].as_array().unwrap().len() > 1;
+            .run_with_input(&["replace", "-f", "-"], &definition.to_string())?;
+        let has_beta = definition["spec"]["versions"]
+            .as_array()
+            .is_some_and(|versions| versions.len() > 1);
         wait::until_true("discovery shows this definition", LIMIT, || {
             let list = self.0.run(&["get", "--raw", "/apis/apps.kruise.io/v1beta1"]);
             Ok(list.is_ok_and(|list| list.contains("\"clonesets\"")) == has_beta)
-        })
-        .unwrap();
+        })?;
         // Makes kubectl forget which versions it saw before.
-        self.0.run(&["api-resources"]).unwrap();
+        self.0.run(&["api-resources"]).map(drop)
     }
 
     /// The definition with its older version alone, which no other is converted to.
@@ -65,8 +67,10 @@ impl<'a> Restored<'a> {
 
 impl Drop for Restored<'_> {
     fn drop(&mut self) {
-        self.put(&self.1);
-        crash_manager(self.0.kubeconfig());
+        if let Err(error) = self.put(&self.1) {
+            eprintln!("the definition does not come back: {error:#}");
+        }
+        bring_back_manager(self.0.kubeconfig());
     }
 }
 
@@ -110,9 +114,9 @@ fn stored_objects_are_rewritten_until_a_version_can_be_taken_away_and_back_again
     assert!(said.contains("all are stored as v1alpha1"), "{said}");
     assert_eq!(stored_versions(&scenario), json!(["v1alpha1"]));
     // A server that has only this version can read every object: none is stored in another.
-    restored.put(&restored.with_v1alpha1_alone());
+    restored.put(&restored.with_v1alpha1_alone()).unwrap();
     assert_eq!(sets(&scenario), before);
-    restored.put(&restored.1);
+    restored.put(&restored.1).unwrap();
 
     let said = migrate(&scenario, &[]);
     assert!(said.contains("all are stored as v1beta1"), "{said}");

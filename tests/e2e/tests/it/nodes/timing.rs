@@ -64,5 +64,8 @@ fn an_update_in_place_saves_what_a_pod_does_once() {
         "a pod with {ONCE:?} of work before it serves: in place {in_place:.1?}, recreated {recreated:.1?}, {saved:.0} % less"
     );
     assert!(recreated >= ONCE);
-    assert!(saved >= 80.0, "{saved:.0} % less");
+    assert!(
+        in_place + ONCE / 2 < recreated,
+        "in place {in_place:.1?}, recreated {recreated:.1?}"
+    );
 }
