@@ -13,7 +13,7 @@ use super::version::{Version, member};
 use super::{decode, template_options};
 use crate::{Answer, Operation, Options, Request};
 
-/// Fills in what the client left out, and warns about what this version of the controller will not do.
+/// Fills in what the client left out.
 pub fn mutate(request: &Request, options: Options) -> Answer {
     if !request.sub_resource.is_empty() || !matches!(request.operation, Operation::Create | Operation::Update)
     {
