@@ -18,7 +18,7 @@ use kruise_plan_kit::{
     Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Why, Write,
     planted::{Bug, is_planted},
 };
-use kruise_views::{ClaimView, Phase, PodView};
+use kruise_views::{ClaimView, PodView};
 use serde_json::json;
 
 use super::{observe::Observed, writes};
@@ -133,7 +133,7 @@ pub(super) struct Leaving {
     pub(super) left: Duration,
 }
 
-/// The places that new pods take before others are drawn. Places whose pod ended but stays, or is overdue, are lost:
+/// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are lost:
 /// nobody knows when their names will be free.
 pub(super) fn places(observed: &Observed<'_>, now: Timestamp) -> Places {
     let mut places = Places::default();
@@ -154,8 +154,8 @@ pub(super) fn places(observed: &Observed<'_>, now: Timestamp) -> Places {
 }
 
 fn leaving(pod: &PodView, now: Timestamp) -> Option<Leaving> {
-    let ended = matches!(pod.phase, Phase::Succeeded | Phase::Failed);
-    let end = pod.gone_by.filter(|_| !ended)?.checked_add(PATIENCE).ok()?;
+    // Nodes report the end of a pod that is being deleted before they let it go.
+    let end = pod.gone_by?.checked_add(PATIENCE).ok()?;
     let left = Duration::try_from(end.duration_since(now)).ok()?;
     let pod = pod.name.to_string();
     (!left.is_zero()).then_some(Leaving { pod, left })
