@@ -76,7 +76,9 @@ fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> P
     if state.update_env_from_metadata {
         let consistent = meta.as_ref().is_some_and(|meta| {
             meta.consistent(pod, |name, seen| {
-                is_injected(template, name)
+                // What a later batch changes holds its old value until then.
+                state.next_container_ref_metadata.contains_key(name)
+                    || is_injected(template, name)
                     || seen.extracted_env_from_metadata_hash == environment_hash(template, name)
             })
         });
@@ -418,6 +420,47 @@ mod tests {
                 complete
             );
         }
+    }
+
+    #[test]
+    fn an_environment_that_a_later_batch_changes_is_judged_after_that() {
+        let template = |app: &str| {
+            json!({"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "main"}, {"name": "log",
+                "env": [{"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}}]}]}})
+        };
+        let (before, after) = (template("web"), template("shop"));
+        let progress_at = |later: &str, log: &serde_json::Value| {
+            let meta = json!({"containers": [
+                {"name": "main", "containerID": "cri://1", "hashes": {
+                    "plainHash": plain_hash("main", "web:2"),
+                    "extractedEnvFromMetadataHash": environment_hash(Some(log), "main")}},
+                {"name": "log", "containerID": "cri://2", "hashes": {
+                    "plainHash": plain_hash("log", "log:1"),
+                    "extractedEnvFromMetadataHash": environment_hash(Some(log), "log")}}]});
+            let annotations = [
+                state(&format!(r#","updateEnvFromMetadata":true{later}"#)),
+                (RUNTIME_CONTAINERS_META, meta.to_string()),
+            ];
+            let mut reported = pod(&annotations, "web:2", "id2");
+            let log = ContainerView {
+                name: "log".into(),
+                image: "log:1".into(),
+                ..ContainerView::default()
+            };
+            reported.containers = [&*reported.containers, &[log]].concat().into();
+            let log = ContainerStatusView {
+                name: "log".into(),
+                container_id: "cri://2".into(),
+                ..ContainerStatusView::default()
+            };
+            reported.statuses = [&*reported.statuses, &[log]].concat().into();
+            progress(&reported, Some(&after))
+        };
+        let later =
+            r#","nextContainerRefMetadata":{"log":{"labels":{"app":"shop"},"creationTimestamp":null}}"#;
+        assert!(matches!(progress_at(later, &before), Progress::Due { .. }));
+        assert!(matches!(progress_at("", &before), Progress::Waiting(_)));
+        assert_eq!(progress_at("", &after), Progress::Complete);
     }
 
     #[test]
