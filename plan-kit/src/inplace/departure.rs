@@ -254,7 +254,7 @@ fn carried(pod: &PodView) -> Option<Carried> {
         let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
         let current = go_compat::revision::label_matches_revision(label, &grace.revision);
         let change = grace.change().ok().filter(|_| current).unwrap_or_default();
-        let since = state.and_then(|state| state.update_timestamp);
+        let since = state.filter(|_| current).and_then(|state| state.update_timestamp);
         return Some(Carried { change, since });
     }
     let state = state.filter(UpdateState::has_next_batch)?;
@@ -492,6 +492,25 @@ mod tests {
         );
         let state = annotations[INPLACE_STATE].as_str().unwrap();
         assert!(state.contains("2026-01-02T03:03:05Z"), "{state}");
+    }
+
+    #[test]
+    fn a_grace_period_for_another_revision_passes_on_neither_its_change_nor_its_time() {
+        let mut stale = waiting();
+        stale.labels = [("controller-revision-hash", "web-other")].into_iter().collect();
+        let log = Change {
+            images: [("log".into(), "log:3".into())].into(),
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let update = graced(log, &stale).update.render();
+        let annotations = &update["metadata"]["annotations"];
+        assert_eq!(
+            annotations["apps.kruise.io/inplace-update-grace"],
+            r#"{"revision":"web-abc","containerImages":{"log":"log:3"},"graceSeconds":10}"#
+        );
+        let state = annotations[INPLACE_STATE].as_str().unwrap();
+        assert!(state.contains("2026-01-02T03:04:05Z"), "{state}");
     }
 
     #[test]
