@@ -208,12 +208,12 @@ fn pod_named(observed: &Observed<'_>, name: &str) -> Target {
     }
 }
 
-/// The pod takes the set's place as owner: its claim goes when it does.
+/// The pod takes the set's place as owner: its claim goes when it does. It does not hold up the pod's deletion: to ask for
+/// that takes the right to change finalizers of pods where the server checks it.
 fn give(observed: &Observed<'_>, claim: &ClaimView, pod: &PodView) -> Chain {
     let owners = json!([
         {"$patch": "delete", "uid": observed.set.metadata.uid},
-        {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid,
-         "controller": true, "blockOwnerDeletion": true},
+        {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": true},
     ]);
     let write = Write::Patch {
         intent: Intent::GiveClaim,
