@@ -200,10 +200,11 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     } else {
         0
     };
-    let update = if old_diff.saturating_abs() <= new_diff.saturating_abs() {
-        old_diff
-    } else {
-        -new_diff
+    // Pods move from a surplus to a shortage. A shortage on both sides is what creation fills.
+    let update = match (old_diff, new_diff) {
+        (1.., ..=-1) => old_diff.min(-new_diff),
+        (..=-1, 1..) => -new_diff.min(-old_diff),
+        _ => 0,
     };
     let update_max_unavailable = if update == 0 {
         0
