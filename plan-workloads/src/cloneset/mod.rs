@@ -44,6 +44,6 @@ mod writes;
 pub use claims::Claims;
 pub use history::Revisions;
 pub use members::{Member, Side, Standing};
-pub use numbers::{Limits, Numbers, Tally, numbers};
+pub use numbers::{InPlace, Limits, Numbers, Tally, numbers};
 pub use observe::{Explain, Observed, Options};
 pub use plan::plan;

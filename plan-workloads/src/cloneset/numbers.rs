@@ -27,8 +27,17 @@ pub struct Limits {
     pub exclude_preparing_delete: bool,
     /// Updated pods beyond what the partition leaves go back to the current revision.
     pub rolls_back: bool,
-    /// Every pod that the rollout moves can change in place: pods need room only where none may be out of service.
-    pub moves_in_place: bool,
+    /// Which moves need no pods above `replicas`.
+    pub in_place: InPlace,
+}
+
+/// Where every pod that may move can change in place: these moves need room only where no pod may be out of service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InPlace {
+    /// From old revisions to the update revision.
+    pub forward: bool,
+    /// From the update revision back to the current one.
+    pub back: bool,
 }
 
 impl Limits {
@@ -64,7 +73,7 @@ impl Limits {
             exclude_preparing_delete: exclude_preparing_delete
                 || spec.scale_strategy.exclude_preparing_delete,
             rolls_back: false,
-            moves_in_place: false,
+            in_place: InPlace::default(),
         }
     }
 }
@@ -241,10 +250,10 @@ fn surge(
     let replace_old = (replace - specified_new).max(0);
     // Room for all that is left to move: with less towards the end, pods of the last batch would be made and others
     // taken away meanwhile.
+    let needs_room = |in_place: bool| !in_place || limits.max_unavailable == 0;
     let (roll, roll_old) = match (old_diff, new_diff) {
-        _ if limits.moves_in_place && limits.max_unavailable > 0 => (0, 0),
-        (1.., ..=-1) => (old_diff, 0),
-        (..=-1, 1..) => (new_diff, new_diff),
+        (1.., ..=-1) if needs_room(limits.in_place.forward) => (old_diff, 0),
+        (..=-1, 1..) if needs_room(limits.in_place.back) => (new_diff, new_diff),
         _ => (0, 0),
     };
     let (wanted, wanted_old) = if replace >= roll {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave,
-    Why, Write, inplace::Progress,
+    Why, Write, inplace::Progress, revision::Revision,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::{
     claims, history,
     members::{self, Member, Side, Standing},
     mover::Mover,
-    numbers::{Limits, Numbers, Tally, numbers},
+    numbers::{InPlace, Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
     ready, scale, stall, status,
     templates::Templates,
@@ -92,10 +92,11 @@ fn change(
     plan: &mut Plan,
     now: Timestamp,
 ) {
+    let rolls_back =
+        observed.options.partition_rollback && found.revisions.update.name != found.revisions.current.name;
+    let limits = Limits { rolls_back, ..limits };
     let limits = Limits {
-        rolls_back: observed.options.partition_rollback
-            && found.revisions.update.name != found.revisions.current.name,
-        moves_in_place: limits.max_surge > 0 && moves_in_place(observed, found, templates, members, now),
+        in_place: in_place(observed, found, templates, members, limits, now),
         ..limits
     };
     let held_as_new = observed.options.preparing_update_as_update;
@@ -122,16 +123,24 @@ fn change(
     plan.why.extend(updated.why);
 }
 
-/// Can all old pods change in place? Asked only where it matters: each revision costs a comparison of templates.
-fn moves_in_place(
+/// Which moves can all pods make in place? Asked only where it matters: each revision costs a comparison of templates.
+fn in_place(
     observed: &Observed<'_>,
     found: &history::Found,
     templates: &Templates<'_>,
     members: &[Member<'_>],
+    limits: Limits,
     now: Timestamp,
-) -> bool {
-    let old = members.iter().filter(|member| member.side == Side::Old);
-    Mover::new(observed, &found.revisions.update, templates, now).all_in_place(old)
+) -> InPlace {
+    let moves = |from: Side, to: &Revision| {
+        let leaving = members.iter().filter(|member| member.side == from);
+        Mover::new(observed, to, templates, now).all_in_place(leaving)
+    };
+    let surges = limits.max_surge > 0;
+    InPlace {
+        forward: surges && moves(Side::Old, &found.revisions.update),
+        back: surges && limits.rolls_back && moves(Side::New, &found.revisions.current),
+    }
 }
 
 fn subject(chain: &Chain) -> Option<&Target> {
