@@ -6,10 +6,12 @@
 mod coalescer;
 
 use std::{
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use futures::FutureExt as _;
 use kruise_plan_kit::{Part, StatusPatch};
 use kube_cache::Version;
 use serde::Deserialize;
@@ -88,7 +90,12 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
             for (key, patch) in due {
                 let writer = self.clone();
                 writes.spawn(async move {
-                    let result = writer.write(&patch).await;
+                    let write = AssertUnwindSafe(writer.write(&patch)).catch_unwind();
+                    // The object must not count as being written for ever.
+                    let result = write.await.unwrap_or_else(|_| {
+                        tracing::error!(object = %patch.target, "a status write panicked");
+                        Written::No
+                    });
                     (key, result)
                 });
             }

@@ -68,6 +68,26 @@ fn patch(version: u64, available: i32) -> StatusPatch {
     }
 }
 
+/// Its first answer is a panic.
+fn shaken_server(asked: &Arc<Mutex<usize>>) -> Client {
+    let asked = Arc::clone(asked);
+    let service = service_fn(move |_: Request<Body>| {
+        let asked = Arc::clone(&asked);
+        async move {
+            let times = {
+                let mut asked = asked.lock().unwrap();
+                *asked += 1;
+                *asked
+            };
+            assert_ne!(times, 1, "planted");
+            let body = json!({"metadata": {"resourceVersion": "8"}}).to_string();
+            Ok::<_, std::io::Error>(Response::new(Body::from(body.into_bytes())))
+        }
+    });
+    let settings = client::Settings::of_a_test(Duration::from_mins(1));
+    Client::new(kube_client::Client::new(service, "default"), settings)
+}
+
 async fn until(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -93,4 +113,16 @@ async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
     task.await.unwrap();
     let kept = kept.lock().unwrap();
     assert_eq!((&kept.status["availableReplicas"], kept.refused), (&json!(5), 1));
+}
+
+#[tokio::test]
+async fn a_status_whose_write_panicked_is_written_again() {
+    let asked = Arc::default();
+    let writer = StatusWriter::new(shaken_server(&asked), "v1beta1".into());
+    let task = tokio::spawn(writer.clone().run());
+    writer.submit(&"web", Some(patch(7, 5)));
+    let again = until(|| *asked.lock().unwrap() == 2);
+    tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
+    writer.stop();
+    task.await.unwrap();
 }
