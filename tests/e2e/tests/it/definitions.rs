@@ -44,16 +44,16 @@ fn the_check_of_definitions_tells_what_is_different_and_what_to_do() {
     let (code, said) = check(&scenario);
     assert_eq!(code, Some(0), "what is installed is alike: {said}");
 
-    let mut edited = scenario.kubectl.get("crd", DEFINITION).unwrap();
-    edited["spec"]["names"]["shortNames"] = json!(["cs"]);
     let properties = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties";
-    let spec = edited.pointer_mut(properties).unwrap().as_object_mut().unwrap();
-    spec.remove("minReadySeconds");
+    let edit = json!([
+        {"op": "replace", "path": "/spec/names/shortNames", "value": ["cs"]},
+        {"op": "remove", "path": format!("{properties}/minReadySeconds")},
+    ]);
     let ours = Ours(&scenario.kubectl);
-    let replace = ["replace", "-f", "-"];
+    let patch = ["patch", "crd", DEFINITION, "--type=json", "--patch"];
     scenario
         .kubectl
-        .run_with_input(&replace, &edited.to_string())
+        .run(&[&patch[..], &[&edit.to_string()]].concat())
         .unwrap();
     let (code, said) = check(&scenario);
     assert_eq!(code, Some(1), "{said}");
