@@ -26,6 +26,7 @@ mod ownership;
 mod requests;
 mod rights;
 mod rollout;
+mod samples;
 mod scaling;
 mod stored;
 mod takeover;
