@@ -53,7 +53,7 @@ enum Command {
     #[cfg(feature = "planted")]
     Planted {
         /// Histories for each, at most: less than a minute's.
-        #[arg(long, default_value_t = 400)]
+        #[arg(long, default_value_t = 1000)]
         histories: u64,
     },
     /// Print the history of a seed.
