@@ -6,7 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::names;
+use crate::{
+    convert::path::{set, take},
+    names,
+};
 
 /// `apiVersion` of the hub.
 pub const V1BETA1: &str = "apps.kruise.io/v1beta1";
@@ -288,43 +291,6 @@ fn stash(object: &mut Value, version: &str, members: Map<String, Value>) {
         &["metadata", "annotations", names::CONVERSION_DATA],
         text.into(),
     );
-}
-
-/// Removes a member; maps of metadata that become empty go too.
-fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
-    let (last, parents) = path.split_last()?;
-    let parent = parents
-        .iter()
-        .try_fold(&mut *object, |at, key| at.get_mut(*key))?;
-    let taken = parent.as_object_mut()?.remove(*last)?;
-    let emptied = parent.as_object().is_some_and(Map::is_empty);
-    if emptied && path.first() == Some(&"metadata") {
-        let (map, parents) = parents.split_last()?;
-        let owner = parents.iter().try_fold(object, |at, key| at.get_mut(*key))?;
-        owner.as_object_mut()?.remove(*map);
-    }
-    Some(taken)
-}
-
-/// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
-fn set(object: &mut Value, path: &[&str], value: Value) {
-    let Some((last, parents)) = path.split_last() else {
-        return;
-    };
-    let mut at = object;
-    for key in parents {
-        if at.is_null() {
-            *at = json!({});
-        }
-        let Some(members) = at.as_object_mut() else { return };
-        at = members.entry(*key).or_insert(Value::Null);
-    }
-    if at.is_null() {
-        *at = json!({});
-    }
-    if let Some(members) = at.as_object_mut() {
-        members.insert((*last).to_owned(), value);
-    }
 }
 
 #[cfg(test)]
