@@ -10,7 +10,6 @@ pub struct Object {
     help: &'static str,
     properties: Map<String, Value>,
     required: Vec<&'static str>,
-    rules: Vec<Value>,
 }
 
 impl Object {
@@ -20,7 +19,6 @@ impl Object {
             help,
             properties: Map::new(),
             required: Vec::new(),
-            rules: Vec::new(),
         }
     }
 
@@ -36,7 +34,6 @@ impl Object {
     pub fn and(mut self, other: Self) -> Self {
         self.properties.extend(other.properties);
         self.required.extend(other.required);
-        self.rules.extend(other.rules);
         self
     }
 
@@ -100,13 +97,6 @@ impl Object {
         self.required.extend(names);
         self
     }
-
-    /// A rule in CEL over this object, and what is said when it does not hold.
-    #[must_use]
-    pub fn rule(mut self, rule: &str, message: &str) -> Self {
-        self.rules.push(json!({"rule": rule, "message": message}));
-        self
-    }
 }
 
 impl From<Object> for Value {
@@ -115,9 +105,6 @@ impl From<Object> for Value {
             json!({"type": "object", "description": object.help, "properties": object.properties});
         if !object.required.is_empty() {
             schema = with(schema, "required", json!(object.required));
-        }
-        if !object.rules.is_empty() {
-            schema = with(schema, "x-kubernetes-validations", Value::Array(object.rules));
         }
         schema
     }
