@@ -14,7 +14,7 @@ use kruise_e2e::process;
 use kruise_tour::act::Line;
 use kruise_tour::{Record, Screen, costs, screen, story, tell};
 
-use crate::installation::{Installation, build_kruise};
+use crate::installation::{Build, Installation, build_kruise};
 use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::folder;
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     screen.text(OPENING)?;
     let binaries = Binaries::find_or_build()?;
     screen.text("Building the manager …")?;
-    let kruise = build_kruise()?;
+    let kruise = build_kruise(Build::Release)?;
     screen.text("Starting the control plane and the manager …")?;
     let installation = Installation::up(&binaries, &kruise, folder(None, "demo"), NODES)?;
     let mut live = Live {

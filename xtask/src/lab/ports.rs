@@ -20,6 +20,10 @@ pub(crate) struct Ports {
 impl Ports {
     /// The block at `asked`, or the first block that is free.
     pub(crate) fn choose(asked: Option<u16>) -> Result<Self> {
+        Self::choose_among(asked, is_free)
+    }
+
+    fn choose_among(asked: Option<u16>, is_free: impl Fn(u16) -> bool) -> Result<Self> {
         if let Some(base) = asked {
             let ports = Self { base };
             if let Some(taken) = ports.all().into_iter().find(|port| !is_free(*port)) {
@@ -30,7 +34,7 @@ impl Ports {
         let mut blocks = (0..BLOCKS).map(|block| Self {
             base: FIRST + block * BLOCK,
         });
-        match blocks.find(|ports| ports.all().into_iter().all(is_free)) {
+        match blocks.find(|ports| ports.all().into_iter().all(&is_free)) {
             Some(ports) => Ok(ports),
             None => bail!("no free block of ports from {FIRST} on; choose one with --port"),
         }
@@ -87,10 +91,25 @@ mod tests {
 
     #[test]
     fn a_taken_port_is_named_when_asked_for_and_passed_over_otherwise() {
-        let first = Ports::choose(None).unwrap();
-        let _held = TcpListener::bind(("127.0.0.1", first.kwok())).unwrap();
-        let error = Ports::choose(Some(first.apiserver())).unwrap_err().to_string();
-        assert!(error.contains(&first.kwok().to_string()), "{error}");
-        assert_ne!(Ports::choose(None).unwrap(), first);
+        let taken = FIRST + 5;
+        let is_free = |port| port != taken;
+        let error = Ports::choose_among(Some(FIRST), is_free).unwrap_err().to_string();
+        assert!(error.contains(&taken.to_string()), "{error}");
+        assert_eq!(
+            Ports::choose_among(None, is_free).unwrap().apiserver(),
+            FIRST + BLOCK
+        );
+    }
+
+    #[test]
+    fn a_port_that_somebody_listens_on_is_not_free() {
+        let held = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        assert!(!is_free(held.local_addr().unwrap().port()));
+    }
+
+    #[test]
+    fn without_a_free_block_the_way_out_is_named() {
+        let error = Ports::choose_among(None, |_| false).unwrap_err().to_string();
+        assert!(error.contains("--port"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::installation::{build_kruise, install};
+use crate::installation::{Build, build_kruise, install};
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
@@ -42,6 +42,9 @@ pub(crate) struct Options {
     /// Install the packages that real nodes need, where they are missing.
     #[arg(long, requires = "real_nodes")]
     install: bool,
+    /// With the development build of kruise, which is built sooner and runs slower.
+    #[arg(long)]
+    dev: bool,
 }
 
 /// What the suite runs on.
@@ -60,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let name = place.name();
     let lab = Lab {
         binaries: Binaries::find_or_build()?,
-        kruise: build_kruise()?,
+        kruise: build_kruise(if options.dev { Build::Dev } else { Build::Release })?,
         place,
         deadline: Instant::now() + LIMIT,
     };
