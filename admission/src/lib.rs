@@ -8,17 +8,22 @@
 //! * [`cloneset`]: defaults and rules of CloneSets;
 //! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
 //! * [`images`]: defaults and rules of ImagePullJobs and ImageListPullJobs;
+//! * [`kinds`]: defaults and rules of every other kind, in one table;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;
 pub mod convert;
+mod deletion;
 mod error;
 pub mod images;
+mod json;
+pub mod kinds;
 pub mod manifests;
 mod options;
 pub mod pod;
 mod request;
 pub mod sidecarset;
+mod workload;
 
 pub use error::Error;
 pub use options::Options;

@@ -6,10 +6,13 @@
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, and our own controllers set the gate themselves. So creation of other
 //! pods survives an outage of every manager. Likewise a CloneSet that is not protected from deletion can be deleted
-//! meanwhile, by hand or with its namespace; a protected one cannot.
+//! meanwhile, by hand or with its namespace; a protected one cannot. The same holds for every kind that can be protected.
 
+use kruise_api::definition::Scope;
 use kruise_api::names::{APPS_GROUP, DELETE_PROTECTION, KRUISE_POD_READY};
 use serde_json::{Value, json};
+
+use crate::kinds::{Admitted, KINDS};
 
 /// Name of the `MutatingWebhookConfiguration`.
 pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
@@ -47,56 +50,76 @@ pub enum Handler {
     MutateImages,
     /// Rules of an ImagePullJob or ImageListPullJob: [`crate::images::validate::validate`].
     ValidateImages,
+    /// Defaults of the kinds in the table: [`crate::kinds::mutate`].
+    MutateKind,
+    /// Rules of the kinds in the table: [`crate::kinds::validate`].
+    ValidateKind,
     /// What happens to a new pod: [`crate::pod::review`].
     MutatePod,
 }
 
 /// Every path to serve with its handler. The ones with a version are what older charts registered.
-pub const fn paths() -> &'static [(&'static str, Handler)] {
-    &[
-        (MUTATE_CLONE_SET, Handler::MutateCloneSet),
-        (
-            "/mutate-apps-kruise-io-v1alpha1-cloneset",
-            Handler::MutateCloneSet,
-        ),
-        (VALIDATE_CLONE_SET, Handler::ValidateCloneSet),
-        (
-            "/validate-apps-kruise-io-v1alpha1-cloneset",
-            Handler::ValidateCloneSet,
-        ),
-        (MUTATE_SIDECAR_SET, Handler::MutateSidecarSet),
-        (
-            "/mutate-apps-kruise-io-v1alpha1-sidecarset",
-            Handler::MutateSidecarSet,
-        ),
-        (VALIDATE_SIDECAR_SET, Handler::ValidateSidecarSet),
-        (
-            "/validate-apps-kruise-io-v1alpha1-sidecarset",
-            Handler::ValidateSidecarSet,
-        ),
-        (MUTATE_PULL_JOB, Handler::MutateImages),
-        (VALIDATE_PULL_JOB, Handler::ValidateImages),
-        (MUTATE_LIST_PULL_JOB, Handler::MutateImages),
-        (VALIDATE_LIST_PULL_JOB, Handler::ValidateImages),
-        (
-            "/mutate-apps-kruise-io-v1alpha1-imagepulljob",
-            Handler::MutateImages,
-        ),
-        (
-            "/validate-apps-kruise-io-v1alpha1-imagepulljob",
-            Handler::ValidateImages,
-        ),
-        (
-            "/mutate-apps-kruise-io-v1alpha1-imagelistpulljob",
-            Handler::MutateImages,
-        ),
-        (
-            "/validate-apps-kruise-io-v1alpha1-imagelistpulljob",
-            Handler::ValidateImages,
-        ),
-        (MUTATE_POD, Handler::MutatePod),
-    ]
+pub fn paths() -> Vec<(String, Handler)> {
+    let own = OWN.iter().map(|(path, handler)| ((*path).to_owned(), *handler));
+    own.chain(of_table()).collect()
 }
+
+/// Paths of the kinds in the table.
+fn of_table() -> impl Iterator<Item = (String, Handler)> {
+    KINDS.iter().flat_map(|one| {
+        let phases = [
+            (one.mutating, "mutate", Handler::MutateKind),
+            (one.validating, "validate", Handler::ValidateKind),
+        ];
+        let served = phases.into_iter().filter(|(name, _, _)| name.is_some());
+        served.flat_map(|(_, phase, handler)| [(one.path(phase), handler), (one.older_path(phase), handler)])
+    })
+}
+
+/// Paths of kinds that have a module of their own.
+const OWN: &[(&str, Handler)] = &[
+    (MUTATE_CLONE_SET, Handler::MutateCloneSet),
+    (
+        "/mutate-apps-kruise-io-v1alpha1-cloneset",
+        Handler::MutateCloneSet,
+    ),
+    (VALIDATE_CLONE_SET, Handler::ValidateCloneSet),
+    (
+        "/validate-apps-kruise-io-v1alpha1-cloneset",
+        Handler::ValidateCloneSet,
+    ),
+    (MUTATE_SIDECAR_SET, Handler::MutateSidecarSet),
+    (
+        "/mutate-apps-kruise-io-v1alpha1-sidecarset",
+        Handler::MutateSidecarSet,
+    ),
+    (VALIDATE_SIDECAR_SET, Handler::ValidateSidecarSet),
+    (
+        "/validate-apps-kruise-io-v1alpha1-sidecarset",
+        Handler::ValidateSidecarSet,
+    ),
+    (MUTATE_PULL_JOB, Handler::MutateImages),
+    (VALIDATE_PULL_JOB, Handler::ValidateImages),
+    (MUTATE_LIST_PULL_JOB, Handler::MutateImages),
+    (VALIDATE_LIST_PULL_JOB, Handler::ValidateImages),
+    (
+        "/mutate-apps-kruise-io-v1alpha1-imagepulljob",
+        Handler::MutateImages,
+    ),
+    (
+        "/validate-apps-kruise-io-v1alpha1-imagepulljob",
+        Handler::ValidateImages,
+    ),
+    (
+        "/mutate-apps-kruise-io-v1alpha1-imagelistpulljob",
+        Handler::MutateImages,
+    ),
+    (
+        "/validate-apps-kruise-io-v1alpha1-imagelistpulljob",
+        Handler::ValidateImages,
+    ),
+    (MUTATE_POD, Handler::MutatePod),
+];
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
 /// takes the `webhooks` written here as the new template. `readiness_gate_for_all` is the gate
@@ -104,7 +127,7 @@ pub const fn paths() -> &'static [(&'static str, Handler)] {
 pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Value> {
     let client =
         |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
-    let workload = |name, path, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
+    let workload = |name, path: &str, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
     let written = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"])});
     let defaulted = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
     let mutate = defaulted("clonesets");
@@ -124,42 +147,47 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let mutate_sidecars = workload("msidecarset.kb.io", MUTATE_SIDECAR_SET, own);
     let own = json!({"rules": sidecar_sets()});
     let validate_sidecars = workload("vsidecarset.kb.io", VALIDATE_SIDECAR_SET, own);
-    let mutating = json!([
+    let mut mutating = vec![
         mutate,
         pod,
         mutate_sidecars,
         workload(
             "mimagepulljob-v1beta1.kb.io",
             MUTATE_PULL_JOB,
-            defaulted("imagepulljobs")
+            defaulted("imagepulljobs"),
         ),
         workload(
             "mimagelistpulljob-v1beta1.kb.io",
             MUTATE_LIST_PULL_JOB,
-            defaulted("imagelistpulljobs")
+            defaulted("imagelistpulljobs"),
         ),
-    ]);
-    let validating = json!([
+    ];
+    let mut validating = vec![
         validate,
         validate_sidecars,
         workload(
             "vimagepulljob-v1beta1.kb.io",
             VALIDATE_PULL_JOB,
-            written("imagepulljobs")
+            written("imagepulljobs"),
         ),
         workload(
             "vimagelistpulljob-v1beta1.kb.io",
             VALIDATE_LIST_PULL_JOB,
-            written("imagelistpulljobs")
+            written("imagelistpulljobs"),
         ),
-    ]);
+    ];
+    for one in KINDS {
+        let pushed = |name, phase, own| workload(name, &one.path(phase), own);
+        mutating.extend(one.mutating.map(|name| pushed(name, "mutate", filled_in(one))));
+        validating.extend(one.validating.map(|name| pushed(name, "validate", refused(one))));
+    }
     vec![
-        configuration("MutatingWebhookConfiguration", MUTATING, mutating),
-        configuration("ValidatingWebhookConfiguration", VALIDATING, validating),
+        configuration("MutatingWebhookConfiguration", MUTATING, &mutating),
+        configuration("ValidatingWebhookConfiguration", VALIDATING, &validating),
     ]
 }
 
-fn configuration(kind: &str, name: &str, webhooks: Value) -> Value {
+fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
@@ -210,6 +238,37 @@ fn resources(plural: &str, operations: &[&str]) -> Value {
         "resources": [plural],
         "operations": operations,
         "scope": "Namespaced",
+    }])
+}
+
+/// What is asked of the webhook that fills in.
+fn filled_in(one: &Admitted) -> Value {
+    json!({"rules": rules_of(one, &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"})
+}
+
+/// What is asked of the webhook that refuses.
+fn refused(one: &Admitted) -> Value {
+    if one.deletions {
+        json!({
+            "rules": rules_of(one, &["CREATE", "UPDATE", "DELETE"]),
+            "matchConditions": [protected_if_deleted()],
+        })
+    } else {
+        json!({"rules": rules_of(one, &["CREATE", "UPDATE"])})
+    }
+}
+
+fn rules_of(one: &Admitted, operations: &[&str]) -> Value {
+    let scope = match one.kind.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    };
+    json!([{
+        "apiGroups": [one.kind.group],
+        "apiVersions": one.versions(),
+        "resources": [one.kind.plural],
+        "operations": operations,
+        "scope": scope,
     }])
 }
 

@@ -15,18 +15,34 @@ pub struct Options {
     pub readiness_gate_for_all: bool,
     /// Injected containers are sorted by name: gate `EnableSortSidecarContainerByName`.
     pub sort_sidecars: bool,
+    /// Claims of a StatefulSet can be deleted with its pods: gate `StatefulSetAutoDeletePVC`.
+    pub claims_deleted: bool,
+    /// Claims of a StatefulSet can follow their templates: gate `StatefulSetAutoResizePVCGate`.
+    pub claims_resized: bool,
+    /// Nodes have a daemon of ours: gate `KruiseDaemon`.
+    pub daemon: bool,
+    /// Probes may mark pods: gate `PodProbeMarkerGate`.
+    pub probe_markers: bool,
+}
+
+impl Options {
+    /// The defaults of gates and flags.
+    pub const DEFAULT: Self = Self {
+        template_defaults: true,
+        host_ports: false,
+        allow_privileged: true,
+        deletion_protection: false,
+        readiness_gate_for_all: false,
+        sort_sidecars: false,
+        claims_deleted: true,
+        claims_resized: false,
+        daemon: true,
+        probe_markers: true,
+    };
 }
 
 impl Default for Options {
-    /// The defaults of gates and flags.
     fn default() -> Self {
-        Self {
-            template_defaults: true,
-            host_ports: false,
-            allow_privileged: true,
-            deletion_protection: false,
-            readiness_gate_for_all: false,
-            sort_sidecars: false,
-        }
+        Self::DEFAULT
     }
 }

@@ -100,6 +100,19 @@ impl Answer {
         warnings: Vec::new(),
     };
 
+    /// Let it pass as `after`, by the smallest patch; as it is if nothing changed.
+    pub(crate) fn patched(before: &Value, after: &Value) -> Self {
+        let patch = json_patch::diff(before, after);
+        let patch = (!patch.is_empty()).then(|| serde_json::to_value(&patch));
+        match patch.transpose() {
+            Ok(patch) => Self::Allow {
+                patch,
+                warnings: Vec::new(),
+            },
+            Err(error) => Self::undecodable(error),
+        }
+    }
+
     /// The object cannot be read: 400.
     pub(crate) fn undecodable(reason: impl std::fmt::Display) -> Self {
         Self::Deny {

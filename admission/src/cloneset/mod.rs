@@ -5,11 +5,10 @@ pub mod validate;
 mod version;
 
 use kruise_api::cloneset::CloneSet;
-use kube_schema::defaults;
 use serde_json::Value;
 
 use self::version::member;
-use crate::{Answer, Options};
+use crate::Answer;
 
 /// The object as the controller would read it, or the answer if it could not.
 fn decode(object: &Value) -> Result<CloneSet, Answer> {
@@ -17,15 +16,4 @@ fn decode(object: &Value) -> Result<CloneSet, Answer> {
         return Err(Answer::undecodable("spec must be an object"));
     }
     CloneSet::from_json(object).map_err(Answer::undecodable)
-}
-
-/// Gates as the defaulting of templates knows them.
-fn template_options(options: Options) -> defaults::Options {
-    defaults::Options {
-        host_ports: if options.host_ports {
-            defaults::HostPorts::Copy
-        } else {
-            defaults::HostPorts::Leave
-        },
-    }
 }

@@ -4,14 +4,13 @@
 //! UPDATE when it differs from the stored one. A stored template that some other version left incomplete stays as it
 //! is, or every defaulting rule added later would roll its pods.
 
-use go_compat::pod_template::canonical_pod_template;
 use kruise_api::cloneset::defaults as cloneset;
 use kube_schema::defaults;
 use serde_json::Value;
 
+use super::decode;
 use super::version::{Version, member};
-use super::{decode, template_options};
-use crate::{Answer, Operation, Options, Request};
+use crate::{Answer, Operation, Options, Request, workload};
 
 /// Fills in what the client left out.
 pub fn mutate(request: &Request, options: Options) -> Answer {
@@ -27,26 +26,12 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
     if options.template_defaults && template_is_new(request) {
         template_defaults(&mut object, options);
     }
-    let patch = json_patch::diff(&request.object, &object);
-    let patch = (!patch.is_empty()).then(|| serde_json::to_value(&patch));
-    match patch.transpose() {
-        Ok(patch) => Answer::Allow {
-            patch,
-            warnings: Vec::new(),
-        },
-        Err(error) => Answer::undecodable(error),
-    }
+    Answer::patched(&request.object, &object)
 }
 
-/// Compared as a Go client reads them: an explicit zero value is the same as none.
 fn template_is_new(request: &Request) -> bool {
-    let template = |object: &Value| {
-        object
-            .pointer("/spec/template")
-            .map(canonical_pod_template)
-            .unwrap_or_default()
-    };
-    request.operation == Operation::Create || template(&request.object) != template(&request.old_object)
+    request.operation == Operation::Create
+        || workload::template_differs(&request.object, &request.old_object, workload::TEMPLATE)
 }
 
 fn template_defaults(object: &mut Value, options: Options) {
@@ -56,7 +41,7 @@ fn template_defaults(object: &mut Value, options: Options) {
     if member(spec, "template").is_some()
         && let Some(template) = spec.get_mut("template")
     {
-        defaults::pod_template(template, template_options(options));
+        workload::complete(template, options);
     }
     let claims = spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut);
     claims.into_iter().flatten().for_each(defaults::claim);
@@ -66,6 +51,7 @@ fn template_defaults(object: &mut Value, options: Options) {
 mod tests {
     use std::path::Path;
 
+    use go_compat::pod_template::canonical_pod_template;
     use serde_json::json;
 
     use super::*;

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+pub(super) use crate::json::{items, member, present, text};
 use crate::{Answer, Request};
 
 /// Version of the API a CloneSet is written in.
@@ -50,28 +51,4 @@ impl Version {
             .map(|strategy| text(strategy, field))
             .unwrap_or_default()
     }
-}
-
-/// A member that is an object.
-pub(super) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    object.get(name).filter(|value| value.is_object())
-}
-
-/// A string; empty if absent.
-pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The items of a list; none if absent.
-pub(super) fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    object
-        .get(name)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-}
-
-/// A member that is set: not `null`.
-pub(super) fn present<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    object.get(name).filter(|value| !value.is_null())
 }

@@ -43,15 +43,7 @@ pub fn mutate(request: &Request) -> Answer {
     if let Some(members) = object.as_object_mut() {
         members.insert("spec".into(), after);
     }
-    let patch = json_patch::diff(&request.object, &object);
-    let patch = (!patch.is_empty()).then(|| serde_json::to_value(&patch));
-    match patch.transpose() {
-        Ok(patch) => Answer::Allow {
-            patch,
-            warnings: Vec::new(),
-        },
-        Err(error) => Answer::undecodable(error),
-    }
+    Answer::patched(&request.object, &object)
 }
 
 /// A list leaves the policy to the jobs that are made of it.

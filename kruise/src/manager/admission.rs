@@ -9,7 +9,7 @@ use kruise_admission::{
         validate::{Outcome, Pod, validate, validate_with_pods},
     },
     convert::convert,
-    images,
+    images, kinds,
     manifests::{self, Handler},
     pod, sidecarset,
 };
@@ -33,6 +33,10 @@ pub(super) fn options(config: &Config) -> Options {
         deletion_protection: config.gates.on("ResourcesDeletionProtection"),
         readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
         sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
+        claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),
+        claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
+        daemon: config.gates.on("KruiseDaemon"),
+        probe_markers: config.gates.on("PodProbeMarkerGate"),
     }
 }
 
@@ -41,12 +45,12 @@ pub(super) fn options(config: &Config) -> Options {
 pub(super) fn routes(options: Options, pods: bool, caches: &Caches) -> BTreeMap<String, webhook::Handler> {
     let mut routes = BTreeMap::new();
     for (path, handler) in manifests::paths() {
-        if *handler == Handler::MutatePod && !pods {
+        if handler == Handler::MutatePod && !pods {
             continue;
         }
-        let (handler, caches) = (*handler, caches.clone());
+        let caches = caches.clone();
         let reviewer = move |review: Review| verdict(decide(handler, &review, options, &caches));
-        routes.insert((*path).to_owned(), webhook::Handler::Review(Arc::new(reviewer)));
+        routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
     }
     let converter = |body: &[u8]| convert(body).map_err(|error| error.to_string());
     routes.insert(CONVERT.to_owned(), webhook::Handler::Convert(Arc::new(converter)));
@@ -75,6 +79,8 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
         Handler::ValidateSidecarSet => sidecarset::validate::validate(&request),
         Handler::MutateImages => images::mutate(&request),
         Handler::ValidateImages => images::validate::validate(&request),
+        Handler::MutateKind => kinds::mutate(&request, options),
+        Handler::ValidateKind => kinds::validate(&request, options),
         Handler::MutateCloneSet => mutate(&request, options),
         Handler::ValidateCloneSet => match validate(&request, options) {
             Outcome::Answer(answer) => answer,

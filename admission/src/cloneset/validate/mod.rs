@@ -9,13 +9,12 @@
 //! | `spec.updateStrategy` | known values; an update can make progress | [`strategy`] |
 //! | `spec.scaleStrategy.podsToDelete` | distinct pods of this set | [`pods_to_delete`] |
 //! | UPDATE | the selector stays; `InPlaceOnly` changes only what can change in place | [`update`] |
-//! | DELETE | deletion protection | [`deletion`] |
+//! | DELETE | deletion protection | [`crate::deletion`] |
 //!
 //! **What is stored stays writable.** On UPDATE a rule that the stored object breaks in the same way is not held
 //! against the new one: rules get stricter over time, and a CloneSet accepted by an older version must still be scaled
 //! and its finalizers removed.
 
-mod deletion;
 mod pods_to_delete;
 mod spec;
 pub(crate) mod strategy;
@@ -26,7 +25,7 @@ use serde_json::Value;
 
 use super::decode;
 use super::version::{Version, member, text};
-use crate::{Answer, Operation, Options, Request};
+use crate::{Answer, Operation, Options, Request, deletion};
 
 /// A pod that exists under a name asked for by [`Outcome::NeedPods`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -48,12 +48,8 @@ mod tests {
     use crate::{Operation, Options, Request};
 
     const FOR_ALL: Options = Options {
-        template_defaults: true,
-        host_ports: false,
-        allow_privileged: true,
-        deletion_protection: false,
         readiness_gate_for_all: true,
-        sort_sidecars: false,
+        ..Options::DEFAULT
     };
 
     fn pod(owner: &str, controller: bool) -> Value {

@@ -1,13 +1,13 @@
-//! Deletion protection: a label that keeps a CloneSet from being deleted. The message is what clients match.
+//! Deletion protection: a label that keeps a workload from being deleted. The message is what clients match.
 
 use kruise_api::names::DELETE_PROTECTION;
 use serde_json::Value;
 
-use crate::cloneset::version::{present, text};
+use crate::json::{present, text};
 use crate::{Answer, Options};
 
 /// Whether the stored object may be deleted. One that is already being deleted may.
-pub(super) fn answer(stored: &Value, options: Options) -> Answer {
+pub(crate) fn answer(stored: &Value, options: Options) -> Answer {
     let Some(metadata) = present(stored, "metadata").filter(|_| options.deletion_protection) else {
         return Answer::ALLOW;
     };

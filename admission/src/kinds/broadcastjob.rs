@@ -1,0 +1,178 @@
+//! BroadcastJobs: nothing of them is immutable, and their pods come to an end.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `metadata.name` | letters, digits and dashes |
+//! | `parallelism` | a count or percentage, not negative |
+//! | `completionPolicy` | known; `Never` has neither deadline nor time to live |
+//! | `failurePolicy.type` | known |
+//! | `template` | could become pods that restart never or on failure; the labels that mark them are not preset |
+
+use go_compat::{IntOrString, Rounding};
+use kube_schema::validate::Errors;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::{Admitted, Scope};
+use crate::json::{fill, made, present, text};
+use crate::workload;
+
+pub(super) const ENTRY: Admitted = Admitted {
+    mutating: Some("mbroadcastjob.kb.io"),
+    validating: Some("vbroadcastjob.kb.io"),
+    defaults,
+    rules,
+    ..Admitted::of(&kruise_api::jobs::BROADCAST_JOB)
+};
+
+/// Labels that mark the pods of a job; templates must not have them.
+const OWN_LABELS: [&str; 2] = ["broadcastjob-name", "broadcastjob-controller-uid"];
+
+fn defaults(object: &mut Value, scope: &Scope<'_>) {
+    scope.complete_template(object, workload::TEMPLATE);
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    if let Some(policy) = made(spec, "completionPolicy") {
+        fill(policy, "type", "Always");
+    }
+    fill(spec, "parallelism", i32::MAX);
+    if let Some(policy) = made(spec, "failurePolicy") {
+        fill(policy, "type", "FailFast");
+    }
+}
+
+fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
+    workload::plain_metadata(errors, object);
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    parallelism(errors, spec);
+    let policy = spec.get("completionPolicy").unwrap_or(&Value::Null);
+    let kind = text(policy, "type");
+    errors.one_of("spec.completionPolicy.type", kind, &["Always", "Never"]);
+    if kind == "Never" {
+        for name in ["activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
+            if let Some(value) = present(policy, name) {
+                let detail = "can only be set with type Always";
+                errors.invalid(format!("spec.completionPolicy.{name}"), value.clone(), detail);
+            }
+        }
+    }
+    let policy = spec.get("failurePolicy").unwrap_or(&Value::Null);
+    let policies = &["Continue", "FailFast", "Pause"];
+    errors.one_of("spec.failurePolicy.type", text(policy, "type"), policies);
+    let template = spec.get("template").unwrap_or(&Value::Null);
+    workload::template(errors, template, &[], "spec.template", scope.options);
+    ends(errors, template);
+}
+
+fn parallelism(errors: &mut Errors, spec: &Value) {
+    let Some(value) = present(spec, "parallelism") else {
+        return;
+    };
+    let scaled = IntOrString::deserialize(value).map(|value| value.scaled_a(100, Rounding::Up));
+    if !matches!(scaled, Ok(Ok(0..))) {
+        let detail = "must be a number or a percentage, not below 0";
+        errors.invalid("spec.parallelism", value.clone(), detail);
+    }
+}
+
+/// Pods must be able to end, and be marked by the controller alone.
+fn ends(errors: &mut Errors, template: &Value) {
+    let policy = template.pointer("/spec/restartPolicy").unwrap_or(&Value::Null);
+    if !["Never", "OnFailure"].contains(&policy.as_str().unwrap_or_default()) {
+        let detail = "pod restartPolicy can only be Never or OnFailure";
+        errors.invalid("spec.template.spec.restartPolicy", policy.clone(), detail);
+    }
+    let labels = template.pointer("/metadata/labels").unwrap_or(&Value::Null);
+    if OWN_LABELS.iter().any(|name| !text(labels, name).is_empty()) {
+        let detail = format!("{} are set by the controller", OWN_LABELS.join(" and "));
+        errors.invalid("spec.template.metadata.labels", labels.clone(), &detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Case, case};
+    use super::*;
+
+    const CASE: Case = case("BroadcastJob", good);
+
+    fn good() -> Value {
+        json!({
+            "template": {"spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "check", "image": "check:1"}],
+            }},
+            "completionPolicy": {"type": "Always", "activeDeadlineSeconds": 60},
+        })
+    }
+
+    #[test]
+    fn policies_parallelism_and_the_template_are_filled_in() {
+        for version in ["v1alpha1", "v1beta1"] {
+            let mut bare = good();
+            bare.as_object_mut().unwrap().remove("completionPolicy");
+            let found = CASE.mutated(version, &bare);
+            assert_eq!(found["completionPolicy"], json!({"type": "Always"}));
+            assert_eq!(found["failurePolicy"], json!({"type": "FailFast"}));
+            assert_eq!(found["parallelism"], i32::MAX);
+            let pod = &found["template"]["spec"];
+            assert_eq!(pod["dnsPolicy"], "ClusterFirst");
+            assert_eq!(pod["containers"][0]["imagePullPolicy"], "Always");
+        }
+    }
+
+    #[test]
+    fn a_job_without_restart_policy_is_refused() {
+        let mut spec = good();
+        spec["template"]["spec"]
+            .as_object_mut()
+            .unwrap()
+            .remove("restartPolicy");
+        let message = CASE.refused("v1beta1", &CASE.mutated("v1beta1", &spec)).unwrap();
+        assert!(message.contains("spec.template.spec.restartPolicy"), "{message}");
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn every_broken_rule_names_its_field() {
+        CASE.each_is_refused(&[
+            ("parallelism", json!(-1), "spec.parallelism: Invalid value: -1"),
+            ("parallelism", json!("many"), "spec.parallelism: Invalid value: \"many\""),
+            ("completionPolicy.type", json!("Never"), "spec.completionPolicy.activeDeadlineSeconds: Invalid"),
+            ("completionPolicy", json!({"type": "Never", "ttlSecondsAfterFinished": 0}), "spec.completionPolicy.ttlSecondsAfterFinished: Invalid"),
+            ("completionPolicy.type", json!("Later"), "spec.completionPolicy.type: Unsupported"),
+            ("failurePolicy", json!({"type": "Ignore"}), "spec.failurePolicy.type: Unsupported"),
+            ("template.spec.restartPolicy", json!("Always"), "spec.template.spec.restartPolicy: Invalid"),
+            ("template.spec.containers.0.name", json!("A"), "spec.template.spec.containers[0].name: Invalid"),
+            ("template.metadata", json!({"labels": {"broadcastjob-name": "x"}}), "spec.template.metadata.labels: Invalid"),
+            ("template.metadata", json!({"labels": {"broadcastjob-controller-uid": "x"}}), "spec.template.metadata.labels: Invalid"),
+        ]);
+    }
+
+    #[test]
+    fn names_have_no_dots() {
+        let mut job = CASE.object("v1beta1", &good());
+        job["metadata"]["name"] = json!("a.b");
+        let (code, message) = CASE.refusal("CREATE", &job, &Value::Null).unwrap();
+        assert!(
+            code == 422 && message.contains("metadata.name: Invalid"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn everything_may_change_and_a_changed_template_is_completed() {
+        let old = CASE.object("v1beta1", &good());
+        let mut new = old.clone();
+        new["spec"]["parallelism"] = json!(2);
+        let found = CASE.mutated_object("UPDATE", &new, &old);
+        assert_eq!(found["spec"]["template"], old["spec"]["template"]);
+        new["spec"]["template"]["spec"]["containers"][0]["image"] = json!("check:2");
+        let found = CASE.mutated_object("UPDATE", &new, &old);
+        assert_eq!(found["spec"]["template"]["spec"]["dnsPolicy"], "ClusterFirst");
+        assert_eq!(CASE.refusal("UPDATE", &found, &old), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! What defaults and rules may depend on besides the object.
+
+use serde_json::Value;
+
+use crate::{Options, workload};
+
+/// A review.
+pub(crate) struct Scope<'a> {
+    /// Version of the API the object is written in.
+    pub(crate) version: &'a str,
+    /// The stored object, on UPDATE.
+    pub(crate) old: Option<&'a Value>,
+    /// Gates and flags.
+    pub(crate) options: Options,
+}
+
+impl Scope<'_> {
+    /// Fills in the defaults of the pod template at a JSON pointer if it is new: on CREATE, and on UPDATE when it
+    /// differs from the stored one. True if it was.
+    pub(crate) fn complete_template(&self, object: &mut Value, pointer: &str) -> bool {
+        let is_new = self.options.template_defaults
+            && self
+                .old
+                .is_none_or(|old| workload::template_differs(object, old, pointer));
+        if is_new && let Some(template) = object.pointer_mut(pointer) {
+            workload::complete(template, self.options);
+        }
+        is_new
+    }
+}
