@@ -18,7 +18,7 @@ use crate::{
 };
 
 const ROUND: Duration = Duration::from_secs(3);
-const BAR: Duration = Duration::from_millis(100);
+const BAR: Duration = Duration::from_millis(20);
 
 /// Keeps one connection and misuses it in the way its number says.
 async fn keep(address: SocketAddr, number: usize) {
