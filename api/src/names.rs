@@ -52,6 +52,10 @@ pub const RUNTIME_CONTAINERS_META: &str = "apps.kruise.io/runtime-containers-met
 pub const IN_PLACE_UPDATE_READY: &str = "InPlaceUpdateReady";
 /// Readiness gate and condition: False while a lifecycle hook or a container recreation asks for it.
 pub const KRUISE_POD_READY: &str = "KruisePodReady";
+/// Condition that a kubelet sets: a change of resources waits for room on its node, or can never be made there.
+pub const POD_RESIZE_PENDING: &str = "PodResizePending";
+/// Condition that a kubelet sets: a change of resources is under way.
+pub const POD_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 
 /// Namespace label that the API server sets to the namespace's name.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

@@ -15,7 +15,10 @@ use kruise_runtime::{
 use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::manager::{CachedCloneSet, World};
+use crate::{
+    gates::Gates,
+    manager::{self, CachedCloneSet, World},
+};
 
 /// What to explain.
 #[derive(Args, Debug)]
@@ -30,6 +33,9 @@ pub struct Options {
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
+    /// Feature gates that the manager runs with, as its own flag takes them.
+    #[arg(long, default_value = "")]
+    feature_gates: String,
 }
 
 /// Asks the cluster and plans, without writing anything.
@@ -45,12 +51,20 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         .enable_all()
         .build()?;
     let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    runtime.block_on(explain(&source, &options.namespace, name, options.pod.as_deref()))
+    let gates = Gates::parse(&options.feature_gates, "")?;
+    runtime.block_on(explain(
+        &source,
+        &gates,
+        &options.namespace,
+        name,
+        options.pod.as_deref(),
+    ))
 }
 
 /// Explains a CloneSet, or one pod of it.
 pub(crate) async fn explain(
     source: &Source,
+    gates: &Gates,
     namespace: &str,
     name: &str,
     pod: Option<&str>,
@@ -99,7 +113,8 @@ pub(crate) async fn explain(
     let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
     let world = World::new(&set, pods, claims, revisions, nodes);
     let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
-    let (decisions, memory) = (cloneset::Options::DEFAULT, Memory::default());
+    let scaling = manager::vertical_scaling(gates, &client).await?;
+    let (decisions, memory) = (manager::gated(gates, scaling), Memory::default());
     let plan = world.plan(
         &set,
         &api_version,

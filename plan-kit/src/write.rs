@@ -57,6 +57,8 @@ pub enum Intent {
     DeletePod,
     /// Readiness off before an in-place change.
     MarkUnready,
+    /// Other resources of running containers.
+    ResizePod,
     /// The in-place change itself.
     UpdateInPlace,
     /// Readiness on and lifecycle forward, after creation or an in-place change.
@@ -87,6 +89,7 @@ impl Intent {
             Self::CreatePod => "create-pod",
             Self::DeletePod => "delete-pod",
             Self::MarkUnready => "mark-unready",
+            Self::ResizePod => "resize-pod",
             Self::UpdateInPlace => "update-in-place",
             Self::MarkReady => "mark-ready",
             Self::SetLifecycle => "set-lifecycle",
@@ -159,6 +162,8 @@ pub enum Part {
     /// `/status`. The server also takes label and annotation changes here; where it refuses them, the executor sends
     /// the metadata as a patch of its own.
     Status,
+    /// `/resize` of a pod: the resources of its containers, and nothing else.
+    Resize,
 }
 
 /// A change.

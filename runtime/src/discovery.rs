@@ -77,6 +77,22 @@ pub async fn cloneset_version(client: &Client) -> Result<&'static str, Discovery
     Err(DiscoveryError::NoCloneSets)
 }
 
+/// The version of the server itself, as it spells it (`v1.34.2`).
+pub async fn server_version(client: &Client) -> Result<String, DiscoveryError> {
+    let version: ServerVersion = client
+        .get("/version")
+        .await
+        .map_err(|error| failed(client, error))?;
+    Ok(version.git_version)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct ServerVersion {
+    git_version: String,
+}
+
 /// Makes sure that versions of CloneSet which are served side by side are converted by a webhook.
 pub async fn check_conversion(client: &Client) -> Result<(), DiscoveryError> {
     let definition: Definition = client

@@ -81,6 +81,11 @@ impl ApiError {
         self.has_code(404)
     }
 
+    /// 404, and not because there is no object of this name: the server does not know the path.
+    pub fn is_unknown_path(&self, name: &str) -> bool {
+        self.is_not_found() && self.status().is_some_and(|status| !status.message.contains(name))
+    }
+
     /// 409 because an object of this name exists.
     pub fn is_already_exists(&self) -> bool {
         self.status()

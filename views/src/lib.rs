@@ -3,12 +3,14 @@
 //! Invariants: a view is never written back; fields that this build does not know are not lost, because they were
 //! never ours to carry. A view costs a few kilobytes where the full object costs tens.
 
+mod amounts;
 mod claim;
 mod labels;
 mod node;
 mod pod;
 mod revision;
 
+pub use amounts::{AmountsView, amount};
 pub use claim::ClaimView;
 pub use labels::Labels;
 pub use node::NodeView;

@@ -5,7 +5,7 @@ use kruise_api::{meta::OwnerReference, names};
 use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 
-use crate::Labels;
+use crate::{AmountsView, Labels, amounts};
 
 /// What a workload decides upon: identity, placement, images, conditions, container states.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +68,8 @@ pub struct ContainerView {
     pub image: Box<str>,
     /// Place in the order in which the pod's containers start: the highest first.
     pub priority: Option<i32>,
+    /// Processor time and memory that it asks for; none if it asks for none.
+    pub resources: Option<Box<AmountsView>>,
 }
 
 /// Phase of a pod, in the order in which surplus pods go.
@@ -134,6 +136,9 @@ pub struct ContainerStatusView {
     /// Has it ended, or is it waiting to be started?
     #[serde(rename = "state", deserialize_with = "is_between_runs")]
     pub between_runs: bool,
+    /// Processor time and memory that its node gives it; none if its node does not say.
+    #[serde(deserialize_with = "amounts::boxed")]
+    pub resources: Option<Box<AmountsView>>,
 }
 
 impl ContainerStatusView {
@@ -188,6 +193,12 @@ impl PodView {
             .iter()
             .find(|have| &*have.name == container)
             .map(|have| &*have.image)
+    }
+
+    /// Processor time and memory that a container asks for.
+    pub fn resources_of(&self, container: &str) -> Option<&AmountsView> {
+        let found = self.containers.iter().find(|have| &*have.name == container);
+        found.and_then(|found| found.resources.as_deref())
     }
 }
 
@@ -263,6 +274,8 @@ struct WireContainer {
     name: Box<str>,
     image: Box<str>,
     env: Option<Vec<WireVariable>>,
+    #[serde(deserialize_with = "amounts::boxed")]
+    resources: Option<Box<AmountsView>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -299,6 +312,7 @@ impl From<WireContainer> for ContainerView {
             name: wire.name,
             image: wire.image,
             priority: key.and_then(|key| key.key.strip_prefix("p_")?.parse().ok()),
+            resources: wire.resources,
         }
     }
 }
@@ -315,6 +329,8 @@ struct WireStatus {
     phase: Option<Box<str>>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Box<[ContainerStatusView]>>,
+    /// How servers before 1.33 say what conditions say since.
+    resize: Option<Box<str>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -384,10 +400,21 @@ impl From<Wire> for PodView {
                 .unwrap_or_default()
                 .into_iter()
                 .map(ConditionView::from)
+                .chain(status.resize.and_then(pending))
                 .collect(),
             statuses: status.container_statuses.unwrap_or_default(),
         }
     }
+}
+
+/// The condition in which newer servers say that a change of resources waits for its node.
+fn pending(resize: Box<str>) -> Option<ConditionView> {
+    matches!(&*resize, "Deferred" | "Infeasible").then(|| ConditionView {
+        kind: names::POD_RESIZE_PENDING.into(),
+        status: Truth::True,
+        reason: resize,
+        ..ConditionView::default()
+    })
 }
 
 impl From<WireCondition> for ConditionView {
@@ -425,6 +452,21 @@ mod tests {
     }
 
     #[test]
+    fn both_ways_of_saying_that_a_resize_waits_are_read_as_one() {
+        let condition = r#"{"status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}]}}"#;
+        for (status, reason) in [
+            (condition, Some("Infeasible")),
+            (r#"{"status":{"resize":"Deferred"}}"#, Some("Deferred")),
+            (r#"{"status":{"resize":"InProgress"}}"#, None),
+            (r#"{"status":{"resize":""}}"#, None),
+        ] {
+            let pod: PodView = serde_json::from_str(status).unwrap();
+            let pending = pod.condition("PodResizePending");
+            assert_eq!(pending.map(|pending| &*pending.reason), reason, "{status}");
+        }
+    }
+
+    #[test]
     fn only_a_container_that_runs_has_the_id_of_a_running_one() {
         for (state, id) in [
             (r#"{"running":{"startedAt":null}}"#, "cri://1"),
@@ -446,11 +488,14 @@ mod tests {
                 "annotations":{"apps.kruise.io/inplace-update-state":"{}","note":"dropped"},"finalizers":["f"],
                 "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-01T00:00:01Z",
                 "ownerReferences":[{"apiVersion":"apps.kruise.io/v1beta1","kind":"CloneSet","name":"o","uid":"ou","controller":true}]},
-                "spec":{"nodeName":"node","readinessGates":[{"conditionType":"G"}],"containers":[{"name":"c","image":"i"}]},
+                "spec":{"nodeName":"node","readinessGates":[{"conditionType":"G"}],"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]},
                 "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:02Z"}],
-                "containerStatuses":[{"name":"c","image":"i","imageID":"id","containerID":"cid","ready":true,"restartCount":3}]}}"#,
+                "containerStatuses":[{"name":"c","image":"i","imageID":"id","containerID":"cid","ready":true,"restartCount":3,"resources":{"limits":{"cpu":"2"}}}]}}"#,
         )
         .unwrap();
+        assert_eq!(pod.resources_of("c").and_then(|c| c.cpu_request), Some(1000));
+        let given = pod.status_of("c").and_then(|c| c.resources.as_deref());
+        assert_eq!(given.and_then(|given| given.cpu_limit), Some(2000));
         assert_eq!(
             pod.controller.as_ref().map(|owner| (&*owner.group, &*owner.uid)),
             Some(("apps.kruise.io", "ou"))

@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use go_compat::flags::Values;
+use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_plan_workloads::cloneset;
 
 use crate::gates::Gates;
@@ -124,16 +125,25 @@ impl Config {
     }
 
     /// What CloneSet decisions depend on.
-    pub fn cloneset_options(&self) -> cloneset::Options {
+    pub fn cloneset_options(&self, vertical_scaling: VerticalScaling) -> cloneset::Options {
         cloneset::Options {
-            short_hash: self.gates.on("CloneSetShortHash"),
-            preparing_update_as_update: self.gates.on("PreparingUpdateAsUpdate"),
-            partition_rollback: self.gates.on("CloneSetPartitionRollback"),
             exclude_preparing_delete: self.exclude_preparing_delete,
-            pod_ready_gate: self.gates.on("PodWebhook"),
-            environment_from_metadata: self.gates.on("InPlaceUpdateEnvFromMetadata"),
-            recreate_for_claims: self.gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
+            ..gated(&self.gates, vertical_scaling)
         }
+    }
+}
+
+/// What CloneSet decisions depend on, flags apart.
+pub(crate) fn gated(gates: &Gates, vertical_scaling: VerticalScaling) -> cloneset::Options {
+    cloneset::Options {
+        vertical_scaling,
+        short_hash: gates.on("CloneSetShortHash"),
+        preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
+        partition_rollback: gates.on("CloneSetPartitionRollback"),
+        exclude_preparing_delete: false,
+        pod_ready_gate: gates.on("PodWebhook"),
+        environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
+        recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
     }
 }
 
@@ -239,7 +249,7 @@ fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketA
 mod tests {
     use go_compat::flags::FlagSet;
 
-    use super::{Config, own_namespace};
+    use super::{Config, VerticalScaling, own_namespace};
     use crate::manager::flags::FLAGS;
 
     fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
@@ -302,7 +312,7 @@ mod tests {
                 .filter(|gates| !gates.is_empty())
                 .into_iter()
                 .collect();
-            let options = config(&line, &[]).unwrap().cloneset_options();
+            let options = config(&line, &[]).unwrap().cloneset_options(VerticalScaling::Off);
             assert_eq!(options.environment_from_metadata, followed, "{gates}");
         }
     }

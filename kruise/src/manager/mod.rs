@@ -21,11 +21,13 @@ use kruise_runtime::shutdown;
 
 pub use caches::Jitter;
 pub use cloneset::World;
+pub(crate) use config::gated;
 pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
 pub use flags::FLAGS;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
+pub(crate) use process::vertical_scaling;
 pub use process::{Host, Routes, process};
 pub use run::{Embedding, run};
 

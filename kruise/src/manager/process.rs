@@ -6,7 +6,9 @@
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::{
     Client, discovery,
     events::EventSink,
@@ -21,6 +23,8 @@ use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},
 };
+
+use crate::gates::Gates;
 
 use super::{
     admission,
@@ -70,6 +74,7 @@ where
     let clonesets = discovery::cloneset_version(client).await?;
     discovery::check_conversion(client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
+    let scaling = vertical_scaling(&config.gates, client).await?;
     tracing::warn!(
         "this build runs {} and {}; nothing acts on the other kinds, which are served and stored: {}",
         cloneset::NAME,
@@ -81,7 +86,8 @@ where
     // They also close after everything else: pods that are still being created pass our own webhook.
     let (close, closing) = watch::channel(false);
     let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
-    let controllers = Controllers::new(config, client, clonesets, &caches, metrics, events);
+    let options = config.cloneset_options(scaling);
+    let controllers = Controllers::new(config, options, client, clonesets, &caches, metrics, events);
     let started = async {
         let served = if config.dry_run {
             JoinSet::new()
@@ -118,6 +124,15 @@ where
     let _ = close.send(true);
     let _ = tokio::time::timeout(DRAIN, async { while served.join_next().await.is_some() {} }).await;
     result
+}
+
+/// How resources of running containers change on this server; it is asked only where they may.
+pub(crate) async fn vertical_scaling(gates: &Gates, client: &Client) -> anyhow::Result<VerticalScaling> {
+    if !gates.on("InPlaceWorkloadVerticalScaling") {
+        return Ok(VerticalScaling::Off);
+    }
+    let version = discovery::server_version(client).await?;
+    Ok(VerticalScaling::of_server(&version))
 }
 
 /// The kinds that no controller of this build acts on.
@@ -213,6 +228,7 @@ struct Controllers {
 impl Controllers {
     fn new(
         config: &Config,
+        options: Options,
         client: &Client,
         clonesets: &str,
         caches: &Caches,
@@ -230,7 +246,7 @@ impl Controllers {
         let sets = CloneSets {
             caches: caches.clone(),
             api_version: format!("{}/{clonesets}", kruise_api::names::APPS_GROUP),
-            options: config.cloneset_options(),
+            options,
             events,
             metrics: metrics.clone(),
         };

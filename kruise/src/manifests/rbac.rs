@@ -86,7 +86,7 @@ fn cluster_rules() -> Value {
     json!([
         rule("", &["pods"], MANAGE),
         rule("", &["persistentvolumeclaims"], MANAGE),
-        rule("", &["pods/status"], &["patch"]),
+        rule("", &["pods/status", "pods/resize"], &["patch"]),
         rule("", &["nodes"], &["list", "watch"]),
         rule("", &["events"], &["create", "patch"]),
         rule("apps", &["controllerrevisions"], MANAGE),

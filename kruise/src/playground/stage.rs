@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::probe::page;
-use crate::explain::explain;
+use crate::{explain::explain, gates::Gates};
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -118,7 +118,17 @@ impl Embedded {
                 self.client.patch::<IgnoredAny>(&path, merge, &body).await?;
                 Ok(format!("pod/{pod} labeled"))
             }
-            Act::Explain => explain(&Source::File(self.place.kubeconfig.clone()), "default", SET, None).await,
+            Act::Explain => {
+                let gates = Gates::parse("", "")?;
+                explain(
+                    &Source::File(self.place.kubeconfig.clone()),
+                    &gates,
+                    "default",
+                    SET,
+                    None,
+                )
+                .await
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     diff::Change,
+    resources::{self, Resize},
     state::{Batch, ImageStatus, UpdateState},
 };
 use crate::put;
@@ -47,7 +48,8 @@ pub(super) fn first(change: &Change, pod: &PodView) -> Option<BTreeSet<String>> 
 }
 
 fn involved(change: &Change) -> BTreeSet<String> {
-    change.images.keys().chain(change.read.keys()).cloned().collect()
+    let names = change.images.keys().chain(change.read.keys());
+    names.chain(change.resources.keys()).cloned().collect()
 }
 
 /// `("labels" or "annotations", key)` of the changed metadata that a container's environment reads.
@@ -59,9 +61,17 @@ fn keys_of<'a>(change: &'a Change, container: &str) -> impl Iterator<Item = (Str
     })
 }
 
-/// The patch that makes the first batch of a change, without the progress annotation; what is left, and what the
-/// containers ran until now, goes into `state`.
-pub(super) fn apply(change: &Change, pod: &PodView, state: &mut UpdateState, now: &str) -> Value {
+/// The patches that make one batch.
+pub(super) struct Applied {
+    /// Of the pod, without the progress annotation.
+    pub(super) patch: Value,
+    /// Of its containers' resources, to be made before that.
+    pub(super) resize: Option<Value>,
+}
+
+/// The patches that make the first batch of a change; what is left, and what the containers ran until now, goes into
+/// `state`.
+pub(super) fn apply(change: &Change, pod: &PodView, state: &mut UpdateState, now: &str) -> Applied {
     let mut batch = involved(change);
     let mut later = BTreeSet::new();
     if let Some(first) = first(change, pod) {
@@ -85,6 +95,17 @@ pub(super) fn apply(change: &Change, pod: &PodView, state: &mut UpdateState, now
         .next_container_ref_metadata
         .values_mut()
         .for_each(as_object_meta);
+    state.next_container_resources = change
+        .resources
+        .iter()
+        .filter(|(name, _)| later.contains(*name))
+        .map(|(name, resize)| (name.clone(), resize.amounts.clone()))
+        .collect();
+    let resized = change
+        .resources
+        .iter()
+        .filter(|(name, resize)| batch.contains(*name) && !resize.is_asked(pod.resources_of(name)));
+    let resize = resources::patch(resized);
     state.pre_check_before_next = (!later.is_empty()).then(|| json!({"containersRequiredReady": batch}));
     let mut patch = json!({"metadata": change.metadata});
     let mut containers = Vec::new();
@@ -108,7 +129,7 @@ pub(super) fn apply(change: &Change, pod: &PodView, state: &mut UpdateState, now
             containers: batch.into_iter().collect(),
         });
     }
-    patch
+    Applied { patch, resize }
 }
 
 /// `ObjectMeta` as Go writes it.
@@ -135,6 +156,11 @@ pub(super) fn next(state: &UpdateState) -> Change {
             .filter_map(|(name, image)| Some((name.clone(), image.as_str()?.to_owned())))
             .collect(),
         read: state.next_container_ref_metadata.clone(),
+        resources: state
+            .next_container_resources
+            .iter()
+            .map(|(name, amounts)| (name.clone(), Resize::recorded(amounts.clone())))
+            .collect(),
         metadata: json!({}),
     }
 }
@@ -155,7 +181,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{apply, awaited, first, next};
-    use crate::inplace::{Change, UpdateState};
+    use crate::inplace::{Change, Resize, UpdateState};
 
     fn pod(containers: &[(&str, Option<i32>)]) -> PodView {
         PodView {
@@ -165,6 +191,7 @@ mod tests {
                     name: (*name).into(),
                     image: format!("{name}:1").into(),
                     priority: *priority,
+                    ..ContainerView::default()
                 })
                 .collect(),
             statuses: containers
@@ -238,7 +265,7 @@ mod tests {
         change.metadata = json!({"labels": {"plain": "1"}});
         let pod = pod(&[("a", Some(3)), ("b", Some(2)), ("c", Some(1))]);
         let mut state = UpdateState::default();
-        let patch = apply(&change, &pod, &mut state, "t1");
+        let patch = apply(&change, &pod, &mut state, "t1").patch;
         assert_eq!(
             patch,
             json!({"metadata": {"labels": {"plain": "1"}}, "spec": {"containers": [{"name": "a", "image": "a:2"}]}})
@@ -249,7 +276,7 @@ mod tests {
         );
         assert_eq!(awaited(&state, &pod), Some("a"));
         assert!(state.has_next_batch());
-        let patch = apply(&next(&state), &pod, &mut state, "t2");
+        let patch = apply(&next(&state), &pod, &mut state, "t2").patch;
         assert_eq!(
             patch,
             json!({"metadata": {"annotations": {"x": "v2"}}, "spec": {"containers": [{"name": "b", "image": "b:2"}]}})
@@ -267,5 +294,60 @@ mod tests {
             [json!(["t1", ["a"]]), json!(["t2", ["b"]]), json!(["t3", ["c"]])]
         );
         assert_eq!(state.last_container_statuses.unwrap().len(), 3);
+    }
+    #[test]
+    fn resources_alone_are_a_batch_too() {
+        let resize = |cpu: &str| Resize {
+            amounts: json!({"limits": {"cpu": cpu}}),
+            restarts: false,
+        };
+        let change = Change {
+            resources: [("a".into(), resize("1")), ("b".into(), resize("2"))].into(),
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let pod = pod(&[("a", Some(2)), ("b", Some(1))]);
+        let mut state = UpdateState::default();
+        let of = |name: &str, cpu: &str| json!({"spec": {"containers": [{"name": name, "resources": {"limits": {"cpu": cpu}}}]}});
+        let applied = apply(&change, &pod, &mut state, "t1");
+        assert_eq!(
+            (applied.patch, applied.resize),
+            (json!({"metadata": {}}), Some(of("a", "1")))
+        );
+        assert_eq!(
+            state.next_container_resources["b"],
+            json!({"limits": {"cpu": "2"}})
+        );
+        assert!(state.has_next_batch() && state.last_container_statuses.is_none());
+        let applied = apply(&next(&state), &pod, &mut state, "t2");
+        assert_eq!(applied.resize, Some(of("b", "2")));
+        assert!(!state.has_next_batch());
+    }
+
+    #[test]
+    fn what_a_container_asks_for_already_is_not_asked_for_again() {
+        let amounts = json!({"limits": {"cpu": "1"}});
+        let change = Change {
+            resources: [(
+                "a".into(),
+                Resize {
+                    amounts,
+                    restarts: false,
+                },
+            )]
+            .into(),
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let mut pod = pod(&[("a", None)]);
+        for (limit, again) in [(Some(1000), false), (Some(500), true), (None, true)] {
+            let asked = kruise_views::AmountsView {
+                cpu_limit: limit,
+                ..kruise_views::AmountsView::default()
+            };
+            pod.containers[0].resources = Some(Box::new(asked));
+            let applied = apply(&change, &pod, &mut UpdateState::default(), "t");
+            assert_eq!(applied.resize.is_some(), again);
+        }
     }
 }

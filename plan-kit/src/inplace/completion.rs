@@ -12,7 +12,7 @@ use crate::planted::{Bug, is_planted};
 
 use super::{
     diff::metadata_variables,
-    grace, resume,
+    grace, resources, resume,
     state::{ImageStatus, UpdateState, read_state},
 };
 
@@ -27,6 +27,8 @@ pub enum Progress {
     Grace(Duration),
     /// The next part of it is due.
     Due {
+        /// Strategic merge patch of its containers' resources, to be made before the other one.
+        resize: Option<Value>,
         /// Strategic merge patch of the pod, right for this very version of it.
         patch: Value,
         /// Why, in plain words.
@@ -86,8 +88,10 @@ fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> P
             return Progress::Waiting("the node has not reported the new environment yet".into());
         }
     }
-    if state.update_resources {
-        return Progress::Waiting("resources changed in place are not followed by this build".into());
+    if state.update_resources
+        && let Some(container) = resources::awaited(pod)
+    {
+        return Progress::Waiting(resources::waiting(pod, container));
     }
     if meta.is_some_and(|meta| {
         meta.consistent(pod, |name, seen| {

@@ -11,11 +11,12 @@ use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
 
 use super::{
-    batch,
+    batch::{self, Applied},
     completion::is_pending,
     diff::Change,
     grace::{self, Grace},
     record::{Record, serialize},
+    resources::{Resize, VerticalScaling, fold},
     state::{UpdateState, read_state},
 };
 use crate::{
@@ -51,6 +52,9 @@ pub struct Departure {
     /// Strategic merge patch of the status: readiness off. `None` if nothing restarts, the pod has no such gate, or it
     /// is off already.
     pub unready: Option<Body>,
+    /// Strategic merge patch for the `resize` endpoint: other resources of containers. `None` if none change, or the pod
+    /// asks for them already.
+    pub resize: Option<Body>,
     /// Strategic merge patch of the pod: revision labels, lifecycle, progress, images, metadata.
     pub update: Body,
 }
@@ -62,6 +66,9 @@ pub struct Outset {
     record: Record,
     /// The patch, without what depends on the pod.
     update: Arc<Value>,
+    /// The patch of resources, if any change.
+    resize: Option<Arc<Value>>,
+    scaling: VerticalScaling,
     /// `metadata` of every pod that takes this step: revision and lifecycle.
     metadata: Value,
     /// Readiness off for a pod that is not Ready, and for one that is.
@@ -83,12 +90,14 @@ const STALE: [(&str, &str); 3] = [
 ];
 
 impl Outset {
-    /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`.
+    /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`; resources
+    /// change as `scaling` says.
     pub fn new(
         change: Change,
         revision: RevisionLabels<'_>,
         phase: Phase,
         grace_seconds: i32,
+        scaling: VerticalScaling,
         now: Timestamp,
     ) -> Self {
         let mut metadata =
@@ -106,12 +115,16 @@ impl Outset {
             revision: revision.name.to_owned(),
             update_timestamp: Some(now.clone()),
             update_env_from_metadata: !change.read.is_empty(),
+            update_resources: !change.resources.is_empty(),
             update_images: !change.images.is_empty(),
             ..UpdateState::default()
         };
-        let mut update = batch::apply(&change, &PodView::default(), &mut state, &now);
+        let applied = batch::apply(&change, &PodView::default(), &mut state, &now);
+        let (mut update, resize) = split(applied, scaling);
         add_members(&mut update, &metadata);
         Self {
+            resize: resize.map(Arc::new),
+            scaling,
             record: Record::new(state),
             update: Arc::new(update),
             metadata,
@@ -142,8 +155,17 @@ impl Outset {
                 set.push((pointer, Value::Null));
             }
         }
+        let asks = |(name, resize): (&String, &Resize)| resize.is_asked(pod.resources_of(name));
+        let resize = self
+            .resize
+            .as_ref()
+            .filter(|_| !self.change.resources.iter().all(asks));
         Departure {
             unready: self.unready(pod, &self.change),
+            resize: resize.map(|resize| Body {
+                base: Arc::clone(resize),
+                set: Vec::new(),
+            }),
             update: Body {
                 base: Arc::clone(&self.update),
                 set,
@@ -160,12 +182,16 @@ impl Outset {
             change
                 .images
                 .retain(|name, image| pod.image_of(name) != Some(image.as_str()));
+            change
+                .resources
+                .retain(|name, resize| !resize.is_asked(pod.resources_of(name)));
             // Whoever changes his mind more often than the period lasts must not keep the pod out of service for good.
             since = carried.since.unwrap_or(since);
         }
         let mut state = UpdateState {
             update_timestamp: Some(since),
             update_env_from_metadata: !change.read.is_empty(),
+            update_resources: !change.resources.is_empty(),
             update_images: !change.images.is_empty(),
             last_container_statuses: None,
             ..self.record.state().clone()
@@ -174,11 +200,14 @@ impl Outset {
         if let Some(earlier) = unfinished(pod) {
             state.take_over(earlier);
         }
+        let mut resize = None;
         let mut update = if self.grace_seconds > 0 && change.restarts() {
             let grace = Grace::of(&change, &state.revision, self.grace_seconds);
             json!({"metadata": {"annotations": {INPLACE_GRACE: serialize(&grace)}}})
         } else {
-            let mut patch = batch::apply(&change, pod, &mut state, &self.now);
+            let applied = batch::apply(&change, pod, &mut state, &self.now);
+            let (mut patch, resources) = split(applied, self.scaling);
+            resize = resources;
             if pod.annotations.get(INPLACE_GRACE).is_some() {
                 put(
                     &mut patch,
@@ -202,6 +231,7 @@ impl Outset {
         }
         Departure {
             unready: self.unready(pod, &change),
+            resize: resize.map(Body::from),
             update: update.into(),
         }
     }
@@ -238,6 +268,18 @@ impl Outset {
         let set = vec![(MESSAGE, failing_gates(pod, IN_PLACE_UPDATE_READY).into())];
         Some(Body { base, set })
     }
+}
+
+/// The patch of the pod, and that of its resources where they have a request of their own.
+fn split(applied: Applied, scaling: VerticalScaling) -> (Value, Option<Value>) {
+    let Applied { mut patch, resize } = applied;
+    if scaling == VerticalScaling::Endpoint {
+        return (patch, resize);
+    }
+    if let Some(resize) = resize {
+        fold(resize, &mut patch);
+    }
+    (patch, None)
 }
 
 /// A change that a pod's labels tell of and that its containers have not seen yet.
@@ -305,7 +347,9 @@ mod tests {
     use kruise_views::{ContainerStatusView, PodView};
     use serde_json::json;
 
-    use super::{Departure, INPLACE_STATE, Outset, Phase, RevisionLabels, STALE, STATE};
+    use super::{
+        Departure, INPLACE_STATE, Outset, Phase, Resize, RevisionLabels, STALE, STATE, VerticalScaling,
+    };
     use crate::inplace::{
         Change,
         fixture::{self, now},
@@ -330,7 +374,15 @@ mod tests {
     };
 
     fn start(change: Change) -> Departure {
-        Outset::new(change, REVISION, Phase::Updating, 0, now()).depart(&pod())
+        Outset::new(
+            change,
+            REVISION,
+            Phase::Updating,
+            0,
+            VerticalScaling::Endpoint,
+            now(),
+        )
+        .depart(&pod())
     }
 
     #[test]
@@ -400,7 +452,15 @@ mod tests {
     }
 
     fn graced(change: Change, pod: &PodView) -> Departure {
-        Outset::new(change, REVISION, Phase::Updating, 10, now()).depart(pod)
+        Outset::new(
+            change,
+            REVISION,
+            Phase::Updating,
+            10,
+            VerticalScaling::Endpoint,
+            now(),
+        )
+        .depart(pod)
     }
 
     #[test]
@@ -518,11 +578,94 @@ mod tests {
         let mut batched = waiting();
         let state = r#"{"revision":"web-old","updateTimestamp":null,"lastContainerStatuses":null,"nextContainerImages":{"log":"log:2"}}"#;
         batched.annotations = [(INPLACE_STATE, state)].into_iter().collect();
-        let outset = Outset::new(image(), REVISION, Phase::Updating, 0, now());
+        let outset = Outset::new(
+            image(),
+            REVISION,
+            Phase::Updating,
+            0,
+            VerticalScaling::Endpoint,
+            now(),
+        );
         let update = outset.depart(&batched).update.render();
         assert_eq!(
             update["spec"]["containers"],
             json!([{"name": "log", "image": "log:2"}, {"name": "main", "image": "web:2"}])
         );
+    }
+    fn more_cpu(restarts: bool) -> Change {
+        let amounts = json!({"limits": {"cpu": "2"}});
+        Change {
+            resources: [("main".into(), Resize { amounts, restarts })].into(),
+            metadata: json!({}),
+            ..Change::default()
+        }
+    }
+
+    #[test]
+    fn resources_have_a_patch_of_their_own_and_a_pod_that_nothing_restarts_stays_in_service() {
+        let departure = start(more_cpu(false));
+        assert_eq!(departure.unready, None);
+        let asked =
+            json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}});
+        assert_eq!(departure.resize.unwrap().render(), asked);
+        let update = departure.update.render();
+        assert!(update.get("spec").is_none());
+        assert_eq!(
+            update["metadata"]["annotations"][INPLACE_STATE],
+            r#"{"revision":"web-abc","updateTimestamp":"2026-01-02T03:04:05Z","lastContainerStatuses":null,"updateResources":true,"containerBatchesRecord":[{"timestamp":"2026-01-02T03:04:05Z","containers":["main"]}]}"#
+        );
+        assert!(start(more_cpu(true)).unready.is_some());
+    }
+
+    #[test]
+    fn an_older_server_gets_image_and_resources_in_one_patch() {
+        let change = Change {
+            images: image().images,
+            ..more_cpu(false)
+        };
+        let old = VerticalScaling::Specification;
+        let departure = Outset::new(change, REVISION, Phase::Updating, 0, old, now()).depart(&pod());
+        assert_eq!(departure.resize, None);
+        assert_eq!(
+            departure.update.render()["spec"]["containers"],
+            json!([{"name": "main", "image": "web:2", "resources": {"limits": {"cpu": "2"}}}])
+        );
+    }
+
+    #[test]
+    fn a_restarting_resize_waits_for_its_grace_period_and_another_one_does_not() {
+        let departure = graced(more_cpu(true), &pod());
+        assert_eq!(departure.resize, None);
+        assert_eq!(
+            departure.update.render()["metadata"]["annotations"]["apps.kruise.io/inplace-update-grace"],
+            r#"{"revision":"web-abc","containerResources":{"main":{"limits":{"cpu":"2"}}},"graceSeconds":10}"#
+        );
+        assert!(graced(more_cpu(false), &pod()).resize.is_some());
+    }
+
+    #[test]
+    fn an_attempt_that_broke_off_after_the_resize_goes_on_without_it() {
+        let mut resized = pod();
+        let asked = kruise_views::AmountsView {
+            cpu_limit: Some(2000),
+            ..kruise_views::AmountsView::default()
+        };
+        resized.containers = Box::new([kruise_views::ContainerView {
+            name: "main".into(),
+            resources: Some(Box::new(asked)),
+            ..kruise_views::ContainerView::default()
+        }]);
+        let outset = Outset::new(
+            more_cpu(false),
+            REVISION,
+            Phase::Updating,
+            0,
+            VerticalScaling::Endpoint,
+            now(),
+        );
+        let departure = outset.depart(&resized);
+        assert_eq!(departure.resize, None);
+        let state = departure.update.render()["metadata"]["annotations"][INPLACE_STATE].to_string();
+        assert!(state.contains("updateResources"), "{state}");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::resources::{self, Resize, VerticalScaling};
 use crate::put;
 
 /// A step from one template to another that a live pod can take.
@@ -14,6 +15,8 @@ pub struct Change {
     /// Labels and annotations that differ and that the environment of a container reads, by container:
     /// `{"labels": {…}, "annotations": {…}}`, null for what goes.
     pub read: BTreeMap<String, Value>,
+    /// Processor time and memory of each container that gets another amount.
+    pub resources: BTreeMap<String, Resize>,
     /// Merge patch for `metadata`: all other `labels`, `annotations`, `finalizers` that differ; `{}` if none do.
     pub metadata: Value,
 }
@@ -21,7 +24,13 @@ pub struct Change {
 impl Change {
     /// Does taking this step restart a container? If not, the pod stays in service.
     pub fn restarts(&self) -> bool {
-        !self.images.is_empty() || !self.read.is_empty()
+        let resizes = || self.resources.values().any(|resize| resize.restarts);
+        !self.images.is_empty() || !self.read.is_empty() || resizes()
+    }
+
+    /// Does it take containers time to follow? Labels and annotations that nothing reads are there at once.
+    pub fn takes_time(&self) -> bool {
+        self.restarts() || !self.resources.is_empty()
     }
 
     /// The change where nobody restarts containers for their environment: then all metadata is alike.
@@ -59,6 +68,10 @@ impl Change {
         for (container, image) in earlier.images {
             self.images.entry(container).or_insert(image);
         }
+        for (container, resize) in earlier.resources {
+            let own = self.resources.entry(container).or_default();
+            own.take_over(resize);
+        }
         self
     }
 }
@@ -66,27 +79,36 @@ impl Change {
 /// Why a step needs a new pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotInPlace {
-    /// JSON pointer, relative to the template, of the first difference that a live pod cannot take.
+    /// JSON pointer, relative to the template, of the first difference that a live pod cannot take, perhaps with a word
+    /// on why.
     pub path: String,
 }
 
 /// Compares two canonical templates. Lists are compared position by position, so a reordered, added or renamed
-/// container always needs a new pod.
-pub fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
+/// container always needs a new pod. Other amounts of processor time and memory need one unless `scaling` is on.
+pub fn diff(old: &Value, new: &Value, scaling: VerticalScaling) -> Result<Change, NotInPlace> {
     let mut change = Change {
         metadata: kube_schema::metadata_patch(old, new),
         ..Change::default()
     };
-    let mut differences = Vec::new();
+    let (mut differences, mut resized) = (Vec::new(), None);
     collect(String::new(), Some(old), Some(new), &mut differences);
     for difference in differences {
         if difference.path.starts_with("/metadata/") {
             continue;
         }
-        let image = difference.image_of_container(old).ok_or(NotInPlace {
-            path: difference.path,
-        })?;
-        change.images.insert(image.0, image.1);
+        if let Some((container, image)) = difference.image_of_container(old) {
+            change.images.insert(container, image);
+        } else if scaling != VerticalScaling::Off && difference.is_amount() {
+            resized.get_or_insert(difference.path);
+        } else {
+            let path = difference.path;
+            return Err(NotInPlace { path });
+        }
+    }
+    if let Some(path) = resized {
+        let path = || format!("{path} (the class of service would be another)");
+        change.resources = resources::changed(old, new).ok_or_else(|| NotInPlace { path: path() })?;
     }
     change.read = read_metadata(old, new);
     for patch in change.read.values() {
@@ -159,6 +181,19 @@ impl Difference<'_> {
             .as_str()?;
         self.old?.as_str()?;
         Some((name.to_owned(), self.new?.as_str()?.to_owned()))
+    }
+
+    /// Does this difference replace an amount, that a running container may have another of, by one that can be read?
+    fn is_amount(&self) -> bool {
+        let place = || {
+            let (index, member) = self.path.strip_prefix("/spec/containers/")?.split_once('/')?;
+            let (list, resource) = member.strip_prefix("resources/")?.split_once('/')?;
+            let known = resources::LISTS.contains(&list) && resources::NAMES.contains(&resource);
+            (known && index.parse::<usize>().is_ok()).then_some(())
+        };
+        let is_readable =
+            |value: Option<&Value>| value.is_some_and(|value| kruise_views::amount(value).is_some());
+        place().is_some() && is_readable(self.old) && is_readable(self.new)
     }
 }
 
@@ -237,7 +272,11 @@ fn read_metadata(old: &Value, new: &Value) -> BTreeMap<String, Value> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::diff;
+    use super::{Change, NotInPlace, VerticalScaling};
+
+    fn diff(old: &Value, new: &Value) -> Result<Change, NotInPlace> {
+        super::diff(old, new, VerticalScaling::Off)
+    }
 
     fn template() -> Value {
         json!({"metadata": {"labels": {"app": "web"}, "annotations": {"config": "v1"}},
@@ -355,11 +394,13 @@ mod tests {
             )]
             .into(),
             metadata: json!({"labels": {"tier": "a", "zone": null}}),
+            ..Change::default()
         };
         let later = super::Change {
             images: [("main".into(), "web:3".into())].into(),
             read: [("log".into(), json!({"annotations": {"config": "v3"}}))].into(),
             metadata: json!({"labels": {"tier": "b"}}),
+            ..Change::default()
         };
         let both = later.over(earlier);
         assert_eq!(

@@ -9,7 +9,7 @@ use kruise_views::PodView;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{batch, diff::Change};
+use super::{batch, diff::Change, resources::Resize};
 
 /// The annotation, in the wire's order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,11 @@ impl Grace {
             revision: revision.to_owned(),
             container_images: change.images.clone(),
             container_ref_metadata: read,
-            container_resources: BTreeMap::new(),
+            container_resources: change
+                .resources
+                .iter()
+                .map(|(name, resize)| (name.clone(), resize.amounts.clone()))
+                .collect(),
             meta_data_patch: has_metadata.then(|| STANDARD.encode(change.metadata.to_string())),
             update_env_from_metadata: !change.read.is_empty(),
             grace_seconds: seconds,
@@ -69,6 +73,11 @@ impl Grace {
         Ok(Change {
             images: self.container_images.clone(),
             read: self.container_ref_metadata.clone(),
+            resources: self
+                .container_resources
+                .iter()
+                .map(|(name, amounts)| (name.clone(), Resize::recorded(amounts.clone())))
+                .collect(),
             metadata,
         })
     }
@@ -106,24 +115,26 @@ mod tests {
     use serde_json::json;
 
     use super::{Grace, left};
-    use crate::inplace::Change;
+    use crate::inplace::{Change, Resize};
 
     #[test]
     fn what_is_held_back_comes_out_as_it_went_in_and_reads_as_published() {
         let change = Change {
             images: [("main".into(), "web:2".into())].into(),
             read: [("main".into(), json!({"annotations": {"config": "v2"}}))].into(),
+            resources: [("main".into(), Resize::recorded(json!({"limits": {"cpu": "2"}})))].into(),
             metadata: json!({"labels": {"tier": null}}),
         };
         let grace = Grace::of(&change, "web-abc", 10);
         let text = serde_json::to_string(&grace).unwrap();
         assert_eq!(
             text,
-            r#"{"revision":"web-abc","containerImages":{"main":"web:2"},"containerRefMetadata":{"main":{"annotations":{"config":"v2"},"creationTimestamp":null}},"metaDataPatch":"eyJsYWJlbHMiOnsidGllciI6bnVsbH19","updateEnvFromMetadata":true,"graceSeconds":10}"#
+            r#"{"revision":"web-abc","containerImages":{"main":"web:2"},"containerRefMetadata":{"main":{"annotations":{"config":"v2"},"creationTimestamp":null}},"containerResources":{"main":{"limits":{"cpu":"2"}}},"metaDataPatch":"eyJsYWJlbHMiOnsidGllciI6bnVsbH19","updateEnvFromMetadata":true,"graceSeconds":10}"#
         );
         let read: Grace = serde_json::from_str(&text).unwrap();
         let back = read.change().unwrap();
         assert_eq!((back.images, back.metadata), (change.images, change.metadata));
+        assert_eq!(back.resources, change.resources);
         assert_eq!(back.read["main"]["annotations"], json!({"config": "v2"}));
     }
 

@@ -1,7 +1,9 @@
 //! Changing a running pod to a new template instead of replacing it.
 //!
 //! 1. [`diff()`] says whether the step from one template to another can be taken in place, and what it consists of.
-//! 2. [`Outset`] builds the two patches that begin it: readiness off, then the change with its progress annotation.
+//! 2. [`Outset`] builds the patches that begin it: readiness off, then other resources, then the change with its progress
+//!    annotation. In this order: had the annotation come before the resources, and nothing after it, then containers
+//!    that have what they always had would seem to have arrived.
 //! 3. [`progress`] says whether the containers run what the specification asks for.
 //!    Between the two it may wait for its grace period, and for one batch of containers before the next.
 //! 4. [`finish()`] builds the patch that puts the pod back into service.
@@ -18,6 +20,7 @@ mod finish;
 pub(crate) mod fixture;
 mod grace;
 mod record;
+mod resources;
 mod resume;
 mod state;
 
@@ -25,4 +28,5 @@ pub use completion::{Progress, progress};
 pub use departure::{Departure, Outset, Phase, RevisionLabels};
 pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};
+pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};

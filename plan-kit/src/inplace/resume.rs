@@ -8,7 +8,7 @@ use kruise_views::PodView;
 use serde_json::{Value, json};
 
 use super::{
-    batch,
+    batch::{self, Applied},
     completion::Progress,
     diff::Change,
     grace::{self, Grace},
@@ -29,7 +29,11 @@ pub(super) fn after_grace(
         let mut patch = json!({});
         drop_stale(&mut patch, pod, &GRACE);
         let reason = "its grace period was for another revision";
-        return Progress::Due { patch, reason };
+        return Progress::Due {
+            resize: None,
+            patch,
+            reason,
+        };
     }
     let since = state.as_ref().and_then(|state| state.update_timestamp.as_deref());
     let left = grace::left(since, grace.grace_seconds, now);
@@ -45,13 +49,18 @@ pub(super) fn after_grace(
         revision: grace.revision.clone(),
         update_timestamp: Some(go_time(now)),
         update_env_from_metadata: !change.read.is_empty(),
+        update_resources: !change.resources.is_empty(),
         update_images: !change.images.is_empty(),
         ..UpdateState::default()
     });
-    let mut patch = go_on(&change, pod, state, now);
+    let Applied { mut patch, resize } = go_on(&change, pod, state, now);
     drop_stale(&mut patch, pod, &GRACE);
     let reason = "its grace period is over";
-    Progress::Due { patch, reason }
+    Progress::Due {
+        resize,
+        patch,
+        reason,
+    }
 }
 
 /// The next batch, if the containers of the one before are ready.
@@ -61,20 +70,24 @@ pub(super) fn next_batch(pod: &PodView, state: UpdateState, now: Timestamp) -> P
             "container {name} must be ready before the next containers change"
         ));
     }
-    let patch = go_on(&batch::next(&state), pod, state, now);
+    let Applied { patch, resize } = go_on(&batch::next(&state), pod, state, now);
     let reason = "the containers before them in the order are ready";
-    Progress::Due { patch, reason }
+    Progress::Due {
+        resize,
+        patch,
+        reason,
+    }
 }
 
-fn go_on(change: &Change, pod: &PodView, mut state: UpdateState, now: Timestamp) -> Value {
-    let mut patch = batch::apply(change, pod, &mut state, &go_time(now));
+fn go_on(change: &Change, pod: &PodView, mut state: UpdateState, now: Timestamp) -> Applied {
+    let mut applied = batch::apply(change, pod, &mut state, &go_time(now));
     put(
-        &mut patch,
+        &mut applied.patch,
         &["metadata", "annotations", INPLACE_STATE],
         serialize(&state).into(),
     );
-    drop_stale(&mut patch, pod, &[INPLACE_STATE_LEGACY]);
-    patch
+    drop_stale(&mut applied.patch, pod, &[INPLACE_STATE_LEGACY]);
+    applied
 }
 
 const GRACE: [&str; 2] = [INPLACE_GRACE, INPLACE_GRACE_LEGACY];

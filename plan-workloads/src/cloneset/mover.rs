@@ -11,6 +11,7 @@ use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
     inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
     lifecycle::{self, State},
+    planted::{Bug, is_planted},
     revision::Revision,
 };
 use kruise_views::PodView;
@@ -161,6 +162,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         let mut change = inplace::diff(
             &go_compat::pod_template::canonical_pod_template(&old.template),
             &go_compat::pod_template::canonical_pod_template(&new.template),
+            self.observed.options.vertical_scaling,
         )?;
         if !self.observed.options.environment_from_metadata {
             change = change.without_environment();
@@ -170,14 +172,21 @@ impl<'o, 'a> Mover<'o, 'a> {
             label: create::revision_label(self.observed, revision),
             hash: &revision.hash,
         };
-        let phase = if change.restarts() || self.hook().is_some() {
+        let phase = if change.takes_time() || self.hook().is_some() {
             Phase::Updating
         } else {
             Phase::Unchanged
         };
         Ok(Move {
             reason: describe(&change),
-            outset: Outset::new(change, labels, phase, self.grace_seconds(), self.now),
+            outset: Outset::new(
+                change,
+                labels,
+                phase,
+                self.grace_seconds(),
+                self.observed.options.vertical_scaling,
+                self.now,
+            ),
         })
     }
 
@@ -272,22 +281,24 @@ impl<'o, 'a> Mover<'o, 'a> {
                 writes::patch_exact(pod, intent, part, unready, reason)
             });
         }
+        let named = format!("update pod {} in-place(revision {})", pod.name, revision.name);
+        let failed = || writes::failure("FailedUpdatePodInPlace", format!("failed to {named}: "));
+        let resize = departure.resize.map(|resize| {
+            let mut step = writes::patch(pod, Intent::ResizePod, Part::Resize, resize, reason.clone());
+            step.failed = Some(failed());
+            step
+        });
         let mut step = writes::patch(pod, Intent::UpdateInPlace, Part::Main, departure.update, reason);
         step.done = Some(writes::normal(
             "SuccessfulUpdatePodInPlace",
-            format!(
-                "successfully update pod {} in-place(revision {})",
-                pod.name, revision.name
-            ),
+            format!("successfully {named}"),
         ));
-        step.failed = Some(writes::failure(
-            "FailedUpdatePodInPlace",
-            format!(
-                "failed to update pod {} in-place(revision {}): ",
-                pod.name, revision.name
-            ),
-        ));
-        steps.push(step);
+        step.failed = Some(failed());
+        let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
+        if is_planted(Bug::ResizeAfterPodWrite) {
+            change.reverse();
+        }
+        steps.extend(change);
         // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, or a
         // container is yet to start, a change in between would make the record a lie.
         let changing = member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some();
@@ -355,7 +366,8 @@ pub(super) fn call_off<'m, 'a: 'm>(
     }
 }
 
-fn guard_by_version(steps: &mut [Step], pod: &PodView) {
+/// The first write is right for this version of the pod only, the others for what the one before made of it.
+pub(super) fn guard_by_version(steps: &mut [Step], pod: &PodView) {
     let mut guard = Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string());
     for step in steps {
         if let Write::Patch { precondition, .. } = &mut step.write {
@@ -371,9 +383,16 @@ fn describe(change: &Change) -> String {
         .iter()
         .map(|(name, image)| format!("{name} to {image}"))
         .collect();
-    match (images.is_empty(), !change.read.is_empty()) {
-        (false, _) => format!("image of {}", images.join(", ")),
-        (true, true) => "labels or annotations that the environment reads".into(),
-        (true, false) => "labels or annotations".into(),
+    let resized: Vec<&str> = change.resources.keys().map(String::as_str).collect();
+    match (images.is_empty(), resized.is_empty(), !change.read.is_empty()) {
+        (false, true, _) => format!("image of {}", images.join(", ")),
+        (false, false, _) => format!(
+            "image of {}; resources of {}",
+            images.join(", "),
+            resized.join(", ")
+        ),
+        (true, false, _) => format!("resources of {}", resized.join(", ")),
+        (true, true, true) => "labels or annotations that the environment reads".into(),
+        (true, true, false) => "labels or annotations".into(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::Memory;
+use kruise_plan_kit::{Memory, inplace::VerticalScaling};
 use kruise_views::{NodeView, PodView, RevisionView};
 
 use super::claims::Claims;
@@ -56,6 +56,8 @@ pub struct Options {
     /// Gate `InPlaceUpdateEnvFromMetadata`: a node agent restarts containers whose environment reads a changed label
     /// or annotation, and reports it. Without one such a change restarts nothing, and nobody reports.
     pub environment_from_metadata: bool,
+    /// Gate `InPlaceWorkloadVerticalScaling`, and how the server takes it: resources of running containers change in place.
+    pub vertical_scaling: VerticalScaling,
     /// Gate `RecreatePodWhenChangeVCTInCloneSetGate`: pods of other claim templates are not updated in place.
     pub recreate_for_claims: bool,
 }
@@ -69,6 +71,7 @@ impl Options {
         exclude_preparing_delete: false,
         pod_ready_gate: true,
         environment_from_metadata: true,
+        vertical_scaling: VerticalScaling::Off,
         recreate_for_claims: false,
     };
 }

@@ -50,7 +50,7 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
         });
     }
     let report = status::report(observed, &found.revisions, &members, limits, now);
-    plan.events.extend(report.stalled);
+    plan.events.extend(report.events);
     plan.status = report.patch;
     plan.requeue = plan.requeue.into_iter().chain(report.requeue).min();
     if alive && report.unfinished && plan.chains.is_empty() && observed.explain == Explain::Yes {

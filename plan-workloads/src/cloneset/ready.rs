@@ -8,15 +8,17 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Chain, Intent, Part,
-    inplace::{self, Progress},
+    inplace::{self, Progress, VerticalScaling},
     lifecycle::{self, State},
     put,
     revision::Revision,
 };
-use serde_json::json;
+use kruise_views::PodView;
+use serde_json::{Value, json};
 
 use super::{
     members::{Member, Side},
+    mover::guard_by_version,
     observe::Observed,
     writes,
 };
@@ -51,10 +53,13 @@ pub(super) fn refresh<'r>(
     }
     match progress(member, template_of, now) {
         Progress::Complete => {}
-        Progress::Due { patch, reason } => {
-            let step = writes::patch_exact(pod, Intent::UpdateInPlace, Part::Main, patch, reason.into());
+        Progress::Due {
+            resize,
+            patch,
+            reason,
+        } => {
             return Step {
-                chain: Some(writes::chain(vec![step])),
+                chain: Some(go_on(observed, pod, resize, patch, reason)),
                 progress: Progress::Complete,
             };
         }
@@ -94,13 +99,43 @@ pub(super) fn refresh<'r>(
     }
 }
 
+/// The next part of an update, right for this very version of the pod.
+fn go_on(
+    observed: &Observed<'_>,
+    pod: &PodView,
+    mut resize: Option<Value>,
+    mut patch: Value,
+    reason: &str,
+) -> Chain {
+    if observed.options.vertical_scaling != VerticalScaling::Endpoint
+        && let Some(resize) = resize.take()
+    {
+        inplace::fold(resize, &mut patch);
+    }
+    let step = |intent, part, patch: Value| writes::patch(pod, intent, part, patch, reason.into());
+    let resize = resize.map(|resize| step(Intent::ResizePod, Part::Resize, resize));
+    let update = step(Intent::UpdateInPlace, Part::Main, patch);
+    let mut steps: Vec<_> = resize.into_iter().chain([update]).collect();
+    guard_by_version(&mut steps, pod);
+    writes::chain(steps)
+}
+
 fn reason(member: &Member<'_>, next: Option<State>) -> String {
     match (member.state, next) {
         (State::PreparingNormal, Some(State::Normal)) => "it is scheduled".into(),
+        (State::Updating, Some(_)) if is_resized(member.pod) => {
+            "its containers have their new resources".into()
+        }
         (State::Updating, Some(_)) => "its containers run the new images".into(),
         (_, Some(next)) => format!("its hooks let it become {}", next.as_str()),
         (_, None) => "a readiness condition is not as it should be".into(),
     }
+}
+
+/// Did resources change, and no image?
+fn is_resized(pod: &PodView) -> bool {
+    let state = inplace::read_state(pod).ok().flatten();
+    state.is_some_and(|state| state.update_resources && !state.update_images)
 }
 
 /// Reading the progress costs a parse, so pods at rest are not asked.

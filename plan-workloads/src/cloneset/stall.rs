@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{cloneset::CloneSet, names::LIFECYCLE_TIMESTAMP};
-use kruise_plan_kit::{EventKind, EventNote, Memory, Why, lifecycle::State};
+use kruise_plan_kit::{EventKind, EventNote, Memory, Why, inplace, lifecycle::State};
+use kruise_views::ConditionView;
 
 use super::members::{Member, Side};
 
@@ -39,6 +40,10 @@ pub(super) fn held_by(set: &CloneSet, members: &[Member<'_>], memory: &Memory) -
         ),
         (count(&hooked), "held by a lifecycle hook"),
         (
+            count(&|member| refusal(member).is_some()),
+            "waiting for resources that their nodes do not give them",
+        ),
+        (
             count(&|member| member.side == Side::Old),
             "of older revisions in all",
         ),
@@ -52,6 +57,36 @@ pub(super) fn held_by(set: &CloneSet, members: &[Member<'_>], memory: &Memory) -
         let _ = write!(text, "; the last attempt failed: {error}");
     }
     text
+}
+
+/// What a node says that does not give a pod on its way the resources it asks for.
+fn refusal<'m>(member: &Member<'m>) -> Option<&'m ConditionView> {
+    inplace::refusal(member.pod).filter(|_| member.state == State::Updating)
+}
+
+/// The pods that ask for more than their nodes can ever give, in words.
+pub(super) fn infeasible(members: &[Member<'_>]) -> Option<String> {
+    let mut stuck = members.iter().filter_map(|member| {
+        let refusal = refusal(member).filter(|refusal| inplace::is_infeasible(refusal))?;
+        Some((&member.pod.name, &refusal.message))
+    });
+    let (name, message) = stuck.next()?;
+    let others = match stuck.count() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    Some(format!(
+        "pod {name}{others}: no room for its new resources on its node, ever: {message}"
+    ))
+}
+
+/// The event of the moment in which such a pod was met.
+pub(super) fn never(text: &str) -> EventNote {
+    EventNote {
+        kind: EventKind::Warning,
+        reason: "ResizeInfeasible",
+        message: text.to_owned(),
+    }
 }
 
 /// The event of the moment in which the deadline passed.

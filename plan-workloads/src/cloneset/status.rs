@@ -26,8 +26,8 @@ pub(super) struct Report {
     pub(super) patch: Option<StatusPatch>,
     /// When to look again.
     pub(super) requeue: Option<Duration>,
-    /// The rollout's deadline has just passed.
-    pub(super) stalled: Option<EventNote>,
+    /// The rollout's deadline has just passed, or it met a node that will never let it go on.
+    pub(super) events: Vec<EventNote>,
     /// Something is left to do that nobody holds on purpose.
     pub(super) unfinished: bool,
 }
@@ -44,7 +44,10 @@ pub(super) fn report(
     let mut status = count(set, revisions, members, limits);
     let held_by = || stall::held_by(set, members, observed.memory);
     let progress = progressing(set, &mut status, &held_by, now);
-    failures(&mut status, observed.memory, now);
+    let refused = stall::infeasible(members);
+    let news = refused.as_ref().filter(|_| !is_true(&status, "FailedUpdate"));
+    let news = news.map(|text| stall::never(text));
+    failures(&mut status, observed.memory, refused.as_ref(), now);
     let settling = members.iter().filter_map(|member| match member.service {
         Service::Settling(left) => Some(left),
         _ => None,
@@ -52,7 +55,13 @@ pub(super) fn report(
     Report {
         patch: patch(set, &status),
         requeue: settling.chain(progress.again).min(),
-        stalled: progress.exceeded.as_deref().map(stall::event),
+        events: progress
+            .exceeded
+            .as_deref()
+            .map(stall::event)
+            .into_iter()
+            .chain(news)
+            .collect(),
         unfinished: is_unfinished(set, &status),
     }
 }
@@ -94,11 +103,17 @@ fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: 
     }
 }
 
-/// `FailedScale` and `FailedUpdate` say what the last attempt ran into, and turn False when it is over.
-fn failures(status: &mut CloneSetStatus, memory: &Memory, now: Timestamp) {
+fn is_true(status: &CloneSetStatus, kind: &str) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|condition| condition.kind == kind && condition.status == "True")
+}
+
+/// `FailedScale` and `FailedUpdate` say what the last attempt ran into, and turn False when it is over. An update has also
+/// failed where a node can never give what it asks for.
+fn failures(status: &mut CloneSetStatus, memory: &Memory, refused: Option<&String>, now: Timestamp) {
     for (kind, error) in [
-        ("FailedScale", &memory.scale_error),
-        ("FailedUpdate", &memory.update_error),
+        ("FailedScale", memory.scale_error.as_ref()),
+        ("FailedUpdate", memory.update_error.as_ref().or(refused)),
     ] {
         let slot = status
             .conditions

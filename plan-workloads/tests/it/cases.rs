@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Part, Plan, Write, revision};
+use kruise_plan_kit::{Part, Plan, Write, inplace::VerticalScaling, revision};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,6 +56,8 @@ struct Case {
     /// Gate `CloneSetPartitionRollback`.
     #[serde(default)]
     partition_rollback: bool,
+    /// Gate `InPlaceWorkloadVerticalScaling`, on a server of this version.
+    vertical_scaling_on: Option<String>,
     /// Gate `InPlaceUpdateEnvFromMetadata`.
     environment_from_metadata: Option<bool>,
     /// Revisions whose names the last execution found taken.
@@ -124,6 +126,8 @@ fn world(case: &Case, names: &Names) -> World {
     world.options.short_hash = case.short_hash;
     world.options.partition_rollback = case.partition_rollback;
     world.options.recreate_for_claims = case.recreate_for_claims;
+    let server = case.vertical_scaling_on.as_deref();
+    world.options.vertical_scaling = server.map_or(VerticalScaling::Off, VerticalScaling::of_server);
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.taken_names = case
         .taken
@@ -223,7 +227,7 @@ fn pod(line: &str, names: &Names, now: Timestamp) -> Value {
     let statuses: Vec<Value> = containers
         .iter()
         .map(|c| json!({"name": c["name"], "image": c["image"], "imageID": format!("id-of-{}", c["image"].as_str().unwrap()),
-                        "containerID": "cri://1", "ready": true, "restartCount": 0}))
+                        "containerID": "cri://1", "ready": true, "restartCount": 0, "resources": c["resources"]}))
         .collect();
     pod["status"]["containerStatuses"] = json!(statuses);
     for kind in ["Ready", "ContainersReady", "InPlaceUpdateReady", "KruisePodReady"] {
@@ -286,6 +290,30 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         "environment" => {
             let state = json!({"revision": "", "updateTimestamp": ago(5), "updateEnvFromMetadata": true, "lastContainerStatuses": null});
             pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
+        // Its containers were asked to have other resources.
+        "resizing" => {
+            let state = json!({"revision": "", "updateTimestamp": ago(5), "lastContainerStatuses": null, "updateResources": true});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
+        // What a container has of a processor.
+        "given" => pod["status"]["containerStatuses"][0]["resources"] = json!({"limits": {"cpu": value}}),
+        // What its node says to that.
+        "refused" => {
+            let (reason, message) = (value, format!("node-says-{value}"));
+            let condition =
+                json!({"type": "PodResizePending", "status": "True", "reason": reason, "message": message});
+            strategic(pod, &json!({"status": {"conditions": [condition]}}));
+        }
+        // The first batch has its resources, the container `log` is to follow.
+        "nextLimit" => {
+            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateResources": true, "lastContainerStatuses": null,
+                               "nextContainerResources": {"log": {"limits": {"cpu": value}}},
+                               "preCheckBeforeNext": {"containersRequiredReady": ["main"]}});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+            let before = json!({"limits": {"cpu": "1"}});
+            pod["spec"]["containers"][1]["resources"] = before.clone();
+            pod["status"]["containerStatuses"][1]["resources"] = before;
         }
         // In a grace period of ten seconds on the way to this image, since five seconds or since a minute.
         "grace" => grace(pod, value, &ago(5)),
@@ -405,7 +433,11 @@ fn details(write: &Write) -> String {
             precondition,
             ..
         } => {
-            let part = if *part == Part::Status { "status" } else { "main" };
+            let part = match part {
+                Part::Main => "main",
+                Part::Status => "status",
+                Part::Resize => "resize",
+            };
             format!("{part} {} if {precondition:?}", patch.body())
         }
     }

@@ -15,6 +15,7 @@ mod cases;
 mod lossless;
 mod oracle;
 mod properties;
+mod resources;
 mod scenario_tables;
 mod takeover;
 mod tutorial;

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, Resource, Step, Write};
 use serde_json::Value;
 
-use crate::world::{Refused, World, condition, mounts, uid_of};
+use crate::{
+    resources,
+    world::{Refused, World, condition, mounts, uid_of},
+};
 
 const STATE: &str = "lifecycle.apps.kruise.io/state";
 const REVISION: &str = "controller-revision-hash";
@@ -131,7 +134,7 @@ fn normal(template: &Value) -> Value {
     let containers = template["spec"]["containers"].as_array().unwrap();
     let containers: Vec<Value> = containers
         .iter()
-        .map(|c| serde_json::json!([c["name"], c["image"], c["env"]]))
+        .map(|c| serde_json::json!([c["name"], c["image"], c["env"], c["resources"], c["resizePolicy"]]))
         .collect();
     let metadata = &template["metadata"];
     // An empty map is stored as none.
@@ -162,8 +165,15 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
     }
     assert_service(&before, world, step);
     assert_partition(&before, world, step);
+    if world.pods.contains_key(&target.name) && before.pods.contains_key(&target.name) {
+        resources::assert_given(&before, world, write);
+    }
     match write.intent() {
-        Intent::UpdateInPlace => assert_in_place(&before, world, write),
+        Intent::ResizePod => resources::assert_resize(&before, world, write),
+        Intent::UpdateInPlace => {
+            world.resized.remove(&uid_of(&world.pods[&target.name]));
+            assert_in_place(&before, world, write);
+        }
         Intent::MarkReady => assert_runs_what_it_should(world, write),
         _ => {}
     }
@@ -457,6 +467,12 @@ fn assert_in_place(before: &World, after: &World, write: &Write) {
             images(changed),
             images(&to.pod()),
             "{write} leaves an image behind"
+        );
+        let wanted = resources::asked(&to.pod());
+        assert_eq!(
+            resources::asked(changed),
+            wanted,
+            "{write} leaves resources behind"
         );
     }
 }

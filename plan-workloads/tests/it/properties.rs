@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_plan_kit::{Chain, Plan, Target, Wave};
+use kruise_plan_kit::{Chain, Plan, Target, Wave, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset::Explain;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    oracle,
-    world::{NODE_NAMES, Refused, World, condition},
+    oracle, resources,
+    world::{NODE_NAMES, Refused, World, condition, uid_of},
 };
 
 /// Longest way to rest: twelve pods one by one, each through hooks, restarts and `minReadySeconds`.
@@ -23,6 +23,10 @@ enum Event {
     /// Image of the container that starts last.
     Log(u8),
     Grace(u8),
+    /// Processor time of the first container.
+    Cpu(u8),
+    /// Memory of the last one, which restarts for it.
+    Memory(u8),
     Environment(u8),
     Annotation(u8),
     Replicas(u8),
@@ -83,6 +87,8 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (0..4u8).prop_map(Event::Image),
         1 => (1..3u8).prop_map(Event::Log),
         1 => (0..3u8).prop_map(Event::Grace),
+        1 => (1..4u8).prop_map(Event::Cpu),
+        1 => (1..4u8).prop_map(Event::Memory),
         1 => (0..3u8).prop_map(Event::Environment),
         1 => (0..3u8).prop_map(Event::Annotation),
         2 => (0..12u8).prop_map(Event::Replicas),
@@ -184,8 +190,16 @@ fn template((_, update, delete, _): Hooks) -> Value {
         labels["hold/delete"] = json!("yes");
     }
     json!({"metadata": {"labels": labels, "annotations": {"note": "0"}},
-           "spec": {"containers": [{"name": "main", "image": "web:0", "env": [{"name": "MODE", "value": "0"}, barrier(2)]},
-                                   {"name": "log", "image": "log:1", "env": [barrier(1)]}]}})
+           "spec": {"containers": [{"name": "main", "image": "web:0", "resources": amounts("cpu", 1),
+                                    "env": [{"name": "MODE", "value": "0"}, barrier(2)]},
+                                   {"name": "log", "image": "log:1", "env": [barrier(1)], "resources": amounts("memory", 1),
+                                    "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}]}})
+}
+
+/// So much of a resource, no more and no less.
+fn amounts(name: &str, amount: u8) -> Value {
+    let amount = json!({name: amount.to_string()});
+    json!({"requests": amount, "limits": amount})
 }
 
 /// What holds a container back until those of a higher priority run.
@@ -231,8 +245,20 @@ struct History {
 impl History {
     fn new(spec: Value) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self {
-            world: World::new(spec, start),
+        let mut world = World::new(spec, start);
+        world.options.vertical_scaling = VerticalScaling::Endpoint;
+        Self { world }
+    }
+
+    /// Changes the resources of a container. While a pod does not know yet what its containers were told, only what they
+    /// were told may be wanted.
+    fn resize(&mut self, container: usize, resources: &Value) {
+        let is_open = |pod: &Value| self.world.resized.contains(&uid_of(pod));
+        if !self.world.pods.values().any(is_open) {
+            self.edit(
+                &format!("/template/spec/containers/{container}/resources"),
+                resources.clone(),
+            );
         }
     }
 
@@ -267,6 +293,8 @@ impl History {
                     spec["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"] = grace;
                 }
             }),
+            Event::Cpu(n) => self.resize(0, &amounts("cpu", *n)),
+            Event::Memory(n) => self.resize(1, &amounts("memory", *n)),
             Event::Environment(n) => {
                 self.edit("/template/spec/containers/0/env/0/value", json!(n.to_string()));
             }
@@ -489,6 +517,7 @@ impl History {
                 .is_none_or(Vec::is_empty)
         );
         oracle::assert_claims_at_rest(world);
+        resources::assert_at_rest(world);
         let status = &world.set["status"];
         let reported = |key: &str| status[key].as_i64().unwrap_or(-1);
         assert_eq!(reported("replicas"), all);

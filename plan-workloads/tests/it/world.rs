@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) claims: BTreeMap<String, Value>,
     /// Claims by uid that some pod has mounted.
     pub(crate) mounted: BTreeSet<String>,
+    /// Pods by uid whose containers were told to have other resources, and that do not say so yet.
+    pub(crate) resized: BTreeSet<String>,
     /// Version of the set at which each claim was made, by its uid.
     pub(crate) made_at: BTreeMap<String, Value>,
     pub(crate) revisions: BTreeMap<String, Value>,
@@ -75,6 +77,7 @@ impl World {
             pods: BTreeMap::new(),
             claims: BTreeMap::new(),
             mounted: BTreeSet::new(),
+            resized: BTreeSet::new(),
             made_at: BTreeMap::new(),
             revisions: BTreeMap::new(),
             now,
@@ -410,10 +413,16 @@ fn run(pod: &Value, container: &Value, serial: u64, broken: Option<&str>) -> Val
     let (name, image) = (&container["name"], &container["image"]);
     let statuses = pod["status"]["containerStatuses"].as_array();
     let before = statuses.and_then(|list| list.iter().find(|status| status["name"] == *name));
+    let memory = |resources: &Value| resources["limits"]["memory"].clone();
+    let given = &container["resources"];
     match before {
-        Some(same) if same["image"] == *image => same.clone(),
+        Some(same) if same["image"] == *image && memory(&same["resources"]) == memory(given) => {
+            let mut same = same.clone();
+            same["resources"] = given.clone();
+            same
+        }
         before => json!({
-            "name": name, "image": image, "imageID": format!("sha256:{}", image.as_str().unwrap()),
+            "name": name, "image": image, "resources": given, "imageID": format!("sha256:{}", image.as_str().unwrap()),
             "containerID": format!("cri://{serial}"), "ready": image.as_str() != broken,
             "restartCount": before.map_or(0, |status| status["restartCount"].as_i64().unwrap_or(0) + 1),
         }),
@@ -473,11 +482,29 @@ fn patched(stored: &Value, body: &Value, patch: &Patch, part: Part) -> Result<Va
         // The main endpoint keeps the status, the status endpoint keeps the specification.
         Part::Main => changed["status"] = stored["status"].clone(),
         Part::Status => changed["spec"] = stored["spec"].clone(),
+        Part::Resize => return Ok(resized(stored, &changed)),
     }
     if stored["kind"] == "Pod" {
         assert_pod_update(stored, &changed);
     }
     Ok(changed)
+}
+
+/// The resize endpoint takes resources of containers, and drops everything else.
+fn resized(stored: &Value, changed: &Value) -> Value {
+    let mut after = stored.clone();
+    let containers = after["spec"]["containers"].as_array_mut().unwrap();
+    for (container, wanted) in containers
+        .iter_mut()
+        .zip(changed["spec"]["containers"].as_array().unwrap())
+    {
+        assert_eq!(
+            container["name"], wanted["name"],
+            "the server refuses another order"
+        );
+        container["resources"] = wanted["resources"].clone();
+    }
+    after
 }
 
 /// The server lets nothing of a pod's specification change but images.

@@ -19,8 +19,10 @@ pub fn path_of(target: &Target, part: Part, clonesets: &str) -> String {
         path.push('/');
         path.push_str(&target.name);
     }
-    if part == Part::Status {
-        path.push_str("/status");
-    }
+    path.push_str(match part {
+        Part::Main => "",
+        Part::Status => "/status",
+        Part::Resize => "/resize",
+    });
     path
 }

@@ -498,6 +498,14 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         Write::Delete { .. } if error.is_not_found() => {
             return Verdict::Done(StepResult::Gone, Stored::default());
         }
+        Write::Patch {
+            part: Part::Resize,
+            target,
+            ..
+        } if error.is_unknown_path(&target.name) => {
+            let why = format!("the server lets nobody resize pods: {message}");
+            return Verdict::Failed(Failure::Refused(why));
+        }
         Write::Patch { .. } if error.is_not_found() => return Verdict::End(StepResult::Gone),
         Write::Patch {
             part: Part::Status,

@@ -170,6 +170,18 @@ fn every_class_of_error_has_its_result() {
     assert_eq!(result, StepResult::Gone);
     assert!(report.failures.is_empty());
 
+    let missing = |message: &str| {
+        let body = format!(r#"{{"reason":"NotFound","message":"{message}"}}"#);
+        let error = ApiError::refused(404, body.as_bytes(), None);
+        outcome_of(patch("web-a", Part::Resize, guard()), error).0
+    };
+    assert_eq!(missing(r#"pods \"web-a\" not found"#), StepResult::Gone);
+    let unknown = missing("the server could not find the requested resource");
+    assert!(
+        matches!(unknown, StepResult::Failed(Failure::Refused(_))),
+        "a server without the endpoint is told from one without the pod"
+    );
+
     let (result, _) = outcome_of(delete("a"), refusal(404, "NotFound"));
     assert_eq!(result, StepResult::Gone);
 

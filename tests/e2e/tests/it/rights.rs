@@ -21,6 +21,8 @@ const RARE: &[(&str, &str)] = &[
     ("get", "pods"),
     ("get", "persistentvolumeclaims"),
     ("get", "controllerrevisions"),
+    // Only with gate InPlaceWorkloadVerticalScaling.
+    ("patch", "pods/resize"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
 ];
