@@ -63,9 +63,13 @@ pub(super) enum Written {
 }
 
 impl<K: Ord + Clone> Coalescer<K> {
-    /// Takes a patch in place of one that waits.
-    pub(super) fn submit(&mut self, key: &K, patch: StatusPatch) {
+    /// Takes a patch in place of one that waits. What a long ended write told does not judge it: where a server came back
+    /// with an older store, versions begin anew.
+    pub(super) fn submit(&mut self, key: &K, patch: StatusPatch, now: Duration) {
         let pending = self.objects.entry(key.clone()).or_default();
+        if pending.is_over(now) {
+            *pending = Pending::default();
+        }
         let repeated = pending.in_flight.as_ref() == Some(&patch);
         pending.patch = (!repeated && pending.is_current(&patch)).then_some(patch);
     }
@@ -94,11 +98,8 @@ impl<K: Ord + Clone> Coalescer<K> {
     }
 
     /// Forgets what long ended writes told.
-    pub(super) fn forget(&mut self, now: Duration) {
-        self.objects.retain(|_, pending| {
-            let forgotten = pending.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
-            pending.patch.is_some() || pending.in_flight.is_some() || !forgotten
-        });
+    fn forget(&mut self, now: Duration) {
+        self.objects.retain(|_, pending| !pending.is_over(now));
     }
 
     /// When the next patch is due.
@@ -141,6 +142,12 @@ impl<K: Ord + Clone> Coalescer<K> {
 }
 
 impl Pending {
+    /// Nothing waits or is being written, and what the last write told is in every cache by now.
+    fn is_over(&self, now: Duration) -> bool {
+        let told = self.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
+        self.patch.is_none() && self.in_flight.is_none() && told
+    }
+
     fn due_at(&self) -> Option<Duration> {
         let patch = self.patch.as_ref().filter(|_| self.in_flight.is_none())?;
         let interval = if patch.urgent { URGENT_INTERVAL } else { INTERVAL };

@@ -59,12 +59,9 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
     /// What the status of an owner is to be now; nothing if it is that already.
     pub(super) fn submit(&self, key: &K, patch: Option<StatusPatch>) {
         let now = self.started.elapsed();
-        self.with(|(coalescer, _)| {
-            coalescer.forget(now);
-            match patch {
-                Some(patch) => coalescer.submit(key, patch),
-                None => coalescer.withdraw(key),
-            }
+        self.with(|(coalescer, _)| match patch {
+            Some(patch) => coalescer.submit(key, patch, now),
+            None => coalescer.withdraw(key),
         });
         self.state.1.notify_one();
     }
