@@ -41,7 +41,7 @@ pub(super) fn report(
     now: Timestamp,
 ) -> Report {
     let set = observed.set;
-    let mut status = count(set, revisions, members, limits);
+    let mut status = count(observed, revisions, members, limits);
     let held_by = || stall::held_by(set, members, observed.memory);
     let progress = progressing(set, &mut status, &held_by, now);
     let refused = stall::infeasible(members);
@@ -66,7 +66,13 @@ pub(super) fn report(
     }
 }
 
-fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: Limits) -> CloneSetStatus {
+fn count(
+    observed: &Observed<'_>,
+    revisions: &Revisions,
+    members: &[Member<'_>],
+    limits: Limits,
+) -> CloneSetStatus {
+    let set = observed.set;
     let matching = |test: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|m| test(m)).count() as i32;
     let new = |member: &Member<'_>| member.side == Side::New;
     let mut updated = matching(&new);
@@ -75,7 +81,9 @@ fn count(set: &CloneSet, revisions: &Revisions, members: &[Member<'_>], limits: 
         replicas = limits.replicas;
         updated = limits.replicas - limits.partition;
     }
-    let rolled_out = updated == replicas && replicas == limits.replicas;
+    // Pods that the partition takes back need the revision they go back to, though all have left it.
+    let goes_back = observed.options.partition_rollback && limits.partition > 0;
+    let rolled_out = updated == replicas && replicas == limits.replicas && !goes_back;
     let current = if rolled_out {
         &revisions.update
     } else {
