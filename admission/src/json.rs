@@ -27,6 +27,11 @@ pub(crate) fn present<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
+/// A member that is a whole number.
+pub(crate) fn integer(object: &Value, name: &str) -> Option<i64> {
+    object.get(name)?.as_i64()
+}
+
 /// Sets a member that is absent, `null` or an empty text.
 pub(crate) fn fill(object: &mut Value, name: &str, default: impl Into<Value>) {
     let is_empty = object

@@ -23,6 +23,10 @@ pub struct Options {
     pub daemon: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
     pub probe_markers: bool,
+    /// Workloads may be spread: gate `WorkloadSpread`.
+    pub workload_spread: bool,
+    /// There may be budgets of unavailable pods: either of their gates.
+    pub budgets: bool,
 }
 
 impl Options {
@@ -38,6 +42,8 @@ impl Options {
         claims_resized: false,
         daemon: true,
         probe_markers: true,
+        workload_spread: true,
+        budgets: true,
     };
 }
 

@@ -42,6 +42,8 @@ pub struct Request {
     pub object: Value,
     /// The stored object; `null` for a creation.
     pub old_object: Value,
+    /// When it came in, RFC 3339; told by the caller, empty if it does not matter.
+    pub now: String,
 }
 
 /// What becomes of a request.
@@ -89,6 +91,7 @@ impl Request {
             dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or(false),
             object: request.get("object").cloned().unwrap_or_default(),
             old_object: request.get("oldObject").cloned().unwrap_or_default(),
+            now: String::new(),
         })
     }
 }

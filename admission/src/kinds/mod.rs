@@ -8,10 +8,17 @@
 //! first, and what it cannot say is judged as it is kept. Paths are the same in both.
 
 mod broadcastjob;
+mod budget;
 mod daemonset;
+mod distribution;
+mod nodeimage;
+mod persistent;
 mod scope;
+mod spread;
+mod target;
 #[cfg(test)]
 pub(crate) mod testing;
+mod united;
 
 use kruise_api::convert::{Conversion, NEWER, OLDER, convert_as};
 use kruise_api::definition;
@@ -45,7 +52,16 @@ pub struct Admitted {
 }
 
 /// Every kind that is admitted here.
-pub const KINDS: &[Admitted] = &[broadcastjob::ENTRY, daemonset::ENTRY];
+pub const KINDS: &[Admitted] = &[
+    broadcastjob::ENTRY,
+    budget::ENTRY,
+    daemonset::ENTRY,
+    distribution::ENTRY,
+    nodeimage::ENTRY,
+    persistent::ENTRY,
+    spread::ENTRY,
+    united::ENTRY,
+];
 
 impl Admitted {
     /// An entry in which nothing is filled in or refused.
@@ -176,6 +192,7 @@ fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Sc
     let scope = Scope {
         version: &request.version,
         old,
+        now: &request.now,
         options,
     };
     Ok((found, scope))

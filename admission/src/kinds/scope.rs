@@ -10,6 +10,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) version: &'a str,
     /// The stored object, on UPDATE.
     pub(crate) old: Option<&'a Value>,
+    /// When the review came in, RFC 3339; empty if nobody said.
+    pub(crate) now: &'a str,
     /// Gates and flags.
     pub(crate) options: Options,
 }

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::{KINDS, mutate, validate};
 use crate::{Answer, Options, Request};
 
+/// When reviews come in.
+pub(crate) const NOW: &str = "2026-02-02T00:00:00Z";
+
 /// A kind and a good specification of it.
 pub(crate) struct Case {
     kind: &'static str,
@@ -41,12 +44,14 @@ impl Case {
     pub(crate) fn request(&self, operation: &str, object: &Value, old: &Value) -> Request {
         let known = if object.is_null() { old } else { object };
         let version = known["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-        Request::from_review(&json!({
+        let mut request = Request::from_review(&json!({
             "kind": {"group": self.group(), "version": version, "kind": self.kind},
             "name": known["metadata"]["name"], "namespace": "default", "operation": operation,
             "object": object, "oldObject": old,
         }))
-        .unwrap()
+        .unwrap();
+        NOW.clone_into(&mut request.now);
+        request
     }
 
     /// The object after the patch. Patching twice is patching once.

@@ -13,6 +13,7 @@ use kruise_admission::{
     manifests::{self, Handler},
     pod, sidecarset,
 };
+use kruise_runtime::Client;
 use kruise_server::{
     review::{Review, Verdict},
     webhook,
@@ -37,19 +38,31 @@ pub(super) fn options(config: &Config) -> Options {
         claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
         daemon: config.gates.on("KruiseDaemon"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
+        workload_spread: config.gates.on("WorkloadSpread"),
+        budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
+            .iter()
+            .any(|gate| config.gates.on(gate)),
     }
 }
 
 /// The routes of this build. Without gate `PodWebhook` pods are not answered for, and the entry that would send them
 /// here is taken out of the live configuration.
-pub(super) fn routes(options: Options, pods: bool, caches: &Caches) -> BTreeMap<String, webhook::Handler> {
+pub(super) fn routes(
+    options: Options,
+    pods: bool,
+    caches: &Caches,
+    client: &Client,
+) -> BTreeMap<String, webhook::Handler> {
     let mut routes = BTreeMap::new();
     for (path, handler) in manifests::paths() {
         if handler == Handler::MutatePod && !pods {
             continue;
         }
-        let caches = caches.clone();
-        let reviewer = move |review: Review| verdict(decide(handler, &review, options, &caches));
+        let (caches, client) = (caches.clone(), client.clone());
+        let reviewer = move |review: Review| {
+            let now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            verdict(decide(handler, &review, now, options, &caches))
+        };
         routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
     }
     let converter = |body: &[u8]| convert(body).map_err(|error| error.to_string());
@@ -57,8 +70,8 @@ pub(super) fn routes(options: Options, pods: bool, caches: &Caches) -> BTreeMap<
     routes
 }
 
-fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) -> Answer {
-    let request = match Request::from_review(&review.request) {
+fn decide(handler: Handler, review: &Review, now: String, options: Options, caches: &Caches) -> Answer {
+    let mut request = match Request::from_review(&review.request) {
         Ok(request) => request,
         Err(error) => {
             return Answer::Deny {
@@ -67,6 +80,7 @@ fn decide(handler: Handler, review: &Review, options: Options, caches: &Caches) 
             };
         }
     };
+    request.now = now;
     match handler {
         Handler::MutatePod => match pod::review(&request, options, &pod::Known::without_sets()) {
             pod::Outcome::Answer(answer) => answer,

@@ -93,7 +93,7 @@ where
             JoinSet::new()
         } else {
             let pods = config.gates.on("PodWebhook");
-            let routes = admission::routes(admission::options(config), pods, &caches);
+            let routes = admission::routes(admission::options(config), pods, &caches, client);
             open(routes, closing.clone()).await?
         };
         let handlers = controllers.handlers();

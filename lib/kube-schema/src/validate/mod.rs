@@ -25,6 +25,7 @@ mod json;
 mod names;
 mod object;
 mod resources;
+mod scheduling;
 
 use std::collections::BTreeSet;
 
@@ -33,6 +34,7 @@ use serde_json::{Map, Value};
 pub use self::error::{Errors, FieldError, Kind, aggregate, new_errors};
 use self::json::{items, member, text};
 pub use self::object::{metadata, selector};
+pub use self::scheduling::{node_selector_term, preferred_term, toleration};
 use crate::table::Table;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
@@ -89,6 +91,11 @@ pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
         }
     }
     errors.0
+}
+
+/// Why a text is no DNS label, such as the name of a namespace.
+pub fn not_a_dns_label(text: &str) -> Option<&'static str> {
+    names::dns_label(text)
 }
 
 fn claim_name(claim: &Value) -> &str {

@@ -1,0 +1,122 @@
+//! PersistentPodStates: whose pods come back, and in what respect.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `targetRef` | complete; a StatefulSet is one of the two groups; never changes |
+//! | `requiredPersistentTopology`, `preferredPersistentTopology` | one of them at least |
+//!
+//! Other kinds of workload pass: which ones there are is told by a ConfigMap. Nor are other objects of the kind looked
+//! at, of which only one may be about a workload.
+
+use kube_schema::validate::Errors;
+use serde_json::Value;
+
+use super::{Admitted, Scope, target};
+use crate::json::{items, present};
+
+pub(super) const ENTRY: Admitted = Admitted {
+    validating: Some("vpersistentpodstate.kb.io"),
+    codes: (400, 400),
+    newest: true,
+    rules,
+    changes,
+    ..Admitted::of(&kruise_api::persistentpodstate::KIND)
+};
+
+fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let found = spec.get("targetRef").unwrap_or(&Value::Null);
+    target::complete(
+        errors,
+        found,
+        "empty TargetReference is not valid for PersistentPodState.",
+    );
+    if let Some((group, "StatefulSet")) = target::group_kind(found)
+        && !["apps", "apps.kruise.io"].contains(&group)
+    {
+        let detail = "StatefulSets are of group apps or apps.kruise.io";
+        errors.invalid(target::PATH, found.clone(), detail);
+    }
+    let preferred = items(spec, "preferredPersistentTopology");
+    if present(spec, "requiredPersistentTopology").is_none() && preferred.is_empty() {
+        let detail = "requiredPersistentTopology or preferredPersistentTopology must say in what nodes agree";
+        errors.invalid("spec", Value::Null, detail);
+    }
+}
+
+fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
+    let target = |object: &Value| {
+        let found = object.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+        target::parts(found).map(str::to_owned)
+    };
+    if target(new) != target(old) {
+        errors.forbidden(target::PATH, "targetRef is immutable");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Case, case, put};
+    use super::*;
+
+    const STATE: Case = case("PersistentPodState", good);
+
+    fn good() -> Value {
+        json!({
+            "targetRef": {"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "broker"},
+            "requiredPersistentTopology": {"keys": ["topology.kubernetes.io/zone"]},
+            "newerThanUs": true,
+        })
+    }
+
+    #[test]
+    fn each_broken_rule_is_refused_with_its_field() {
+        STATE.each_is_refused(&[
+            ("targetRef.apiVersion", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.kind", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.name", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.apiVersion", json!("v1"), "spec.targetRef: Invalid"),
+            ("targetRef.apiVersion", json!("a/b/c"), "spec.targetRef: Invalid"),
+            ("requiredPersistentTopology", Value::Null, "spec: Invalid"),
+        ]);
+    }
+
+    #[test]
+    fn preferences_suffice_and_other_kinds_pass() {
+        let mut spec = good();
+        put(&mut spec, "requiredPersistentTopology", &Value::Null);
+        spec["preferredPersistentTopology"] = json!([{"weight": 1, "preference": {"keys": []}}]);
+        assert_eq!(STATE.refused("v1beta1", &spec), None);
+        put(&mut spec, "targetRef.apiVersion", &json!("example.com/v1"));
+        put(&mut spec, "targetRef.kind", &json!("Broker"));
+        assert_eq!(STATE.refused("v1beta1", &spec), None);
+        let older = json!({
+            "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "broker"},
+            "requiredPersistentTopology": {"nodeTopologyKeys": []},
+        });
+        assert_eq!(STATE.refused("v1alpha1", &older), None);
+    }
+
+    #[test]
+    fn the_workload_stays_even_its_version() {
+        let mut other = good();
+        put(
+            &mut other,
+            "persistentPodStateRetentionPolicy",
+            &json!("WhenDeleted"),
+        );
+        assert_eq!(STATE.update_refused(&good(), &other), None);
+        put(
+            &mut other,
+            "targetRef.apiVersion",
+            &json!("apps.kruise.io/v1alpha1"),
+        );
+        let message = STATE.update_refused(&good(), &other).unwrap();
+        assert!(
+            message.contains("spec.targetRef: Forbidden: targetRef is immutable"),
+            "{message}"
+        );
+    }
+}
