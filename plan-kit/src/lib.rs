@@ -5,6 +5,7 @@
 //! specification is data (a condition, an event, a [`Why`]), never an `Err`.
 
 pub mod availability;
+pub mod image;
 pub mod inplace;
 pub mod instance;
 pub mod lifecycle;
@@ -12,6 +13,7 @@ mod memory;
 pub mod order;
 mod plan;
 pub mod planted;
+pub mod priority;
 mod put;
 pub mod readiness;
 pub mod revision;

@@ -1,12 +1,15 @@
 //! What the last execution for an owner taught. Owned by the runtime; lost at a restart, and never needed for safety.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Names that belong to objects of somebody else.
     pub taken_names: BTreeSet<String>,
+    /// How often the server has refused writes of an object, by its uid, since one of them succeeded. Where one of many is
+    /// to be chosen, those that are refused come last.
+    pub refused: BTreeMap<String, u32>,
     /// First error among creations and deletions, if the last attempt had one.
     pub scale_error: Option<String>,
     /// First error among updates, if the last attempt had one.

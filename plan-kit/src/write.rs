@@ -49,6 +49,8 @@ pub enum Intent {
     CreateRevision,
     /// An old revision becomes the newest again.
     RenumberRevision,
+    /// A revision gets the version that its author gave it.
+    LabelRevision,
     /// An unused revision goes.
     DeleteRevision,
     /// A new pod.
@@ -61,6 +63,10 @@ pub enum Intent {
     ResizePod,
     /// The in-place change itself.
     UpdateInPlace,
+    /// A condition that says whether sidecars of a pod can be upgraded in place.
+    TellUpgradable,
+    /// The sidecar that has taken over works alone: its twin gets the empty image.
+    EmptyTwin,
     /// Readiness on and lifecycle forward, after creation or an in-place change.
     MarkReady,
     /// A lifecycle label alone.
@@ -85,12 +91,15 @@ impl Intent {
         match self {
             Self::CreateRevision => "create-revision",
             Self::RenumberRevision => "renumber-revision",
+            Self::LabelRevision => "label-revision",
             Self::DeleteRevision => "delete-revision",
             Self::CreatePod => "create-pod",
             Self::DeletePod => "delete-pod",
             Self::MarkUnready => "mark-unready",
             Self::ResizePod => "resize-pod",
             Self::UpdateInPlace => "update-in-place",
+            Self::TellUpgradable => "tell-upgradable",
+            Self::EmptyTwin => "empty-twin",
             Self::MarkReady => "mark-ready",
             Self::SetLifecycle => "set-lifecycle",
             Self::RequestDelete => "request-delete",
@@ -114,6 +123,8 @@ pub enum Resource {
     Revisions,
     /// apps.kruise.io clonesets, in the version on the wire.
     CloneSets,
+    /// apps.kruise.io sidecarsets, in the version on the wire. Not in a namespace.
+    SidecarSets,
 }
 
 impl Resource {
@@ -124,6 +135,7 @@ impl Resource {
             Self::Claims => "persistentvolumeclaims",
             Self::Revisions => "controllerrevisions",
             Self::CloneSets => "clonesets",
+            Self::SidecarSets => "sidecarsets",
         }
     }
 
@@ -132,7 +144,7 @@ impl Resource {
         match self {
             Self::Pods | Self::Claims => Some("v1"),
             Self::Revisions => Some("apps/v1"),
-            Self::CloneSets => None,
+            Self::CloneSets | Self::SidecarSets => None,
         }
     }
 }
@@ -247,6 +259,14 @@ impl Write {
     pub fn target(&self) -> &Target {
         match self {
             Self::Create { target, .. } | Self::Patch { target, .. } | Self::Delete { target, .. } => target,
+        }
+    }
+
+    /// The uid of the object, if the write is for one that exists and says which.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Create { .. } => None,
+            Self::Patch { precondition, .. } | Self::Delete { precondition, .. } => precondition.uid(),
         }
     }
 

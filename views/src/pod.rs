@@ -20,7 +20,8 @@ pub struct PodView {
     pub resource_version: Box<str>,
     /// Labels, all of them.
     pub labels: Labels,
-    /// Annotations that Kruise or the deletion order reads; the others are not kept.
+    /// Annotations that Kruise or the deletion order reads; the others are kept only of pods with injected sidecars,
+    /// whose sets may patch any of them.
     pub annotations: Labels,
     /// Finalizers.
     pub finalizers: Box<[Box<str>]>,
@@ -36,6 +37,8 @@ pub struct PodView {
     pub node: Option<Box<str>>,
     /// Condition types in `spec.readinessGates`.
     pub gates: Box<[Box<str>]>,
+    /// Names of the init containers, in order; kept only of pods with injected sidecars.
+    pub init_containers: Box<[Box<str>]>,
     /// Regular containers in order.
     pub containers: Box<[ContainerView]>,
     /// Phase.
@@ -220,6 +223,11 @@ impl Cached for PodView {
     }
 }
 
+/// Names of the SidecarSets that were injected.
+const INJECTED: &str = "kruise.io/sidecarset-injected-list";
+/// Long, and nobody patches it.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 fn is_read(annotation: &str) -> bool {
     annotation == names::DELETION_COST
         || annotation == names::INPLACE_STATE_LEGACY
@@ -266,6 +274,13 @@ struct WireSpec {
     node_name: Option<Box<str>>,
     readiness_gates: Option<Vec<WireGate>>,
     containers: Option<Vec<WireContainer>>,
+    init_containers: Option<Vec<WireInit>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireInit {
+    name: Box<str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -351,6 +366,8 @@ impl From<Wire> for PodView {
             spec,
             status,
         } = wire;
+        let is_injected = metadata.annotations.get(INJECTED).is_some();
+        let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
         let controller = metadata
             .owner_references
             .unwrap_or_default()
@@ -370,7 +387,9 @@ impl From<Wire> for PodView {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             labels: metadata.labels,
-            annotations: metadata.annotations.filtered(is_read),
+            annotations: metadata
+                .annotations
+                .filtered(|key| is_read(key) || (is_injected && key != LAST_APPLIED)),
             finalizers: metadata.finalizers.unwrap_or_default(),
             created: metadata.creation_timestamp,
             deleting: metadata.deletion_timestamp.is_some(),
@@ -382,6 +401,7 @@ impl From<Wire> for PodView {
                 .into_iter()
                 .map(|gate| gate.condition_type)
                 .collect(),
+            init_containers: inits.into_iter().map(|init| init.name).collect(),
             containers: spec
                 .containers
                 .unwrap_or_default()
@@ -512,6 +532,24 @@ mod tests {
             Some(("id", 3))
         );
         assert_eq!(pod.image_of("c"), Some("i"));
+    }
+
+    #[test]
+    fn of_pods_with_sidecars_all_annotations_are_kept_and_the_names_of_init_containers() {
+        let pod = |injected: &str| -> PodView {
+            let text = format!(
+                r#"{{"metadata":{{"annotations":{{"note":"n","kubectl.kubernetes.io/last-applied-configuration":"long"{injected}}}}},
+                    "spec":{{"initContainers":[{{"name":"i","image":"x"}}]}}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let injected = pod(r#","kruise.io/sidecarset-injected-list":"logs""#);
+        assert_eq!(
+            (injected.annotations.len(), injected.init_containers.len()),
+            (2, 1)
+        );
+        let plain = pod("");
+        assert_eq!((plain.annotations.len(), plain.init_containers.len()), (0, 0));
     }
 
     #[test]

@@ -8,7 +8,10 @@ use kruise_views::{ContainerStatusView, PodView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::planted::{Bug, is_planted};
+use crate::{
+    image::same_image,
+    planted::{Bug, is_planted},
+};
 
 use super::{
     diff::metadata_variables,
@@ -117,37 +120,12 @@ fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> P
 ///
 /// Two names of one image have one id, and some runtimes go on reporting the first name. Then a new container that
 /// serves is the only sign of the change.
-pub(super) fn is_pending(status: &ContainerStatusView, before: &ImageStatus, wanted: &str) -> bool {
+pub fn is_pending(status: &ContainerStatusView, before: &ImageStatus, wanted: &str) -> bool {
     let restarted = !before.container_id.is_empty()
         && !status.container_id.is_empty()
         && *status.container_id != *before.container_id
         && status.ready;
     *status.image_id == *before.image_id && !restarted && !same_image(wanted, &status.image)
-}
-
-/// Do two references name the same image once defaults are written out (`nginx` = `docker.io/library/nginx:latest`)?
-fn same_image(wanted: &str, reported: &str) -> bool {
-    normalised(wanted) == normalised(reported)
-}
-
-fn normalised(image: &str) -> String {
-    let (name, digest) = image
-        .split_once('@')
-        .map_or((image, None), |(name, digest)| (name, Some(digest)));
-    // A colon after the last slash starts the tag; one before it belongs to a registry's port.
-    let (repository, tag) = match name.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => (repository, tag),
-        _ => (name, "latest"),
-    };
-    let repository = match repository.split_once('/') {
-        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => repository.to_owned(),
-        Some(_) => format!("docker.io/{repository}"),
-        None => format!("docker.io/library/{repository}"),
-    };
-    digest.map_or_else(
-        || format!("{repository}:{tag}"),
-        |digest| format!("{repository}@{digest}"),
-    )
 }
 
 #[derive(Deserialize)]

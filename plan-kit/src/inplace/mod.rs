@@ -24,7 +24,7 @@ mod resources;
 mod resume;
 mod state;
 
-pub use completion::{Progress, progress};
+pub use completion::{Progress, is_pending, progress};
 pub use departure::{Departure, Outset, Phase, RevisionLabels};
 pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};

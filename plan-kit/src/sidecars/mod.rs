@@ -7,17 +7,21 @@
 
 mod hash;
 mod matching;
+mod metadata;
 pub mod names;
 mod record;
 mod revision;
 mod shape;
+mod state;
 mod twins;
 
 pub use hash::{Hashes, hashes, hashes_of};
 pub use matching::{Matcher, canary_of, custom_version};
+pub use metadata::patched;
 pub use record::{BadRecord, Record, Records, add_to_list, is_in_list};
 pub use revision::{restore, revision_data};
 pub use shape::is_own;
+pub use state::{UpgradeState, UpgradeStates};
 pub use twins::{Working, is_hot, is_native, is_structurally_consistent, sidecar_list, twins};
 
 use serde_json::Value;

@@ -29,7 +29,6 @@ mod mover;
 mod numbers;
 mod observe;
 mod plan;
-mod priority;
 mod progressing;
 mod ready;
 mod remove;

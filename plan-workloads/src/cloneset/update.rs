@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_api::names::REVISION_HASH;
-use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, revision::Revision};
+use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, priority, revision::Revision};
+use kruise_views::Labels;
 
 use super::{
     history::Revisions,
@@ -12,7 +13,6 @@ use super::{
     mover::{Mover, Updated, call_off},
     numbers::Numbers,
     observe::{Explain, Observed},
-    priority,
     templates::Templates,
 };
 
@@ -105,9 +105,17 @@ fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>], side: 
     sort_for_update(&mut sorted, |member| member.candidate());
     if let Some(rolling) = &observed.set.spec.update_strategy.rolling_update {
         if let Some(strategy) = &rolling.priority_strategy {
-            priority::prioritise(&mut sorted, strategy);
+            priority::prioritise(&mut sorted, |member| &member.pod.labels, strategy);
         }
-        sorted = priority::scatter(sorted, members, &rolling.scatter_strategy);
+        if !rolling.scatter_strategy.is_empty() {
+            let all: Vec<&Labels> = members.iter().map(|member| &member.pod.labels).collect();
+            sorted = priority::scatter(
+                sorted,
+                |member| &member.pod.labels,
+                &all,
+                &rolling.scatter_strategy,
+            );
+        }
     }
     sorted.sort_by_key(|member| member.state != State::PreparingUpdate);
     sorted

@@ -19,6 +19,7 @@ fn known() -> BTreeSet<String> {
         "kruise",
         "lib",
         "plan-kit",
+        "plan-sidecars",
         "plan-workloads",
         "runtime",
         "server",

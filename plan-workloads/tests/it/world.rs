@@ -192,6 +192,7 @@ impl World {
                     Resource::Pods => self.pods.get_mut(&target.name),
                     Resource::Revisions => self.revisions.get_mut(&target.name),
                     Resource::CloneSets => Some(&mut self.set),
+                    Resource::SidecarSets => None,
                     Resource::Claims => self.claims.get_mut(&target.name),
                 };
                 let stored = stored.ok_or(Refused::NotFound)?;
@@ -222,7 +223,7 @@ impl World {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
             Resource::Claims => &mut self.claims,
-            Resource::CloneSets => panic!("nobody creates sets"),
+            Resource::CloneSets | Resource::SidecarSets => panic!("nobody creates sets"),
         };
         if store.contains_key(name) {
             return Err(Refused::AlreadyExists);
@@ -264,7 +265,7 @@ impl World {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
             Resource::Claims => &mut self.claims,
-            Resource::CloneSets => panic!("nobody deletes sets"),
+            Resource::CloneSets | Resource::SidecarSets => panic!("nobody deletes sets"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         let metadata = &mut object["metadata"];

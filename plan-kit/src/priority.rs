@@ -1,20 +1,23 @@
 //! User-chosen update order, on top of the default one.
 
 use kruise_api::cloneset::{OrderTerm, PriorityStrategy, ScatterTerm, WeightTerm};
+use kruise_views::Labels;
 
-use super::members::Member;
-
-/// Sorts candidates by the strategy; equal ones keep their order.
-pub(super) fn prioritise(candidates: &mut [&Member<'_>], strategy: &PriorityStrategy) {
+/// Sorts candidates by the strategy; equal ones keep their order. `labels` are those of a candidate's pod.
+pub fn prioritise<'a, T>(
+    candidates: &mut [T],
+    labels: impl Fn(&T) -> &'a Labels,
+    strategy: &PriorityStrategy,
+) {
     if !strategy.weight_priority.is_empty() {
-        candidates.sort_by_key(|member| std::cmp::Reverse(weight(member, &strategy.weight_priority)));
+        let terms = &strategy.weight_priority;
+        candidates.sort_by_cached_key(|item| std::cmp::Reverse(weight(labels(item), terms)));
     } else if !strategy.order_priority.is_empty() {
-        candidates.sort_by_key(|member| order(member, &strategy.order_priority));
+        candidates.sort_by_cached_key(|item| order(labels(item), &strategy.order_priority));
     }
 }
 
-fn weight(member: &Member<'_>, terms: &[WeightTerm]) -> i64 {
-    let labels = &member.pod.labels;
+fn weight(labels: &Labels, terms: &[WeightTerm]) -> i64 {
     let matching = terms
         .iter()
         .filter(|term| term.match_selector.matches_by(|key| labels.get(key)));
@@ -22,14 +25,11 @@ fn weight(member: &Member<'_>, terms: &[WeightTerm]) -> i64 {
 }
 
 /// Level of the first key found, `None` before all others; within a level the larger trailing number first.
-fn order(member: &Member<'_>, terms: &[OrderTerm]) -> (Option<usize>, std::cmp::Reverse<u64>) {
-    let found = terms.iter().enumerate().find_map(|(level, term)| {
-        member
-            .pod
-            .labels
-            .get(&term.ordered_key)
-            .map(|value| (level, value))
-    });
+fn order(labels: &Labels, terms: &[OrderTerm]) -> (Option<usize>, std::cmp::Reverse<u64>) {
+    let found = terms
+        .iter()
+        .enumerate()
+        .find_map(|(level, term)| labels.get(&term.ordered_key).map(|value| (level, value)));
     match found {
         None => (None, std::cmp::Reverse(0)),
         Some((level, value)) => (Some(level), std::cmp::Reverse(trailing_number(value))),
@@ -44,31 +44,38 @@ fn trailing_number(value: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Spreads the candidates that a term matches over the whole order. `all` are the pods of the set.
-pub(super) fn scatter<'m, 'a>(
-    candidates: Vec<&'m Member<'a>>,
-    all: &[Member<'_>],
+/// Spreads the candidates that a term matches over the whole order. `all` are the labels of all pods.
+pub fn scatter<'a, T: Copy>(
+    candidates: Vec<T>,
+    labels: impl Fn(T) -> &'a Labels,
+    all: &[&Labels],
     terms: &[ScatterTerm],
-) -> Vec<&'m Member<'a>> {
+) -> Vec<T> {
+    let matched = |term: &ScatterTerm| {
+        candidates
+            .iter()
+            .filter(|item| matches(labels(**item), term))
+            .count()
+    };
     let mut used: Vec<(&ScatterTerm, usize)> = terms
         .iter()
-        .map(|term| {
-            (
-                term,
-                candidates.iter().filter(|member| matches(member, term)).count(),
-            )
-        })
+        .map(|term| (term, matched(term)))
         .filter(|(_, matched)| *matched > 0)
         .collect();
     used.sort_by_key(|(_, matched)| std::cmp::Reverse(*matched));
     used.into_iter().fold(candidates, |order, (term, _)| {
-        let total = all.iter().filter(|member| matches(member, term)).count();
-        spread(order, |member| matches(member, term), total, all.len() - total)
+        let total = all.iter().filter(|labels| matches(labels, term)).count();
+        spread(
+            order,
+            |item| matches(labels(item), term),
+            total,
+            all.len() - total,
+        )
     })
 }
 
-fn matches(member: &Member<'_>, term: &ScatterTerm) -> bool {
-    member.pod.labels.get(&term.key) == Some(&*term.value)
+fn matches(labels: &Labels, term: &ScatterTerm) -> bool {
+    labels.get(&term.key) == Some(&*term.value)
 }
 
 fn spread<T: Copy>(
