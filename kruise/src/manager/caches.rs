@@ -165,7 +165,7 @@ impl Caches {
                 .by_index(&CLAIMS_BY_UID, uid)
                 .iter()
                 .any(|claim| !claim.deleting),
-            Resource::CloneSets => false,
+            Resource::CloneSets | Resource::SidecarSets => false,
         }
     }
 }

@@ -2,19 +2,20 @@
 
 use kruise_plan_kit::{Part, Resource, Target};
 
-/// The path of a collection (`name` empty) or object; `clonesets` is the served version of `apps.kruise.io`, such as
-/// `v1alpha1`.
+/// The path of a collection (`name` empty) or object; without a namespace, that of all namespaces or of an object in
+/// none. `clonesets` is the version in which the kind of `apps.kruise.io` that is meant is served, such as `v1alpha1`.
 pub fn path_of(target: &Target, part: Part, clonesets: &str) -> String {
     let prefix = match target.resource {
         Resource::Pods | Resource::Claims => "/api/v1".to_owned(),
         Resource::Revisions => "/apis/apps/v1".to_owned(),
-        Resource::CloneSets => format!("/apis/apps.kruise.io/{clonesets}"),
+        Resource::CloneSets | Resource::SidecarSets => format!("/apis/apps.kruise.io/{clonesets}"),
     };
-    let mut path = format!(
-        "{prefix}/namespaces/{}/{}",
-        target.namespace,
-        target.resource.plural()
-    );
+    let plural = target.resource.plural();
+    let mut path = if target.namespace.is_empty() {
+        format!("{prefix}/{plural}")
+    } else {
+        format!("{prefix}/namespaces/{}/{plural}", target.namespace)
+    };
     if !target.name.is_empty() {
         path.push('/');
         path.push_str(&target.name);

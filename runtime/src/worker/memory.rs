@@ -1,18 +1,22 @@
 //! What an execution teaches the next plan.
 
-use kruise_plan_kit::{Chain, Intent, Memory};
+use kruise_plan_kit::{Chain, Intent, Memory, Step};
 
 use crate::executor::{Report, StepResult};
 
-/// What each step was for, by chain and step.
-pub(super) type Intents = Vec<Vec<Intent>>;
+/// What each step was for, and the uid of its object if the object was there, by chain and step.
+pub(super) type Intents = Vec<Vec<(Intent, Option<String>)>>;
 
 pub(super) fn intents(chains: &[Chain]) -> Intents {
+    let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
     chains
         .iter()
-        .map(|chain| chain.steps.iter().map(|step| step.write.intent()).collect())
+        .map(|chain| chain.steps.iter().map(of).collect())
         .collect()
 }
+
+/// Objects whose refusals are remembered, at most.
+const REFUSED: usize = 10_000;
 
 /// Which condition a failure of this kind of write shows up in.
 fn scales(intent: Intent) -> bool {
@@ -40,10 +44,16 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
         .taken_names
         .extend(report.taken.iter().map(|target| target.name.clone()));
     let mut errors: [Option<String>; 2] = [None, None];
-    for (intent, result) in intents.iter().flatten().zip(report.steps.iter().flatten()) {
+    for ((intent, uid), result) in intents.iter().flatten().zip(report.steps.iter().flatten()) {
+        if let (StepResult::Done | StepResult::Gone, Some(uid)) = (result, uid) {
+            memory.refused.remove(uid);
+        }
         if let StepResult::Failed(failure) = result
             && !failure.is_conflict()
         {
+            if let Some(uid) = uid.as_ref().filter(|_| memory.refused.len() < REFUSED) {
+                *memory.refused.entry(uid.clone()).or_default() += 1;
+            }
             let slot = if scales(*intent) {
                 &mut errors[0]
             } else {
@@ -58,7 +68,7 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
 
 #[cfg(test)]
 mod tests {
-    use kruise_plan_kit::{Memory, Resource, Target};
+    use kruise_plan_kit::{Intent, Memory, Resource, Target};
 
     use super::learn;
     use crate::executor::{Failure, Report, StatusForm, StepResult};
@@ -104,6 +114,22 @@ mod tests {
         ] {
             learn(&mut memory, &report, &Vec::new());
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
+        }
+    }
+
+    #[test]
+    fn refusals_of_an_object_are_counted_until_one_of_its_writes_succeeds() {
+        let step = vec![vec![(Intent::UpdateInPlace, Some("uid".to_owned()))]];
+        let mut memory = Memory::default();
+        for (result, count) in [
+            (StepResult::Failed(Failure::Refused("no".into())), Some(1)),
+            (StepResult::Failed(Failure::Conflict("again".into())), Some(1)),
+            (StepResult::Skipped, Some(1)),
+            (StepResult::Failed(Failure::Refused("no".into())), Some(2)),
+            (StepResult::Done, None),
+        ] {
+            learn(&mut memory, &report(result.clone()), &step);
+            assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
     }
 }
