@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("plan-kit", PLAN),
     ("plan-workloads", PLAN),
+    ("plan-sidecars", PLAN),
     ("admission", PLAN),
     ("sim", LIBS),
     ("tour", &[]),

@@ -17,6 +17,7 @@ const CORES: &[&str] = &[
     "views/",
     "plan-kit/",
     "plan-workloads/",
+    "plan-sidecars/",
     "admission/",
     "sim/",
 ];

@@ -1,0 +1,187 @@
+//! Which pods are upgraded now.
+
+use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
+
+use go_compat::{IntOrString, Rounding, partition};
+use jiff::Timestamp;
+use kruise_api::cloneset::ScatterTerm;
+use kruise_plan_kit::{
+    Why,
+    availability::service,
+    order::{Candidate, sort_for_update},
+    priority,
+};
+use kruise_views::Labels;
+
+use crate::{
+    member::Member,
+    observe::{Explain, Observed},
+    sidecars::Sidecars,
+};
+
+/// What was decided about pods that are not of the specification.
+#[derive(Default)]
+pub(crate) struct Choice<'m, 'a> {
+    /// More than images changed for them.
+    pub(crate) stranded: Vec<&'m Member<'a>>,
+    pub(crate) why: Vec<Why>,
+    pub(crate) requeue: Option<Duration>,
+}
+
+/// Chooses within the limits, and upgrades what it chooses: `upgrade` says whether it could. Pods of `busy` are being
+/// written by this plan already.
+pub(crate) fn choose<'m, 'a>(
+    observed: &Observed<'_>,
+    members: &'m [Member<'a>],
+    sidecars: &Sidecars,
+    busy: &BTreeSet<&str>,
+    upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
+    now: Timestamp,
+) -> Choice<'m, 'a> {
+    let set = &observed.set.metadata.name;
+    let strategy = &observed.set.spec.update_strategy;
+    let mut choice = Choice::default();
+    let mut waiting: Vec<&Member<'_>> = Vec::new();
+    let old: Vec<&Member<'_>> = members.iter().filter(|member| !member.updated).collect();
+    for member in &old {
+        let selector = strategy.selector.as_ref();
+        if selector.is_some_and(|selector| !selector.matches_by(|key| member.pod.labels.get(key))) {
+            choice.explain(
+                observed,
+                member,
+                "stays: updateStrategy.selector does not match it",
+            );
+        } else if !member.upgradable {
+            choice.explain(
+                observed,
+                member,
+                "cannot be upgraded in place: more than images changed",
+            );
+            choice.stranded.push(member);
+        } else if busy.contains(&*member.pod.uid) {
+            choice.explain(observed, member, "ends its last upgrade first");
+        } else if member.is_on_its_way(set, sidecars) {
+            choice.explain(observed, member, "waits: its last upgrade is still on its way");
+        } else if let Some(left) = member.in_motion(set, now) {
+            choice.explain(observed, member, "waits: another set has just changed it");
+            choice.requeue = choice.requeue.into_iter().chain([left]).min();
+        } else {
+            waiting.push(member);
+        }
+    }
+    let waiting = sort(observed, members, waiting, now);
+    let count = members.len() as i32;
+    let Ok(kept) = partition(strategy.partition.as_ref(), count) else {
+        for member in waiting {
+            choice.explain(observed, member, "stays: updateStrategy.partition cannot be read");
+        }
+        return choice;
+    };
+    // Those that stay for other reasons are of the partition, too.
+    let elsewhere = old.len() - waiting.len();
+    let free = waiting.len()
+        - waiting
+            .len()
+            .min((kept.max(0) as usize).saturating_sub(elsewhere));
+    let (free, held) = waiting.split_at_checked(free).unwrap_or((&waiting, &[]));
+    for member in held {
+        choice.explain(observed, member, "stays: the partition holds it");
+    }
+    take(observed, members, free, upgrade, &mut choice);
+    choice
+}
+
+/// In the order in which pods are to change.
+fn sort<'m, 'a>(
+    observed: &Observed<'_>,
+    members: &'m [Member<'a>],
+    mut waiting: Vec<&'m Member<'a>>,
+    now: Timestamp,
+) -> Vec<&'m Member<'a>> {
+    let strategy = &observed.set.spec.update_strategy;
+    sort_for_update(&mut waiting, |member| Candidate {
+        pod: member.pod,
+        service: service(member.pod, 0, now),
+    });
+    if let Some(priorities) = &strategy.priority_strategy {
+        priority::prioritise(&mut waiting, |member| &member.pod.labels, priorities);
+    }
+    if !strategy.scatter_strategy.is_empty() {
+        let all: Vec<&Labels> = members.iter().map(|member| &member.pod.labels).collect();
+        let terms = expand(&strategy.scatter_strategy, &all);
+        waiting = priority::scatter(waiting, |member| &member.pod.labels, &all, &terms);
+    }
+    let set = &observed.set.metadata.name;
+    // What the set itself has broken is mended first, and what was refused is tried last: neither holds up the others.
+    waiting.sort_by_cached_key(|member| {
+        let refused = observed
+            .memory
+            .refused
+            .get(&*member.pod.uid)
+            .copied()
+            .unwrap_or(0);
+        (refused, Reverse(member.is_out(set)))
+    });
+    waiting
+}
+
+/// A term for each value that pods have, where any value is meant.
+fn expand(terms: &[ScatterTerm], all: &[&Labels]) -> Vec<ScatterTerm> {
+    let mut out = Vec::new();
+    for term in terms {
+        if term.value != "*" {
+            out.push(term.clone());
+            continue;
+        }
+        let values: BTreeSet<&str> = all.iter().filter_map(|labels| labels.get(&term.key)).collect();
+        out.extend(values.into_iter().map(|value| ScatterTerm {
+            key: term.key.clone(),
+            value: value.to_owned(),
+        }));
+    }
+    out
+}
+
+/// Takes pods in their order while few enough are out of service. One that is out of service costs nothing.
+fn take(
+    observed: &Observed<'_>,
+    members: &[Member<'_>],
+    free: &[&Member<'_>],
+    upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
+    choice: &mut Choice<'_, '_>,
+) {
+    let set = &observed.set.metadata.name;
+    let strategy = &observed.set.spec.update_strategy;
+    let one = IntOrString::Int(1);
+    let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
+    let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize;
+    let mut out = members.iter().filter(|member| member.is_out(set)).count();
+    for member in free {
+        if member.ready && out >= limit {
+            let text =
+                format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be");
+            choice.explain(observed, member, &text);
+            continue;
+        }
+        if upgrade(member) {
+            out += usize::from(!member.is_out(set));
+        } else {
+            choice.explain(
+                observed,
+                member,
+                "is not upgraded: an annotation cannot be merged",
+            );
+        }
+    }
+}
+
+impl Choice<'_, '_> {
+    fn explain(&mut self, observed: &Observed<'_>, member: &Member<'_>, text: &str) {
+        if observed.explain == Explain::Yes {
+            self.why.push(Why {
+                about: member.about(),
+                text: text.to_owned(),
+            });
+        }
+    }
+}

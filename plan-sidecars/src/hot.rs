@@ -1,0 +1,152 @@
+//! Sidecars that are upgraded by starting their other container first.
+
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    Chain, EventKind, EventNote, FailureNote, Intent, Part,
+    sidecars::{Working, names},
+};
+use kruise_views::Phase;
+
+use crate::{
+    consistency::is_consistent,
+    member::Member,
+    observe::Observed,
+    sidecars::Sidecars,
+    upgrade::{Change, Guard, chain, patch},
+};
+
+/// One of them.
+pub(crate) struct Hot<'h> {
+    pub(crate) name: &'h str,
+    pub(crate) twins: &'h [String; 2],
+    /// What a twin that idles runs.
+    pub(crate) empty: &'h str,
+    /// What is wanted.
+    pub(crate) image: &'h str,
+}
+
+/// Starts the wanted image in the twin whose restart harms nobody, and makes that one the working twin.
+pub(crate) fn upgrade(
+    observed: &Observed<'_>,
+    member: &Member<'_>,
+    hot: &Hot<'_>,
+    working: &mut Working,
+    change: &mut Change,
+) {
+    let pod = member.pod;
+    let [target, other] = choose(observed, member, hot, working);
+    if pod.image_of(other) == Some(hot.image) {
+        let goes_back = working.of(hot.name)[0] == *target && pod.image_of(target) != Some(hot.empty);
+        if goes_back {
+            // What was to take over does not, and the twin that still serves is what is wanted again.
+            working.0.insert(hot.name.to_owned(), other.clone());
+            rest(change, member, target, other, hot.empty);
+        }
+        return;
+    }
+    change.image(pod, target, hot.image);
+    working.0.insert(hot.name.to_owned(), target.clone());
+    let version = &observed.set.metadata.resource_version;
+    let of_other = pod.annotations.get(&version_key(other)).unwrap_or("0");
+    change.annotate(alternative_key(target), of_other);
+    change.annotate(version_key(target), version);
+    change.annotate(alternative_key(other), version);
+}
+
+/// The twin to upgrade, and the other one: the idle one first, then the only broken one, then the one that does not work.
+fn choose<'h>(
+    observed: &Observed<'_>,
+    member: &Member<'_>,
+    hot: &Hot<'h>,
+    working: &Working,
+) -> [&'h String; 2] {
+    let [first, second] = hot.twins;
+    let idles = |twin: &String| member.pod.image_of(twin) == Some(hot.empty);
+    if idles(first) {
+        return [first, second];
+    }
+    if idles(second) {
+        return [second, first];
+    }
+    let serves = |twin: &String| {
+        let ready = member.pod.status_of(twin).is_some_and(|status| status.ready);
+        let set = &observed.set.metadata.name;
+        ready && is_consistent(member.pod, set, member.states.as_ref(), |name| name == twin)
+    };
+    match (serves(first), serves(second)) {
+        (false, true) => [first, second],
+        (true, false) => [second, first],
+        _ if working.of(hot.name)[0] == *first => [second, first],
+        _ => [first, second],
+    }
+}
+
+/// Ends the upgrades of a pod whose working twins serve: the others idle from now on.
+pub(crate) fn settle(
+    observed: &Observed<'_>,
+    member: &Member<'_>,
+    sidecars: &Sidecars,
+    hash: &str,
+    now: Timestamp,
+) -> Option<Chain> {
+    let pod = member.pod;
+    let pairs: Vec<([String; 2], &str)> = sidecars
+        .hot()
+        .map(|(name, _, empty)| (member.working.of(name), empty))
+        .collect();
+    let is_left_over = |container: &str| pairs.iter().any(|([_, other], _)| *other == *container);
+    let mut change = Change::default();
+    for ([works, other], empty) in &pairs {
+        let is_real = |twin: &String| pod.image_of(twin).is_some_and(|image| image != *empty);
+        if is_real(works) && is_real(other) {
+            rest(&mut change, member, other, works, empty);
+        }
+    }
+    if change.images.is_empty() {
+        return None;
+    }
+    let set = &observed.set.metadata.name;
+    let consistent = is_consistent(pod, set, member.states.as_ref(), |name| {
+        sidecars.has(name) && !is_left_over(name)
+    });
+    let in_service = pod.phase == Phase::Running && pod.is_true("Ready");
+    let all_ready = || {
+        let mut needed = pod.statuses.iter().filter(|status| !is_left_over(&status.name));
+        needed.all(|status| status.ready)
+    };
+    if !consistent || !(in_service || all_ready()) {
+        return None;
+    }
+    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    change.record(observed, member, hash, &time);
+    let reason = "its new sidecar serves: the old one idles".to_owned();
+    let body = change.body(pod);
+    let mut step = patch(pod, Intent::EmptyTwin, Part::Main, body, Guard::Seen, reason);
+    let about = member.about();
+    step.done = Some(EventNote {
+        kind: EventKind::Normal,
+        reason: "ResetContainerSucceed",
+        message: format!("reset sidecar container image empty successfully (pod {about})"),
+    });
+    step.failed = Some(FailureNote {
+        reason: "ResetContainerFailed",
+        prefix: "reset sidecar container image empty failed: ".to_owned(),
+        suffix: format!(" (pod {about})"),
+    });
+    Some(chain(vec![step]))
+}
+
+/// One twin idles, the other works alone.
+fn rest(change: &mut Change, member: &Member<'_>, idle: &str, works: &str, empty: &str) {
+    change.image(member.pod, idle, empty);
+    change.annotate(version_key(idle), "0");
+    change.annotate(alternative_key(works), "0");
+}
+
+fn version_key(container: &str) -> String {
+    format!("{}{container}", names::VERSION_PREFIX)
+}
+
+fn alternative_key(container: &str) -> String {
+    format!("{}{container}", names::VERSION_ALT_PREFIX)
+}

@@ -1,0 +1,154 @@
+//! The pods of a set, each classified once.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    inplace::is_pending,
+    sidecars::{Hashes, Records, UpgradeStates, Working, is_in_list, is_structurally_consistent, names},
+};
+use kruise_views::{Phase, PodView};
+use serde_json::Value;
+
+use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
+
+/// How long another set's change of a pod is waited for.
+const MOTION: Duration = Duration::from_secs(10);
+
+/// An active pod with every container that the set would have injected.
+pub(crate) struct Member<'a> {
+    pub(crate) pod: &'a Arc<PodView>,
+    /// What the pod records of its sets; empty if that cannot be read.
+    pub(crate) records: Records,
+    /// Upgrades so far; `None` if the annotation cannot be read.
+    pub(crate) states: Option<UpgradeStates>,
+    pub(crate) working: Working,
+    /// Of the specification as it is?
+    pub(crate) updated: bool,
+    /// Do only images differ from what the pod was injected with?
+    pub(crate) upgradable: bool,
+    /// Do all sidecars run their images?
+    pub(crate) consistent: bool,
+    /// In service, with one working twin of each?
+    pub(crate) ready: bool,
+}
+
+impl Member<'_> {
+    /// Did this set take the pod out of service, as far as can be seen?
+    pub(crate) fn is_out(&self, set: &str) -> bool {
+        if self.updated {
+            return !self.consistent || !self.ready;
+        }
+        let changed_before = self
+            .states
+            .as_ref()
+            .is_none_or(|states| states.0.contains_key(set));
+        !self.consistent || (!self.ready && changed_before)
+    }
+
+    /// Is a sidecar ready that does not run its image yet? Then the last upgrade is still on its way.
+    pub(crate) fn is_on_its_way(&self, set: &str, sidecars: &Sidecars) -> bool {
+        let ready = self
+            .pod
+            .statuses
+            .iter()
+            .filter(|status| status.ready && sidecars.has(&status.name));
+        ready.into_iter().any(|status| {
+            let is_it = |name: &str| *name == *status.name;
+            !is_consistent(self.pod, set, self.states.as_ref(), is_it)
+        })
+    }
+
+    /// For how long another set's change, just made, is to be waited for.
+    pub(crate) fn in_motion(&self, set: &str, now: Timestamp) -> Option<Duration> {
+        let states = self.states.as_ref()?;
+        let others = states.0.iter().filter(|(name, _)| *name != set);
+        others
+            .filter_map(|(name, state)| {
+                let pending = state
+                    .last_container_statuses
+                    .iter()
+                    .flatten()
+                    .any(|(container, before)| {
+                        let wanted = self.pod.image_of(container).unwrap_or_default();
+                        let status = self.pod.status_of(container);
+                        status.is_some_and(|status| is_pending(status, before, wanted))
+                    });
+                let since: Timestamp = self.records.0.get(name)?.update_timestamp.parse().ok()?;
+                let left = since.as_millisecond() + MOTION.as_millis() as i64 - now.as_millisecond();
+                (pending && left > 0).then(|| Duration::from_millis(left.unsigned_abs()))
+            })
+            .max()
+    }
+
+    /// `namespace/name`: sets look at many namespaces.
+    pub(crate) fn about(&self) -> String {
+        format!("{}/{}", self.pod.namespace, self.pod.name)
+    }
+}
+
+/// The pods that count, sorted by namespace and name.
+pub(crate) fn classify<'a>(
+    observed: &Observed<'a>,
+    spec: &Value,
+    sidecars: &Sidecars,
+    hashes: &Hashes,
+) -> Vec<Member<'a>> {
+    let mut members: Vec<Member<'a>> = observed
+        .pods
+        .iter()
+        .filter(|pod| pod.is_active() && is_meant(observed, pod))
+        .filter_map(|pod| member(observed, pod, spec, sidecars, hashes))
+        .collect();
+    members.sort_by(|a, b| (&a.pod.namespace, &a.pod.name).cmp(&(&b.pod.namespace, &b.pod.name)));
+    members
+}
+
+fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
+    let set = observed.set;
+    let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
+    let selector = set.spec.selector.as_ref();
+    is_in_list(list, &set.metadata.name)
+        && selector
+            .is_some_and(|selector| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key)))
+        && (set.spec.namespace_selector.is_none() || (observed.in_namespace)(&pod.namespace))
+}
+
+fn member<'a>(
+    observed: &Observed<'_>,
+    pod: &'a Arc<PodView>,
+    spec: &Value,
+    sidecars: &Sidecars,
+    hashes: &Hashes,
+) -> Option<Member<'a>> {
+    let set = &observed.set.metadata.name;
+    let annotation = |key: &str| pod.annotations.get(key).unwrap_or_default();
+    let working = Working::read(annotation(names::WORKING));
+    let has =
+        |name: &str| pod.image_of(name).is_some() || pod.init_containers.iter().any(|init| **init == *name);
+    if !is_structurally_consistent(spec, has, &working) {
+        return None;
+    }
+    let records = Records::read(annotation(names::HASH)).unwrap_or_default();
+    let states = UpgradeStates::read(annotation(names::INPLACE_STATE)).ok();
+    let updated = records.hash_of(set) == hashes.full;
+    let upgradable = updated || {
+        let without = Records::read(annotation(names::HASH_WITHOUT_IMAGE)).unwrap_or_default();
+        records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
+    };
+    let consistent = is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
+    let idle = sidecars.hot().all(|(name, _, empty)| {
+        let [_, other] = working.of(name);
+        pod.image_of(&other) == Some(empty)
+    });
+    Some(Member {
+        ready: pod.phase == Phase::Running && pod.is_true("Ready") && idle,
+        pod,
+        records,
+        states,
+        working,
+        updated,
+        upgradable,
+        consistent,
+    })
+}

@@ -1,0 +1,39 @@
+//! What a plan is made from.
+
+use std::sync::Arc;
+
+use kruise_api::sidecarset::SidecarSet;
+use kruise_plan_kit::Memory;
+use kruise_views::{PodView, RevisionView};
+
+/// One snapshot of a SidecarSet and everything that belongs to it.
+pub struct Observed<'a> {
+    /// The set.
+    pub set: &'a SidecarSet,
+    /// `apiVersion` for owner references: that of the version on the wire.
+    pub api_version: &'a str,
+    /// Where revisions are kept: the manager's namespace.
+    pub namespace: &'a str,
+    /// Pods whose list of injected sets names this one, active or not, of any namespace, in any order.
+    pub pods: &'a [Arc<PodView>],
+    /// Revisions in [`Self::namespace`] that carry the set's name and are its own, or nobody's.
+    pub revisions: &'a [Arc<RevisionView>],
+    /// Does the set's namespace selector match the namespace of this name? Only asked if there is a selector.
+    pub in_namespace: &'a dyn Fn(&str) -> bool,
+    /// Is there a set of this name?
+    pub is_set: &'a dyn Fn(&str) -> bool,
+    /// What the last execution taught.
+    pub memory: &'a Memory,
+    /// Is `Plan::why` wanted?
+    pub explain: Explain,
+}
+
+/// Is a written explanation wanted? It costs a line of text for every pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Only actions.
+    #[default]
+    No,
+    /// Actions, and why other pods are left alone.
+    Yes,
+}

@@ -1,0 +1,165 @@
+//! The order of decisions.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    Chain, EventKind, EventNote, Plan, Why,
+    sidecars::{Hashes, hashes_of},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    choose::{Choice, choose},
+    condition, history, hot,
+    member::{Member, classify},
+    observe::{Explain, Observed},
+    sidecars::Sidecars,
+    status,
+    upgrade::{Goal, chain, upgrade},
+};
+
+/// Decides what the pods of a set need now.
+pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
+    let set = observed.set;
+    let mut plan = Plan::default();
+    if set.metadata.deletion_timestamp.is_some() {
+        say(
+            observed,
+            &mut plan,
+            "the set is being deleted: its pods keep their sidecars",
+        );
+        return plan;
+    }
+    let spec = serde_json::to_value(&set.spec).unwrap_or_default();
+    let hashes = hashes_of(&json!({"metadata": {"annotations": set.metadata.annotations}, "spec": spec}));
+    let sidecars = Sidecars::of(&spec);
+    let members = classify(observed, &spec, &sidecars, &hashes);
+    let found = history::find(observed, &spec, &hashes);
+    plan.status = status::report(observed, &found, &members);
+    plan.chains.extend(found.chain.clone());
+    explain(observed, &spec, &members, &mut plan);
+    if let Some(held) = held(observed) {
+        say(observed, &mut plan, held);
+    } else {
+        let goal = Goal {
+            sidecars: &sidecars,
+            hashes: &hashes,
+            revision: &found.name,
+        };
+        act(observed, &members, &goal, &mut plan, now);
+    }
+    plan.chains.extend(history::truncate(observed, &found, &members));
+    plan
+}
+
+/// Why nothing is upgraded at all.
+fn held(observed: &Observed<'_>) -> Option<&'static str> {
+    let strategy = &observed.set.spec.update_strategy;
+    if strategy.kind == "NotUpdate" {
+        return Some("injects only: updateStrategy.type is NotUpdate");
+    }
+    strategy.paused.then_some("upgrades are paused")
+}
+
+fn act(observed: &Observed<'_>, members: &[Member<'_>], goal: &Goal<'_>, plan: &mut Plan, now: Timestamp) {
+    let hash: &Hashes = goal.hashes;
+    let mut busy: BTreeSet<&str> = BTreeSet::new();
+    // Where more than images differ, the empty image may be another one, too: such pods are left as they are.
+    for member in members.iter().filter(|member| member.upgradable) {
+        if let Some(chain) = hot::settle(observed, member, goal.sidecars, &hash.full, now) {
+            busy.insert(&member.pod.uid);
+            plan.chains.push(chain);
+        }
+    }
+    let (mut chains, mut events) = (Vec::new(), Vec::new());
+    let mut change = |member: &Member<'_>| match upgrade(observed, goal, member, now) {
+        Ok(chain) => {
+            chains.push(chain);
+            true
+        }
+        Err(error) => {
+            events.push(EventNote {
+                kind: EventKind::Warning,
+                reason: "InvalidPodMetadata",
+                message: format!("pod {} is not upgraded: annotation {error}", member.about()),
+            });
+            false
+        }
+    };
+    let Choice {
+        stranded,
+        why,
+        requeue,
+    } = choose(observed, members, goal.sidecars, &busy, &mut change, now);
+    plan.chains.extend(chains);
+    plan.events.extend(events);
+    plan.why.extend(why);
+    plan.requeue = requeue;
+    let set = &observed.set.metadata.name;
+    let back = members
+        .iter()
+        .filter(|member| member.updated && !busy.contains(&*member.pod.uid))
+        .filter(|member| condition::is_stranded(member, set));
+    let told: Vec<Chain> = stranded
+        .iter()
+        .filter_map(|member| condition::tell(observed, member, false, now))
+        .chain(back.filter_map(|member| condition::tell(observed, member, true, now)))
+        .map(|step| chain(vec![step]))
+        .collect();
+    plan.chains.extend(told);
+    if !stranded.is_empty() {
+        plan.events.push(EventNote {
+            kind: EventKind::Normal,
+            reason: "NotUpgradablePods",
+            message: format!(
+                "SidecarSet in-place update detected {} not upgradable pod(s) in this round, will skip them.",
+                stranded.len()
+            ),
+        });
+    }
+}
+
+fn say(observed: &Observed<'_>, plan: &mut Plan, text: &str) {
+    if observed.explain == Explain::Yes {
+        plan.why.push(Why {
+            about: String::new(),
+            text: text.to_owned(),
+        });
+    }
+}
+
+/// Says of the set and of each pod how it stands.
+fn explain(observed: &Observed<'_>, spec: &Value, members: &[Member<'_>], plan: &mut Plan) {
+    if observed.explain == Explain::No {
+        return;
+    }
+    let updated = members.iter().filter(|member| member.updated).count();
+    let text = format!(
+        "{} pods have its sidecars, {updated} of them are up to date",
+        members.len()
+    );
+    say(observed, plan, &text);
+    let limit = |name: &str| match spec.pointer(&format!("/updateStrategy/{name}")) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => (if name == "partition" { "0" } else { "1" }).to_owned(),
+    };
+    let text = format!(
+        "keeps {} as they are and lets {} be out of service",
+        limit("partition"),
+        limit("maxUnavailable")
+    );
+    say(observed, plan, &text);
+    for member in members.iter().filter(|member| member.updated) {
+        let text = match (member.consistent, member.ready) {
+            (true, true) => "is up to date and in service",
+            (true, false) => "is up to date, not in service yet",
+            (false, _) => "is being upgraded: its containers do not run the new images yet",
+        };
+        plan.why.push(Why {
+            about: member.about(),
+            text: text.to_owned(),
+        });
+    }
+}

@@ -1,0 +1,228 @@
+//! Changing the sidecars of one pod: their images, and the annotations that say so.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kruise_plan_kit::{
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    inplace::ImageStatus,
+    put,
+    sidecars::{Hashes, Record, names, patched},
+};
+use kruise_views::PodView;
+use serde_json::{Value, json};
+
+use crate::{
+    condition, hot,
+    member::Member,
+    observe::Observed,
+    sidecars::{Kind, Sidecars},
+};
+
+/// What all pods of a plan are upgraded to.
+pub(crate) struct Goal<'g> {
+    pub(crate) sidecars: &'g Sidecars,
+    pub(crate) hashes: &'g Hashes,
+    /// Name of the revision.
+    pub(crate) revision: &'g str,
+}
+
+/// What changes on a pod.
+#[derive(Default)]
+pub(crate) struct Change {
+    /// Images by container.
+    pub(crate) images: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Change {
+    /// Gives a container another image.
+    pub(crate) fn image(&mut self, pod: &PodView, container: &str, image: &str) {
+        if pod.image_of(container) != Some(image) {
+            self.images.insert(container.to_owned(), image.to_owned());
+        }
+    }
+
+    pub(crate) fn annotate(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        self.annotations.insert(key.into(), value.into());
+    }
+
+    /// Notes what the containers that change run now, so that it can be told when they have changed.
+    pub(crate) fn record(&mut self, observed: &Observed<'_>, member: &Member<'_>, hash: &str, now: &str) {
+        if self.images.is_empty() {
+            return;
+        }
+        let mut states = member.states.clone().unwrap_or_default();
+        let state = states.0.entry(observed.set.metadata.name.clone()).or_default();
+        // The first upgrade is the one that is named and dated, as OpenKruise has it.
+        if state.revision.is_empty() {
+            hash.clone_into(&mut state.revision);
+            state.update_timestamp = Some(now.to_owned());
+        }
+        let statuses = state.last_container_statuses.get_or_insert_default();
+        for container in self.images.keys() {
+            if let Some(status) = member.pod.status_of(container) {
+                let before = ImageStatus {
+                    image_id: status.image_id.to_string(),
+                    container_id: status.running_id().to_owned(),
+                };
+                statuses.insert(container.clone(), before);
+            }
+        }
+        self.annotate(names::INPLACE_STATE, states.write());
+    }
+
+    /// The patch. Containers stand in the order of the pod, or the server would reorder those of the pod.
+    pub(crate) fn body(self, pod: &PodView) -> Value {
+        let mut body = json!({"metadata": {"annotations": self.annotations}});
+        let containers = pod.containers.iter().filter_map(|container| {
+            let image = self.images.get(&*container.name)?;
+            Some(json!({"name": container.name, "image": image}))
+        });
+        let containers: Vec<Value> = containers.collect();
+        if !containers.is_empty() {
+            put(&mut body, &["spec", "containers"], containers.into());
+        }
+        body
+    }
+}
+
+/// The writes that upgrade a pod. The error says why an annotation that the set patches cannot be.
+pub(crate) fn upgrade(
+    observed: &Observed<'_>,
+    goal: &Goal<'_>,
+    member: &Member<'_>,
+    now: Timestamp,
+) -> Result<Chain, String> {
+    let set = observed.set;
+    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let mut change = Change::default();
+    metadata(observed, member, &mut change)?;
+    let mut working = member.working.clone();
+    for sidecar in &goal.sidecars.all {
+        match &sidecar.kind {
+            Kind::Cold => change.image(member.pod, &sidecar.name, &sidecar.image),
+            Kind::Hot { twins, empty } => {
+                let of = hot::Hot {
+                    name: &sidecar.name,
+                    twins,
+                    empty,
+                    image: &sidecar.image,
+                };
+                hot::upgrade(observed, member, &of, &mut working, &mut change);
+            }
+        }
+    }
+    if working != member.working {
+        change.annotate(names::WORKING, working.write());
+    }
+    change.record(observed, member, &goal.hashes.full, &time);
+    let mut records = member.records.clone();
+    let before = records.0.remove(&set.metadata.name).unwrap_or_default();
+    let record = Record {
+        update_timestamp: time,
+        hash: goal.hashes.full.clone(),
+        sidecar_set_name: set.metadata.name.clone(),
+        sidecar_list: goal.sidecars.list.clone(),
+        controller_revision: goal.revision.to_owned(),
+        others: before.others,
+    };
+    records.0.insert(set.metadata.name.clone(), record);
+    change.annotate(names::HASH, records.write());
+    let reason = reason(&change);
+    let told = condition::tell(observed, member, true, now);
+    let guard = if told.is_some() {
+        Guard::Previous
+    } else {
+        Guard::Seen
+    };
+    let body = change.body(member.pod);
+    let mut steps: Vec<Step> = told.into_iter().collect();
+    steps.push(patch(
+        member.pod,
+        Intent::UpdateInPlace,
+        Part::Main,
+        body,
+        guard,
+        reason,
+    ));
+    Ok(chain(steps))
+}
+
+fn reason(change: &Change) -> String {
+    let images: Vec<String> = change
+        .images
+        .iter()
+        .map(|(name, image)| format!("{name} to {image}"))
+        .collect();
+    if images.is_empty() {
+        "it runs the wanted images already; only the record changes".to_owned()
+    } else {
+        images.join(", ")
+    }
+}
+
+/// The annotations that the set patches, applied in their order.
+fn metadata(observed: &Observed<'_>, member: &Member<'_>, change: &mut Change) -> Result<(), String> {
+    for patch in &observed.set.spec.patch_pod_metadata {
+        for (key, value) in &patch.annotations {
+            let present = change.annotations.get(key).map(String::as_str);
+            let present = present.or_else(|| member.pod.annotations.get(key));
+            let result =
+                patched(&patch.patch_policy, present, value).map_err(|error| format!("{key} {error}"))?;
+            if let Some(result) = result.filter(|result| present != Some(result)) {
+                change.annotate(key.clone(), result);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What must still be so when a write arrives.
+pub(crate) enum Guard {
+    /// The pod is as it was looked at.
+    Seen,
+    /// The pod is as the step before left it.
+    Previous,
+}
+
+/// A strategic merge patch of a pod.
+pub(crate) fn patch(
+    pod: &PodView,
+    intent: Intent,
+    part: Part,
+    body: Value,
+    guard: Guard,
+    reason: String,
+) -> Step {
+    let precondition = match guard {
+        Guard::Seen => Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
+        Guard::Previous => Precondition::VersionFromPreviousStep(pod.uid.to_string()),
+    };
+    let write = Write::Patch {
+        intent,
+        target: Target {
+            resource: Resource::Pods,
+            namespace: pod.namespace.to_string(),
+            name: pod.name.to_string(),
+        },
+        part,
+        patch: Patch::Strategic(Body::from(body)),
+        precondition,
+    };
+    Step {
+        write,
+        reason,
+        done: None,
+        failed: None,
+    }
+}
+
+/// The writes of one pod.
+pub(crate) fn chain(steps: Vec<Step>) -> Chain {
+    Chain {
+        wave: Wave::Pods,
+        pace: Pace::Bounded,
+        steps,
+    }
+}

@@ -1,0 +1,361 @@
+//! Where OpenKruise loses data, sticks or breaks its own promise: one test for each.
+
+use jiff::SignedDuration;
+use kruise_plan_kit::{Part, Precondition, Write, sidecars::names};
+use kruise_plan_sidecars::{Explain, Turns};
+use serde_json::{Value, json};
+
+use crate::world::{World, hot, parsed, text};
+
+fn world(pods: usize) -> World {
+    let mut world = World::new();
+    for index in 0..pods {
+        world.add(&format!("p{index}"));
+    }
+    world.settle();
+    world
+}
+
+#[test]
+fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {
+    let mut world = world(2);
+    world.image("log:2");
+    world.reconcile();
+    let taken = world.with_image("log", "log:2").remove(0);
+    world.pods.remove(&taken);
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2").len(), 1);
+    assert_eq!(world.set["status"]["updatedReadyPods"], 1);
+}
+
+#[test]
+fn a_pod_that_leaves_the_selector_in_the_middle_blocks_nothing() {
+    let mut world = world(2);
+    world.image("log:2");
+    world.reconcile();
+    let taken = world.with_image("log", "log:2").remove(0);
+    world.pods.get_mut(&taken).unwrap()["metadata"]["labels"] = json!({});
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2").len(), 2);
+}
+
+#[test]
+fn fields_that_nobody_here_knows_survive_an_upgrade() {
+    let mut world = world(1);
+    let pod = world.pods.get_mut("p0").unwrap();
+    pod["spec"]["fromTheFuture"] = json!({"a": [1]});
+    pod["spec"]["containers"][0]["alsoNew"] = json!(true);
+    pod["metadata"]["annotations"]["note"] = json!("n");
+    let mut records: Value = parsed(&world.annotation("p0", names::HASH));
+    records["other"] = json!({"hash": "h", "later": {"x": 1}});
+    records["logs"]["later"] = json!(7);
+    let pod = world.pods.get_mut("p0").unwrap();
+    pod["metadata"]["annotations"][names::HASH] = json!(records.to_string());
+    world.image("log:2");
+    world.settle();
+    let pod = &world.pods["p0"];
+    assert_eq!(pod["spec"]["fromTheFuture"], json!({"a": [1]}));
+    assert_eq!(pod["spec"]["containers"][0]["alsoNew"], true);
+    assert_eq!(pod["metadata"]["annotations"]["note"], "n");
+    let records: Value = parsed(&world.annotation("p0", names::HASH));
+    assert_eq!(
+        (&records["other"]["later"]["x"], &records["logs"]["later"]),
+        (&json!(1), &json!(7))
+    );
+}
+
+#[test]
+fn a_set_that_only_injects_counts_its_pods_all_the_same() {
+    let mut world = world(2);
+    world.strategy("type", json!("NotUpdate"));
+    world.settle();
+    world.pods.remove("p0");
+    world.serve("p1", false);
+    world.settle();
+    assert_eq!(world.set["status"]["matchedPods"], 1);
+    assert_eq!(world.set["status"]["readyPods"], 0);
+}
+
+#[test]
+fn a_pod_whose_upgrade_is_refused_holds_up_no_other() {
+    let mut world = world(3);
+    world.image("log:2");
+    let first = world.plan().chains.iter().find_map(|chain| {
+        let target = chain.steps[0].write.target();
+        target.name.starts_with('p').then(|| target.name.clone())
+    });
+    let first = first.unwrap();
+    world.refuses.push(("update-in-place", first.clone()));
+    for _ in 0..12 {
+        world.reconcile();
+        for pod in world.with_image("log", "log:2") {
+            world.run(&pod);
+        }
+    }
+    assert_eq!(world.with_image("log", "log:2").len(), 2, "all but {first}");
+    world.refuses.clear();
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2").len(), 3);
+}
+
+#[test]
+fn an_annotation_that_cannot_be_merged_holds_up_no_other_pod() {
+    let mut world = world(2);
+    world.pods.get_mut("p0").unwrap()["metadata"]["annotations"]["merged"] = json!("not JSON");
+    world.edit(|spec| {
+        spec["patchPodMetadata"] =
+            json!([{"patchPolicy": "MergePatchJson", "annotations": {"merged": "{\"b\":2}"}}]);
+    });
+    world.image("log:2");
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2"), ["p1"]);
+    let plan = world.plan();
+    assert_eq!(plan.events[0].reason, "InvalidPodMetadata");
+    assert!(
+        plan.events[0].message.contains("shop/p0"),
+        "{}",
+        plan.events[0].message
+    );
+}
+
+#[test]
+fn pods_that_cannot_be_upgraded_are_part_of_the_partition() {
+    let mut world = world(1);
+    world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
+    for index in 1..4 {
+        world.add(&format!("p{index}"));
+    }
+    world.strategy("partition", json!(2));
+    world.image("log:2");
+    world.settle();
+    assert_eq!(
+        world.with_image("log", "log:2").len(),
+        2,
+        "p0 is one of the two that stay"
+    );
+}
+
+#[test]
+fn the_same_image_under_another_name_is_there_once_a_new_container_serves() {
+    let mut world = world(2);
+    world.image("mirror/log:1");
+    world.reconcile();
+    let taken = world.with_image("log", "mirror/log:1").remove(0);
+    let other = if taken == "p0" { "p1" } else { "p0" };
+    // The runtime goes on reporting the first name of the image.
+    let version = world.version();
+    let pod = world.pods.get_mut(&taken).unwrap();
+    pod["metadata"]["resourceVersion"] = version;
+    pod["status"]["containerStatuses"][0]["containerID"] = json!("cri://new");
+    world.reconcile();
+    assert_eq!(world.image_of(other, "log"), "mirror/log:1");
+}
+
+#[test]
+fn a_spec_that_changes_again_in_the_middle_takes_no_further_pod_out_of_service() {
+    let mut world = world(3);
+    world.image("log:2");
+    world.reconcile();
+    let out = world.with_image("log", "log:2").remove(0);
+    // It has restarted and is not ready yet; then the set goes on.
+    world.run(&out);
+    world.serve(&out, false);
+    world.image("log:3");
+    world.reconcile();
+    assert_eq!(
+        world.with_image("log", "log:3"),
+        std::slice::from_ref(&out),
+        "only the one that is out already"
+    );
+    world.run(&out);
+    world.serve(&out, true);
+    world.settle();
+    assert_eq!(world.with_image("log", "log:3").len(), 3);
+}
+
+#[test]
+fn what_the_set_itself_broke_is_mended_before_a_priority_counts() {
+    let mut world = world(2);
+    for (pod, weight) in [("p0", "low"), ("p1", "high")] {
+        world.pods.get_mut(pod).unwrap()["metadata"]["labels"]["weight"] = json!(weight);
+    }
+    let first =
+        json!({"weightPriority": [{"weight": 10, "matchSelector": {"matchLabels": {"weight": "low"}}}]});
+    world.strategy("priorityStrategy", first);
+    world.image("bad:2");
+    world.settle();
+    assert_eq!(world.with_image("log", "bad:2"), ["p0"]);
+    let first =
+        json!({"weightPriority": [{"weight": 10, "matchSelector": {"matchLabels": {"weight": "high"}}}]});
+    world.strategy("priorityStrategy", first);
+    world.strategy("partition", json!(1));
+    world.image("log:3");
+    world.settle();
+    assert_eq!(
+        world.with_image("log", "log:3"),
+        ["p0"],
+        "the broken one, though the other weighs more"
+    );
+}
+
+#[test]
+fn the_condition_forgets_sets_that_are_gone_and_turns_true_again() {
+    let mut world = world(1);
+    let condition = json!({"type": "SidecarSetUpgradable", "status": "False", "reason": "UpdateImmutableField",
+                           "message": r#"{"gone":false,"logs":false,"removed":false}"#, "lastTransitionTime": text(world.now)});
+    world.pods.get_mut("p0").unwrap()["status"]["conditions"]
+        .as_array_mut()
+        .unwrap()
+        .push(condition);
+    world.pods.get_mut("p0").unwrap()["metadata"]["annotations"][names::INJECTED_LIST] = json!("logs,gone");
+    world.settle();
+    let told = (
+        "True".to_owned(),
+        "AllSidecarsetUpgradable".to_owned(),
+        r#"{"logs":true}"#.to_owned(),
+    );
+    assert_eq!(
+        world.upgradable("p0"),
+        Some(told),
+        "the pod is of the specification again"
+    );
+}
+
+#[test]
+fn the_condition_stays_false_until_every_set_of_the_pod_says_otherwise() {
+    let mut world = world(1);
+    let condition = json!({"type": "SidecarSetUpgradable", "status": "False", "reason": "UpdateImmutableField",
+                           "message": r#"{"other":false}"#, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let pod = world.pods.get_mut("p0").unwrap();
+    pod["status"]["conditions"]
+        .as_array_mut()
+        .unwrap()
+        .push(condition);
+    pod["metadata"]["annotations"][names::INJECTED_LIST] = json!("logs,other");
+    world.image("log:2");
+    world.settle();
+    let (status, _, message) = world.upgradable("p0").unwrap();
+    assert_eq!(
+        (status.as_str(), message.as_str()),
+        ("False", r#"{"logs":true,"other":false}"#)
+    );
+}
+
+#[test]
+fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
+    let mut world = world(3);
+    world.strategy("maxUnavailable", json!(3));
+    world.image("log:2");
+    let plan = world.plan();
+    let mut pods = 0;
+    for chain in &plan.chains {
+        for (index, step) in chain.steps.iter().enumerate() {
+            let Write::Patch {
+                precondition,
+                target,
+                part,
+                ..
+            } = &step.write
+            else {
+                continue;
+            };
+            let version = world.pods[&target.name]["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            let uid = format!("uid-{}", target.name);
+            let expected = if index == 0 {
+                Precondition::UidAndVersion(uid, version)
+            } else {
+                Precondition::VersionFromPreviousStep(uid)
+            };
+            assert_eq!(*precondition, expected);
+            assert_eq!(*part == Part::Status, index == 0, "what is told comes first");
+            pods += 1;
+        }
+    }
+    assert_eq!(pods, 6);
+}
+
+#[test]
+fn two_sets_of_one_pod_take_turns() {
+    let mut world = world(1);
+    world.image("log:2");
+    let (mut turns, now) = (Turns::default(), world.now);
+    let ours = world.plan();
+    let (mut first, mut second) = (ours.clone(), ours.clone());
+    turns.admit("logs", &mut first, now);
+    turns.admit("other", &mut second, now);
+    assert_eq!(first.chains.len(), ours.chains.len());
+    let of_pods = |plan: &kruise_plan_kit::Plan| {
+        plan.chains
+            .iter()
+            .filter(|chain| chain.steps[0].write.target().name == "p0")
+            .count()
+    };
+    assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
+    assert!(second.requeue.is_some(), "it comes back");
+    // The same set may try again, and so may the other once the pod has changed.
+    let mut again = ours.clone();
+    turns.admit("logs", &mut again, now);
+    assert_eq!(of_pods(&again), 1);
+    world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
+    let mut later = world.plan();
+    turns.admit("other", &mut later, now);
+    assert_eq!(of_pods(&later), 1);
+    // A write that never happened holds nobody for good.
+    let mut much_later = ours;
+    turns.admit("third", &mut much_later, now + SignedDuration::from_secs(11));
+    assert_eq!(of_pods(&much_later), 1);
+}
+
+#[test]
+fn a_pod_that_another_set_has_just_changed_is_left_alone_but_not_for_long() {
+    let mut world = world(1);
+    let states = json!({"other": {"revision": "h", "updateTimestamp": text(world.now),
+                                  "lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
+    let mut records: Value = parsed(&world.annotation("p0", names::HASH));
+    records["other"] = json!({"hash": "h", "updateTimestamp": text(world.now), "sidecarSetName": "other", "sidecarList": []});
+    let pod = world.pods.get_mut("p0").unwrap();
+    pod["metadata"]["annotations"][names::INPLACE_STATE] = json!(states.to_string());
+    pod["metadata"]["annotations"][names::HASH] = json!(records.to_string());
+    pod["spec"]["containers"][1]["image"] = json!("web:2");
+    world.image("log:2");
+    assert_eq!(world.image_of("p0", "log"), "log:1");
+    let plan = world.plan();
+    assert!(
+        world.why("shop/p0").contains("another set"),
+        "{}",
+        world.why("shop/p0")
+    );
+    assert!(plan.requeue.is_some());
+    world.now += SignedDuration::from_secs(11);
+    world.reconcile();
+    assert_eq!(world.image_of("p0", "log"), "log:2");
+    let states: Value = parsed(&world.annotation("p0", names::INPLACE_STATE));
+    assert_eq!(states["other"]["revision"], "h", "what the other set wrote stays");
+}
+
+#[test]
+fn a_hot_sidecar_whose_empty_image_changed_is_left_as_it_is() {
+    let mut world = World::new();
+    world.edit(|spec| spec["containers"] = json!([hot("mesh", "mesh:1", "mesh:empty")]));
+    world.add("p0");
+    world.settle();
+    world.edit(|spec| spec["containers"][0]["upgradeStrategy"]["hotUpgradeEmptyImage"] = json!("mesh:none"));
+    world.settle();
+    assert_eq!(world.image_of("p0", "mesh-2"), "mesh:empty");
+    assert_eq!(world.upgradable("p0").unwrap().0, "False");
+}
+
+#[test]
+fn the_same_snapshot_gives_the_same_plan() {
+    let mut world = world(5);
+    world.strategy("maxUnavailable", json!(3));
+    world.image("log:2");
+    let set = world.set.clone();
+    assert_eq!(
+        world.plan_with(&set, Explain::Yes),
+        world.plan_with(&set, Explain::Yes)
+    );
+}

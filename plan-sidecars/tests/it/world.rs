@@ -1,0 +1,444 @@
+//! A cluster in memory: one set, its revisions, pods of one namespace, and kubelets that do what pods say when told to.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::{meta::LabelSelector, sidecarset::SidecarSet};
+use kruise_plan_kit::{
+    Memory, Part, Patch, Plan, Precondition, Resource, Write,
+    sidecars::{hashes, names, sidecar_list},
+};
+use kruise_plan_sidecars::{Explain, Observed, plan};
+use kruise_views::{PodView, RevisionView};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+pub(crate) struct World {
+    pub(crate) set: Value,
+    pub(crate) pods: BTreeMap<String, Value>,
+    pub(crate) revisions: BTreeMap<String, Value>,
+    /// Labels by namespace.
+    pub(crate) namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    pub(crate) memory: Memory,
+    pub(crate) now: Timestamp,
+    /// Writes that the server refuses: verb and pod.
+    pub(crate) refuses: Vec<(&'static str, String)>,
+    serial: u64,
+}
+
+/// A container of a set, with the defaults that count for hashes.
+pub(crate) fn container(name: &str, image: &str) -> Value {
+    json!({"name": name, "image": image, "terminationMessagePath": "/dev/termination-log",
+           "terminationMessagePolicy": "File", "imagePullPolicy": "IfNotPresent", "resources": {},
+           "podInjectPolicy": "BeforeAppContainer", "upgradeStrategy": {"upgradeType": "ColdUpgrade"},
+           "shareVolumePolicy": {"type": "disabled"}})
+}
+
+/// The same, upgraded hot.
+pub(crate) fn hot(name: &str, image: &str, empty: &str) -> Value {
+    let mut container = container(name, image);
+    container["upgradeStrategy"] = json!({"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": empty});
+    container
+}
+
+impl World {
+    /// A set with one container `log` of `log:1`, one pod at a time.
+    pub(crate) fn new() -> Self {
+        let spec = json!({
+            "selector": {"matchLabels": {"app": "web"}},
+            "containers": [container("log", "log:1")],
+            "updateStrategy": {"type": "RollingUpdate", "partition": 0, "maxUnavailable": 1},
+            "revisionHistoryLimit": 10,
+        });
+        let mut world = Self {
+            set: json!({
+                "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+                "metadata": {"name": "logs", "uid": "set-uid", "resourceVersion": "1", "generation": 0},
+                "spec": {},
+            }),
+            pods: BTreeMap::new(),
+            revisions: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
+            memory: Memory::default(),
+            now: "2026-01-01T01:00:00Z".parse().unwrap(),
+            refuses: Vec::new(),
+            serial: 1,
+        };
+        world.edit(|set| *set = spec);
+        world
+    }
+
+    /// Changes the specification, as an admitted edit does: hashes are computed anew.
+    pub(crate) fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.set["spec"]);
+        let found = hashes(&self.set["spec"]);
+        self.set["metadata"]["annotations"][names::HASH] = json!(found.full);
+        self.set["metadata"]["annotations"][names::HASH_WITHOUT_IMAGE] = json!(found.without_image);
+        let generation = self.set["metadata"]["generation"].as_i64().unwrap() + 1;
+        self.set["metadata"]["generation"] = json!(generation);
+        self.set["metadata"]["resourceVersion"] = self.version();
+    }
+
+    /// Gives the first container another image.
+    pub(crate) fn image(&mut self, image: &str) {
+        self.edit(|spec| spec["containers"][0]["image"] = json!(image));
+    }
+
+    /// Changes `updateStrategy`.
+    pub(crate) fn strategy(&mut self, name: &str, value: Value) {
+        self.edit(|spec| spec["updateStrategy"][name] = value);
+    }
+
+    pub(crate) fn version(&mut self) -> Value {
+        self.serial += 1;
+        json!(self.serial.to_string())
+    }
+
+    /// A running pod, injected by the set as it is.
+    pub(crate) fn add(&mut self, name: &str) {
+        let set = self.set["metadata"]["name"].as_str().unwrap().to_owned();
+        let (found, list) = (hashes(&self.set["spec"]), sidecar_list(&self.set["spec"]));
+        let record = |hash: &str| {
+            json!({&*set: {"updateTimestamp": "2026-01-01T00:00:00Z", "hash": hash,
+                         "sidecarSetName": set, "sidecarList": list}})
+            .to_string()
+        };
+        let mut annotations = json!({
+            names::HASH: record(&found.full), names::HASH_WITHOUT_IMAGE: record(&found.without_image),
+            names::INJECTED_LIST: set,
+        });
+        let mut containers = Vec::new();
+        let mut working = json!({});
+        for sidecar in self.set["spec"]["containers"].as_array().unwrap() {
+            let own = sidecar["name"].as_str().unwrap();
+            if sidecar["upgradeStrategy"]["upgradeType"] == "HotUpgrade" {
+                containers.push(json!({"name": format!("{own}-1"), "image": sidecar["image"]}));
+                let empty = &sidecar["upgradeStrategy"]["hotUpgradeEmptyImage"];
+                containers.push(json!({"name": format!("{own}-2"), "image": empty}));
+                working[own] = json!(format!("{own}-1"));
+                for (twin, version, alternative) in [("1", "1", "0"), ("2", "0", "1")] {
+                    annotations[format!("version.sidecarset.kruise.io/{own}-{twin}")] = json!(version);
+                    annotations[format!("versionalt.sidecarset.kruise.io/{own}-{twin}")] = json!(alternative);
+                }
+            } else {
+                containers.push(json!({"name": own, "image": sidecar["image"]}));
+            }
+        }
+        if working != json!({}) {
+            annotations[names::WORKING] = json!(working.to_string());
+        }
+        containers.push(json!({"name": "main", "image": "web:1"}));
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"),
+                         "resourceVersion": self.version(), "creationTimestamp": "2026-01-01T00:00:00Z",
+                         "labels": {"app": "web"}, "annotations": annotations},
+            "spec": {"nodeName": "a1", "containers": containers}, "status": {},
+        });
+        self.pods.insert(name.to_owned(), pod);
+        self.run(name);
+    }
+
+    /// The kubelet starts what the pod asks for: images of the name `bad…` are not ready.
+    pub(crate) fn run(&mut self, name: &str) {
+        let version = self.version();
+        let (serial, now) = (self.serial, text(self.now));
+        let pod = self.pods.get_mut(name).unwrap();
+        let before = pod["status"]["containerStatuses"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        let statuses: Vec<Value> = containers
+            .iter()
+            .map(|container| {
+                let image = container["image"].as_str().unwrap();
+                let same = before.iter().find(|status| {
+                    status["name"] == container["name"] && status["image"] == container["image"]
+                });
+                same.cloned().unwrap_or_else(|| {
+                    json!({"name": container["name"], "image": image, "imageID": format!("fake://{image}"),
+                           "containerID": format!("cri://{serial}"), "ready": !image.starts_with("bad"),
+                           "restartCount": 0, "state": {"running": {}}})
+                })
+            })
+            .collect();
+        let ready = statuses.iter().all(|status| status["ready"] == true);
+        pod["status"]["phase"] = json!("Running");
+        pod["status"]["containerStatuses"] = json!(statuses);
+        pod["metadata"]["resourceVersion"] = version;
+        let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": now});
+        strategic(pod, &json!({"status": {"conditions": [condition]}}));
+    }
+
+    /// The pod's own container stops or starts to serve.
+    pub(crate) fn serve(&mut self, name: &str, serves: bool) {
+        let (version, now) = (self.version(), text(self.now));
+        let pod = self.pods.get_mut(name).unwrap();
+        for status in pod["status"]["containerStatuses"].as_array_mut().unwrap() {
+            if status["name"] == "main" {
+                status["ready"] = json!(serves);
+            }
+        }
+        let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
+        let ready = statuses.iter().all(|status| status["ready"] == true);
+        let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": now});
+        strategic(pod, &json!({"status": {"conditions": [condition]}}));
+        pod["metadata"]["resourceVersion"] = version;
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        self.plan_with(&self.set, Explain::Yes)
+    }
+
+    pub(crate) fn plan_with(&self, set: &Value, explain: Explain) -> Plan {
+        let set = SidecarSet::from_json(set).unwrap();
+        let pods: Vec<Arc<PodView>> = self.pods.values().map(|pod| Arc::new(decode(pod))).collect();
+        let revisions: Vec<Arc<RevisionView>> = self
+            .revisions
+            .values()
+            .map(|revision| Arc::new(decode(revision)))
+            .collect();
+        let selector = set.spec.namespace_selector.clone().unwrap_or_default();
+        let observed = Observed {
+            set: &set,
+            api_version: "apps.kruise.io/v1beta1",
+            namespace: "kruise-system",
+            pods: &pods,
+            revisions: &revisions,
+            in_namespace: &|name| self.in_namespace(&selector, name),
+            is_set: &|name| name == set.metadata.name || name == "other",
+            memory: &self.memory,
+            explain,
+        };
+        plan(&observed, self.now)
+    }
+
+    fn in_namespace(&self, selector: &LabelSelector, name: &str) -> bool {
+        self.namespaces
+            .get(name)
+            .is_some_and(|labels| selector.matches(labels))
+    }
+
+    /// Plans and carries it out, all chains to their ends. What was written, as `verb name`, sorted.
+    pub(crate) fn reconcile(&mut self) -> Vec<String> {
+        let plan = self.plan();
+        self.carry_out(&plan)
+    }
+
+    pub(crate) fn carry_out(&mut self, plan: &Plan) -> Vec<String> {
+        let mut done = Vec::new();
+        for chain in &plan.chains {
+            let mut previous = None;
+            for step in &chain.steps {
+                let refused = self.refuses.iter().any(|(verb, pod)| {
+                    *verb == step.write.intent().as_str() && *pod == step.write.target().name
+                });
+                let uid = step.write.uid().unwrap_or_default().to_owned();
+                if refused {
+                    *self.memory.refused.entry(uid).or_default() += 1;
+                    break;
+                }
+                if !self.write(&step.write, &mut previous) {
+                    break;
+                }
+                self.memory.refused.remove(&uid);
+                done.push(format!(
+                    "{} {}",
+                    step.write.intent().as_str(),
+                    step.write.target().name
+                ));
+            }
+        }
+        if let Some(status) = &plan.status {
+            strategic(&mut self.set, &status.patch);
+            self.set["metadata"]["resourceVersion"] = self.version();
+        }
+        done.sort();
+        done
+    }
+
+    /// Writes as a server would; `false` if the precondition does not hold.
+    pub(crate) fn write(&mut self, write: &Write, previous: &mut Option<String>) -> bool {
+        let version = self.version();
+        let name = write.target().name.clone();
+        match write {
+            Write::Create { body, .. } => {
+                let mut object = body.render();
+                if self.revisions.contains_key(&name) {
+                    return false;
+                }
+                object["metadata"]["uid"] = json!(format!("uid-{name}"));
+                object["metadata"]["resourceVersion"] = version;
+                object["metadata"]["creationTimestamp"] = json!(text(self.now));
+                self.revisions.insert(name, object);
+                true
+            }
+            Write::Delete { target, .. } => {
+                assert_eq!(target.resource, Resource::Revisions, "only revisions are deleted");
+                self.revisions.remove(&name).is_some()
+            }
+            Write::Patch {
+                target,
+                part,
+                patch,
+                precondition,
+                ..
+            } => {
+                assert!(!matches!(precondition, Precondition::Test(..)));
+                let body = patch.guarded(precondition, previous.as_deref());
+                let store = match target.resource {
+                    Resource::Pods => &mut self.pods,
+                    _ => &mut self.revisions,
+                };
+                let Some(stored) = store.get_mut(&name) else {
+                    return false;
+                };
+                for key in ["uid", "resourceVersion"] {
+                    let wanted = &body["metadata"][key];
+                    if !wanted.is_null() && *wanted != stored["metadata"][key] {
+                        return false;
+                    }
+                }
+                let mut changed = stored.clone();
+                strategic(&mut changed, &body);
+                match (part, patch) {
+                    (Part::Main, Patch::Strategic(_)) => {
+                        changed["status"] = stored["status"].clone();
+                        assert_only_images_changed(stored, &changed);
+                    }
+                    (Part::Status, _) => changed["spec"] = stored["spec"].clone(),
+                    _ => {}
+                }
+                changed["metadata"]["resourceVersion"] = version;
+                *stored = changed;
+                *previous = stored["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+                true
+            }
+        }
+    }
+
+    /// Reconciles, with kubelets that follow at once, until nothing more is done.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..200 {
+            let before = self.pods.clone();
+            let done = self.reconcile();
+            let names: Vec<String> = self.pods.keys().cloned().collect();
+            for name in names {
+                if self.pods[&name]["spec"] != before[&name]["spec"] {
+                    self.run(&name);
+                }
+            }
+            self.now += SignedDuration::from_secs(20);
+            if done.is_empty() {
+                return;
+            }
+        }
+        panic!("never settles: {:?}", self.plan());
+    }
+
+    /// Image of a container of a pod.
+    pub(crate) fn image_of(&self, pod: &str, container: &str) -> String {
+        let containers = self.pods[pod]["spec"]["containers"].as_array().unwrap();
+        let found = containers.iter().find(|have| have["name"] == container).unwrap();
+        found["image"].as_str().unwrap().to_owned()
+    }
+
+    /// Pods whose container has this image.
+    pub(crate) fn with_image(&self, container: &str, image: &str) -> Vec<String> {
+        let has = |pod: &&String| self.image_of(pod, container) == image;
+        self.pods.keys().filter(has).cloned().collect()
+    }
+
+    pub(crate) fn annotation(&self, pod: &str, key: &str) -> String {
+        self.pods[pod]["metadata"]["annotations"][key]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// Status, reason and message of the condition that sets write.
+    pub(crate) fn upgradable(&self, pod: &str) -> Option<(String, String, String)> {
+        let conditions = self.pods[pod]["status"]["conditions"].as_array()?;
+        let found = conditions
+            .iter()
+            .find(|condition| condition["type"] == "SidecarSetUpgradable")?;
+        let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
+        Some((text("status"), text("reason"), text("message")))
+    }
+
+    /// What is said about a pod, or the set if empty.
+    pub(crate) fn why(&self, about: &str) -> String {
+        let plan = self.plan();
+        let lines = plan.why.iter().filter(|why| why.about == about);
+        lines.map(|why| why.text.clone()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A pod's update may change nothing but images.
+fn assert_only_images_changed(before: &Value, after: &Value) {
+    let without = |pod: &Value| {
+        let mut spec = pod["spec"].clone();
+        for container in spec["containers"].as_array_mut().unwrap() {
+            container["image"] = Value::Null;
+        }
+        spec
+    };
+    assert_eq!(without(before), without(after));
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(object: &Value) -> T {
+    serde_json::from_str(&object.to_string()).unwrap()
+}
+
+pub(crate) fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Kubernetes strategic merge, for the two lists that plans patch. Everything else is merged or replaced.
+pub(crate) fn strategic(into: &mut Value, patch: &Value) {
+    let Value::Object(members) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, value) in members {
+        let merge_key = match key.as_str() {
+            "conditions" => "type",
+            "containers" => "name",
+            _ => {
+                if value.is_null() {
+                    into.as_object_mut().unwrap().remove(key);
+                } else {
+                    strategic(&mut into[key.as_str()], value);
+                }
+                continue;
+            }
+        };
+        if !into[key.as_str()].is_array() {
+            into[key.as_str()] = json!([]);
+        }
+        let list = into[key.as_str()].as_array_mut().unwrap();
+        let mut last = 0;
+        for item in value.as_array().unwrap() {
+            match list.iter().position(|have| have[merge_key] == item[merge_key]) {
+                Some(place) => {
+                    assert!(
+                        key != "containers" || place >= last,
+                        "the server would reorder containers"
+                    );
+                    last = place;
+                    strategic(&mut list[place], item);
+                }
+                None => list.push(item.clone()),
+            }
+        }
+    }
+}
+
+/// Reads JSON in an annotation.
+pub(crate) fn parsed<T: for<'de> Deserialize<'de>>(text: &str) -> T {
+    serde_json::from_str(text).unwrap()
+}
