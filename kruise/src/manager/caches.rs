@@ -142,6 +142,7 @@ impl Caches {
             Resource::Revisions => self.revisions.observed(),
             Resource::CloneSets => self.sets.observed(),
             Resource::Claims => self.claims.observed(),
+            Resource::SidecarSets => None,
         }
     }
 
