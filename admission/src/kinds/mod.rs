@@ -13,8 +13,11 @@ mod daemonset;
 mod distribution;
 mod nodeimage;
 mod persistent;
+mod podprobemarker;
+mod recreate;
 mod scope;
 mod spread;
+mod statefulset;
 mod target;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -59,7 +62,10 @@ pub const KINDS: &[Admitted] = &[
     distribution::ENTRY,
     nodeimage::ENTRY,
     persistent::ENTRY,
+    podprobemarker::ENTRY,
+    recreate::ENTRY,
     spread::ENTRY,
+    statefulset::ENTRY,
     united::ENTRY,
 ];
 

@@ -12,7 +12,7 @@ pub(crate) const NOW: &str = "2026-02-02T00:00:00Z";
 pub(crate) struct Case {
     kind: &'static str,
     good: fn() -> Value,
-    pub(crate) options: Options,
+    options: Options,
 }
 
 /// A case under the defaults of gates and flags.
@@ -25,6 +25,11 @@ pub(crate) const fn case(kind: &'static str, good: fn() -> Value) -> Case {
 }
 
 impl Case {
+    /// The same under other gates and flags.
+    pub(crate) fn with(&self, options: Options) -> Self {
+        Self { options, ..*self }
+    }
+
     /// An object around a specification.
     pub(crate) fn object(&self, version: &str, spec: &Value) -> Value {
         json!({

@@ -1,7 +1,7 @@
 //! Syntax of names, label keys and label values.
 
-/// Lower-case letters, digits and inner dashes, at most 63.
-pub(super) fn dns_label(text: &str) -> Option<&'static str> {
+/// Lower-case letters, digits and inner dashes, at most 63; otherwise what is wrong.
+pub fn dns_label(text: &str) -> Option<&'static str> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if text.len() > 63 {
         return Some("must be no more than 63 characters");
@@ -19,8 +19,8 @@ pub(super) fn dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(|part| framed(part, inner, |c| c != '-'))
 }
 
-/// `[prefix/]name`.
-pub(super) fn qualified_name(text: &str) -> Option<&'static str> {
+/// `[prefix/]name`; otherwise what is wrong.
+pub fn qualified_name(text: &str) -> Option<&'static str> {
     let (prefix, name) = text
         .split_once('/')
         .map_or((None, text), |(prefix, name)| (Some(prefix), name));
@@ -62,7 +62,7 @@ pub(super) fn label_value(text: &str) -> Option<&'static str> {
 }
 
 /// An IANA service name: at most 15 characters, at least one of them a letter, no doubled or outer dashes.
-pub(super) fn port_name(text: &str) -> Option<&'static str> {
+pub fn port_name(text: &str) -> Option<&'static str> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if text.len() > 15 {
         return Some("must be no more than 15 characters");

@@ -1,0 +1,340 @@
+//! PodProbeMarkers: nothing is filled in.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `selector` | valid, not empty; stays |
+//! | `probes` | at least one; named, each name once, without `#`, not like a condition of every pod |
+//! | `….containerName` | there |
+//! | `….probe` | one handler that can be asked, counts not negative |
+//! | `….podConditionType` | the name of a condition, once |
+//! | `….markerPolicy` | known states, each once, with labels or annotations that are well formed |
+//! | `….podConditionType`, `markerPolicy` | at least one of them |
+
+use std::collections::BTreeSet;
+
+use kruise_api::meta::LabelSelector;
+use kube_schema::validate::{self, Errors, Kind};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::{Admitted, Scope};
+use crate::json::{items, member, present, text};
+use crate::workload::{self, not_negative};
+
+pub(super) const ENTRY: Admitted = Admitted {
+    validating: Some("vpodprobemarker.kb.io"),
+    codes: (400, 400),
+    gate: |options| match (options.daemon, options.probe_markers) {
+        (false, _) => Some("KruiseDaemon"),
+        (true, false) => Some("PodProbeMarkerGate"),
+        (true, true) => None,
+    },
+    rules,
+    changes,
+    ..Admitted::of(&kruise_api::probes::POD_PROBE_MARKER)
+};
+
+/// Conditions that others write.
+const NATIVE: [&str; 6] = [
+    "PodScheduled",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "KruisePodReady",
+    "InPlaceUpdateReady",
+];
+const HANDLERS: [&str; 3] = ["exec", "httpGet", "tcpSocket"];
+const COUNTS: [&str; 5] = [
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+];
+
+fn rules(errors: &mut Errors, object: &Value, _scope: &Scope<'_>) {
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    errors.0.extend(validate::metadata(metadata, "metadata"));
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    selector(errors, spec);
+    let probes = items(spec, "probes");
+    if probes.is_empty() {
+        errors.required("spec.probes", "a probe is needed");
+    }
+    let (mut names, mut conditions) = (BTreeSet::new(), BTreeSet::new());
+    for (index, one) in probes.iter().enumerate() {
+        let path = format!("spec.probes[{index}]");
+        name(errors, text(one, "name"), &mut names, format!("{path}.name"));
+        if text(one, "containerName").is_empty() {
+            errors.required(format!("{path}.containerName"), "");
+        }
+        probe(
+            errors,
+            one.get("probe").unwrap_or(&Value::Null),
+            &format!("{path}.probe"),
+        );
+        let kind = text(one, "podConditionType");
+        condition(errors, kind, &mut conditions, format!("{path}.podConditionType"));
+        policies(errors, items(one, "markerPolicy"), &path);
+        if kind.is_empty() && items(one, "markerPolicy").is_empty() {
+            errors.required(
+                format!("{path}.podConditionType"),
+                "podConditionType or markerPolicy is needed",
+            );
+        }
+    }
+}
+
+fn selector(errors: &mut Errors, spec: &Value) {
+    let Some(value) = present(spec, "selector") else {
+        return errors.required("spec.selector", "");
+    };
+    let found = validate::selector(value, "spec.selector");
+    let is_empty = LabelSelector::deserialize(value).is_ok_and(|selector| selector.is_empty());
+    if found.is_empty() && is_empty {
+        errors.invalid("spec.selector", value.clone(), "an empty selector is not allowed");
+    }
+    errors.0.extend(found);
+}
+
+fn name<'a>(errors: &mut Errors, name: &'a str, seen: &mut BTreeSet<&'a str>, path: String) {
+    if name.is_empty() {
+        errors.required(path, "");
+    } else if name.contains('#') {
+        errors.invalid(path, name, "must not contain '#'");
+    } else if NATIVE.contains(&name) {
+        errors.invalid(path, name, "is the name of a condition that others write");
+    } else if !seen.insert(name) {
+        errors.add(path, Kind::Duplicate, name, "");
+    }
+}
+
+fn condition<'a>(errors: &mut Errors, kind: &'a str, seen: &mut BTreeSet<&'a str>, path: String) {
+    if kind.is_empty() {
+        return;
+    }
+    if let Some(reason) = validate::qualified_name(kind) {
+        errors.invalid(path, kind, reason);
+    } else if !seen.insert(kind) {
+        errors.add(path, Kind::Duplicate, kind, "");
+    }
+}
+
+fn probe(errors: &mut Errors, probe: &Value, path: &str) {
+    for name in COUNTS {
+        not_negative(errors, probe, name, format!("{path}.{name}"));
+    }
+    let given: Vec<(&str, &Value)> = HANDLERS
+        .into_iter()
+        .filter_map(|name| Some((name, member(probe, name)?)))
+        .collect();
+    if given.is_empty() {
+        errors.required(path, "must specify a handler: exec, httpGet or tcpSocket");
+    }
+    for (name, _) in given.iter().skip(1) {
+        let detail = "may not specify more than 1 handler type";
+        errors.forbidden(format!("{path}.{name}"), detail);
+    }
+    if let Some((name, handler)) = given.first() {
+        let path = format!("{path}.{name}");
+        match *name {
+            "exec" if items(handler, "command").is_empty() => errors.required(format!("{path}.command"), ""),
+            "httpGet" => http(errors, handler, &path),
+            "tcpSocket" => port(errors, handler, &path),
+            _ => {}
+        }
+    }
+}
+
+fn http(errors: &mut Errors, action: &Value, path: &str) {
+    if text(action, "path").is_empty() {
+        errors.required(format!("{path}.path"), "");
+    }
+    let scheme = text(action, "scheme");
+    if scheme.is_empty() {
+        errors.required(format!("{path}.scheme"), "must be HTTP or HTTPS");
+    }
+    errors.one_of(format!("{path}.scheme"), scheme, &["HTTP", "HTTPS"]);
+    for (index, header) in items(action, "httpHeaders").iter().enumerate() {
+        let name = text(header, "name");
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if name.is_empty() || !name.chars().all(good) {
+            let detail = "a header name must consist of alphanumeric characters or '-'";
+            errors.invalid(format!("{path}.httpHeaders[{index}].name"), name, detail);
+        }
+    }
+    port(errors, action, path);
+}
+
+/// Where a handler asks: a port of the pod, never of another host.
+fn port(errors: &mut Errors, action: &Value, path: &str) {
+    let host = text(action, "host");
+    if !host.is_empty() {
+        errors.invalid(
+            format!("{path}.host"),
+            host,
+            "must be empty: a probe asks its own pod",
+        );
+    }
+    let path = format!("{path}.port");
+    match action.get("port") {
+        Some(Value::String(name)) => {
+            if let Some(reason) = validate::port_name(name) {
+                errors.invalid(path, name.as_str(), reason);
+            }
+        }
+        Some(number)
+            if number
+                .as_i64()
+                .is_some_and(|number| (1..=65535).contains(&number)) => {}
+        other => {
+            let detail = "must be between 1 and 65535, inclusive";
+            errors.invalid(path, other.cloned().unwrap_or_default(), detail);
+        }
+    }
+}
+
+fn policies(errors: &mut Errors, policies: &[Value], path: &str) {
+    let mut seen = BTreeSet::new();
+    for (index, policy) in policies.iter().enumerate() {
+        let path = format!("{path}.markerPolicy[{index}]");
+        let state = text(policy, "state");
+        if state.is_empty() {
+            errors.required(format!("{path}.state"), "must be Succeeded or Failed");
+        } else if !seen.insert(state) {
+            errors.add(format!("{path}.state"), Kind::Duplicate, state, "");
+        }
+        errors.one_of(format!("{path}.state"), state, &["Succeeded", "Failed"]);
+        let is_empty = |name: &str| {
+            let map = policy.get(name).and_then(Value::as_object);
+            map.is_none_or(serde_json::Map::is_empty)
+        };
+        if is_empty("labels") && is_empty("annotations") {
+            errors.required(path, "labels or annotations are needed");
+            continue;
+        }
+        let marks =
+            json!({"name": "x", "labels": policy.get("labels"), "annotations": policy.get("annotations")});
+        errors.0.extend(validate::metadata(&marks, &path));
+    }
+}
+
+fn changes(errors: &mut Errors, new: &Value, old: &Value, _scope: &Scope<'_>) {
+    if let (Some(new), Some(old)) = (member(new, "spec"), member(old, "spec")) {
+        workload::same_selector(errors, new, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, case};
+    use super::*;
+    use crate::Options;
+
+    const CASE: Case = case("PodProbeMarker", good);
+
+    fn good() -> Value {
+        json!({
+            "selector": {"matchLabels": {"app": "game"}},
+            "probes": [
+                {
+                    "name": "idle", "containerName": "main", "podConditionType": "game.example/idle",
+                    "probe": {"exec": {"command": ["/idle.sh"]}, "periodSeconds": 10},
+                    "markerPolicy": [
+                        {"state": "Succeeded", "labels": {"game": "idle"}},
+                        {"state": "Failed", "annotations": {"controller.kubernetes.io/pod-deletion-cost": "10"}},
+                    ],
+                },
+                {
+                    "name": "web", "containerName": "main", "podConditionType": "game.example/web",
+                    "probe": {"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}},
+                },
+                {
+                    "name": "tcp", "containerName": "main", "podConditionType": "game.example/tcp",
+                    "probe": {"tcpSocket": {"port": "http"}},
+                },
+            ],
+        })
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn every_broken_rule_names_its_field() {
+        let get = |member: &str, value: Value| {
+            let mut probe = json!({"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}});
+            probe["httpGet"][member] = value;
+            probe
+        };
+        let policy = |policy: Value| json!([{"state": "Succeeded", "labels": {"a": "b"}}, policy]);
+        CASE.each_is_refused(&[
+            ("selector", Value::Null, "spec.selector: Required"),
+            ("selector", json!({}), "spec.selector: Invalid"),
+            ("selector.matchLabels", json!({"a b": ""}), "spec.selector.matchLabels: Invalid"),
+            ("probes", json!([]), "spec.probes: Required"),
+            ("probes.0.name", json!(""), "spec.probes[0].name: Required"),
+            ("probes.0.name", json!("a#b"), "spec.probes[0].name: Invalid value: \"a#b\""),
+            ("probes.0.name", json!("Ready"), "spec.probes[0].name: Invalid value: \"Ready\""),
+            ("probes.1.name", json!("idle"), "spec.probes[1].name: Duplicate value: \"idle\""),
+            ("probes.0.containerName", Value::Null, "spec.probes[0].containerName: Required"),
+            ("probes.0.podConditionType", json!("a b"), "spec.probes[0].podConditionType: Invalid"),
+            ("probes.1.podConditionType", json!("game.example/idle"), "spec.probes[1].podConditionType: Duplicate"),
+            ("probes.1.podConditionType", Value::Null, "spec.probes[1].podConditionType: Required"),
+            ("probes.0.probe", json!({}), "spec.probes[0].probe: Required"),
+            ("probes.0.probe", json!({"grpc": {"port": 1}}), "spec.probes[0].probe: Required"),
+            ("probes.0.probe.tcpSocket", json!({"port": 1}), "spec.probes[0].probe.tcpSocket: Forbidden"),
+            ("probes.0.probe.periodSeconds", json!(-1), "spec.probes[0].probe.periodSeconds: Invalid value: -1"),
+            ("probes.0.probe.exec", json!({}), "spec.probes[0].probe.exec.command: Required"),
+            ("probes.1.probe", get("path", json!("")), "spec.probes[1].probe.httpGet.path: Required"),
+            ("probes.1.probe", get("scheme", Value::Null), "spec.probes[1].probe.httpGet.scheme: Required"),
+            ("probes.1.probe", get("scheme", json!("http")), "spec.probes[1].probe.httpGet.scheme: Unsupported"),
+            ("probes.1.probe", get("host", json!("a")), "spec.probes[1].probe.httpGet.host: Invalid"),
+            ("probes.1.probe", get("port", json!(0)), "spec.probes[1].probe.httpGet.port: Invalid value: 0"),
+            ("probes.1.probe", get("httpHeaders", json!([{"name": "a b"}])), "spec.probes[1].probe.httpGet.httpHeaders[0].name: Invalid"),
+            ("probes.2.probe.tcpSocket.port", json!("HTTP"), "spec.probes[2].probe.tcpSocket.port: Invalid"),
+            ("probes.2.probe.tcpSocket.host", json!("a"), "spec.probes[2].probe.tcpSocket.host: Invalid"),
+            ("probes.0.markerPolicy", policy(json!({"state": "Succeeded", "labels": {"a": "b"}})), "spec.probes[0].markerPolicy[1].state: Duplicate"),
+            ("probes.0.markerPolicy", policy(json!({"labels": {"a": "b"}})), "spec.probes[0].markerPolicy[1].state: Required"),
+            ("probes.0.markerPolicy", policy(json!({"state": "Unknown", "labels": {"a": "b"}})), "spec.probes[0].markerPolicy[1].state: Unsupported"),
+            ("probes.0.markerPolicy", policy(json!({"state": "Failed"})), "spec.probes[0].markerPolicy[1]: Required"),
+            ("probes.0.markerPolicy", policy(json!({"state": "Failed", "labels": {"a b": ""}})), "spec.probes[0].markerPolicy[1].labels: Invalid"),
+            ("probes.0.markerPolicy", policy(json!({"state": "Failed", "annotations": {"a b": ""}})), "spec.probes[0].markerPolicy[1].annotations: Invalid"),
+        ]);
+    }
+
+    #[test]
+    fn the_selector_stays_and_probes_may_change() {
+        let mut new = good();
+        new["selector"]["matchLabels"]["app"] = json!("shop");
+        let message = CASE.update_refused(&good(), &new).unwrap();
+        assert!(message.contains("spec.selector: Invalid"), "{message}");
+        let mut new = good();
+        new["probes"].as_array_mut().unwrap().pop();
+        assert_eq!(CASE.update_refused(&good(), &new), None);
+    }
+
+    #[test]
+    fn without_its_gates_none_is_taken() {
+        let marker = CASE.object("v1alpha1", &good());
+        let refused = |options| CASE.with(options).refusal("CREATE", &marker, &Value::Null);
+        for (options, gate) in [
+            (
+                Options {
+                    daemon: false,
+                    ..Options::DEFAULT
+                },
+                "KruiseDaemon",
+            ),
+            (
+                Options {
+                    probe_markers: false,
+                    ..Options::DEFAULT
+                },
+                "PodProbeMarkerGate",
+            ),
+        ] {
+            let expected = format!("feature-gate {gate} is not enabled");
+            assert_eq!(refused(options), Some((403, expected)));
+        }
+        assert_eq!(refused(Options::DEFAULT), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! How pods are updated and added: known words, and limits under which something can happen.
+
+use go_compat::{IntOrString, Rounding};
+use kube_schema::validate::Errors;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::cloneset::validate::strategy::priority;
+use crate::json::{items, member, present, text};
+use crate::workload::not_negative;
+
+const UPDATE: &str = "spec.updateStrategy";
+const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+const MOST_READY_SECONDS: i64 = 300;
+
+pub(super) fn check(errors: &mut Errors, spec: &Value) {
+    let ordered = text(spec, "podManagementPolicy") != "Parallel";
+    if let Some(scale) = member(spec, "scaleStrategy") {
+        unavailable(errors, scale, "spec.scaleStrategy", ordered);
+    }
+    let update = spec.get("updateStrategy").unwrap_or(&Value::Null);
+    let rolling = present(update, "rollingUpdate");
+    match text(update, "type") {
+        "" => errors.required(format!("{UPDATE}.type"), ""),
+        "OnDelete" => {
+            if rolling.is_some() {
+                let detail = "only allowed for updateStrategy RollingUpdate";
+                errors.invalid(ROLLING, rolling.cloned().unwrap_or_default(), detail);
+            }
+        }
+        other => errors.one_of(format!("{UPDATE}.type"), other, &["RollingUpdate", "OnDelete"]),
+    }
+    if let Some(rolling) = rolling.filter(|_| text(update, "type") == "RollingUpdate") {
+        self::rolling(errors, spec, rolling, ordered);
+    }
+}
+
+fn rolling(errors: &mut Errors, spec: &Value, rolling: &Value, ordered: bool) {
+    not_negative(errors, rolling, "partition", format!("{ROLLING}.partition"));
+    let path = format!("{ROLLING}.minReadySeconds");
+    not_negative(errors, rolling, "minReadySeconds", &path);
+    if let Some(seconds) = rolling.get("minReadySeconds").and_then(Value::as_i64)
+        && seconds > MOST_READY_SECONDS
+    {
+        errors.invalid(path, seconds, "must not be greater than 300");
+    }
+    if present(rolling, "maxUnavailable").is_none() {
+        errors.required(format!("{ROLLING}.maxUnavailable"), "");
+    }
+    unavailable(errors, rolling, ROLLING, ordered);
+    policy(errors, spec, text(rolling, "podUpdatePolicy"));
+    let path = format!("{ROLLING}.unorderedUpdate");
+    if let Some(unordered) = present(rolling, "unorderedUpdate") {
+        if ordered {
+            errors.forbidden(&path, "only works with podManagementPolicy Parallel");
+        }
+        priority(errors, unordered, &format!("{path}.priorityStrategy"));
+    }
+}
+
+fn policy(errors: &mut Errors, spec: &Value, policy: &str) {
+    let path = format!("{ROLLING}.podUpdatePolicy");
+    if policy.is_empty() {
+        return errors.required(path, "");
+    }
+    errors.one_of(path, policy, &["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]);
+    if !["InPlaceIfPossible", "InPlaceOnly"].contains(&policy) {
+        return;
+    }
+    let pod = spec.pointer("/template/spec").unwrap_or(&Value::Null);
+    let gates = items(pod, "readinessGates");
+    if !gates
+        .iter()
+        .any(|gate| text(gate, "conditionType") == "InPlaceUpdateReady")
+    {
+        let value = pod.get("readinessGates").cloned().unwrap_or_default();
+        let detail = "must have InPlaceUpdateReady, as podUpdatePolicy is in place";
+        errors.invalid("spec.template.spec.readinessGates", value, detail);
+    }
+}
+
+/// A count that lets something happen. One pod after the other leaves no choice but one.
+fn unavailable(errors: &mut Errors, strategy: &Value, path: &str, ordered: bool) {
+    let Some(value) = present(strategy, "maxUnavailable") else {
+        return;
+    };
+    let path = format!("{path}.maxUnavailable");
+    let Ok(read) = IntOrString::deserialize(value) else {
+        return;
+    };
+    match read.scaled_a(100, Rounding::Up) {
+        Err(error) => errors.invalid(&path, value.clone(), &error.to_string()),
+        Ok(count) if count < 1 => errors.invalid(&path, value.clone(), "should not be less than 1"),
+        Ok(_) => {}
+    }
+    if ordered && read != IntOrString::Int(1) {
+        let detail = "can only work with Parallel PodManagementPolicyType";
+        errors.invalid(path, value.clone(), detail);
+    }
+}
