@@ -62,6 +62,11 @@ pub fn validate(request: &Request) -> Answer {
     }
 }
 
+/// Everything wrong with the specification of an ImageListPullJob, as if it stood at `spec`.
+pub(crate) fn list_errors(spec: &Value) -> Vec<FieldError> {
+    errors_of(spec, false)
+}
+
 /// Everything wrong with a specification.
 fn errors_of(spec: &Value, single: bool) -> Vec<FieldError> {
     let mut errors = Errors::default();

@@ -7,6 +7,7 @@
 //! Rules read the newest version where the two differ in more than words: an object of the older one is converted
 //! first, and what it cannot say is judged as it is kept. Paths are the same in both.
 
+mod advancedcronjob;
 mod broadcastjob;
 mod budget;
 mod daemonset;
@@ -56,6 +57,7 @@ pub struct Admitted {
 
 /// Every kind that is admitted here.
 pub const KINDS: &[Admitted] = &[
+    advancedcronjob::ENTRY,
     broadcastjob::ENTRY,
     budget::ENTRY,
     daemonset::ENTRY,

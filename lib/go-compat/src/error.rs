@@ -17,4 +17,7 @@ pub enum Error {
     /// A well-formed quantity with more significant digits than we compute with (38). Go accepts it.
     #[error("quantity {0:?} has too many digits")]
     QuantityTooLong(String),
+    /// Not a schedule, and why.
+    #[error("invalid schedule: {0}")]
+    Schedule(String),
 }

@@ -9,7 +9,8 @@
 //! * [`json`]: JSON text as Go's encoder writes it;
 //! * [`hash`], [`sha256`], [`revision`]: hashes, revision hashes and names;
 //! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
-//! * [`duration`], [`flags`]: durations and command lines as Go programs read them.
+//! * [`duration`], [`flags`]: durations and command lines as Go programs read them;
+//! * [`schedule`]: which texts are cron schedules.
 
 pub mod duration;
 mod error;
@@ -20,6 +21,7 @@ pub mod json;
 pub mod pod_template;
 pub mod quantity;
 pub mod revision;
+pub mod schedule;
 pub mod sha256;
 
 pub use error::Error;

@@ -1,0 +1,102 @@
+//! AdvancedCronJobs.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `metadata.name` | letters, digits and dashes |
+//! | `schedule` | a cron schedule |
+//! | `timeZone` | known; not beside one in the schedule |
+//! | `startingDeadlineSeconds`, limits of history | not negative |
+//! | `template` | one of three |
+//! | `….jobTemplate`, `broadcastJobTemplate` | could become pods; stay |
+//! | `….imageListPullJobTemplate` | as an ImageListPullJob; ends, within a day, and is kept for the history |
+//! | `concurrencyPolicy` | known; not `Allow` for pulls of images |
+
+mod templates;
+
+use go_compat::schedule;
+use kube_schema::validate::Errors;
+use serde_json::Value;
+
+use self::templates::IMAGES;
+use super::{Admitted, Scope};
+use crate::json::{fill, made, member, present, text};
+use crate::workload::{self, not_negative};
+
+pub(super) const ENTRY: Admitted = Admitted {
+    mutating: Some("madvancedcronjob.kb.io"),
+    validating: Some("vadvancedcronjob.kb.io"),
+    newest: true,
+    defaults,
+    rules,
+    changes: templates::changes,
+    ..Admitted::of(&kruise_api::jobs::ADVANCED_CRON_JOB)
+};
+
+fn defaults(object: &mut Value, scope: &Scope<'_>) {
+    templates::complete(object, scope);
+    let Some(spec) = made(object, "spec") else {
+        return;
+    };
+    let pulls = spec
+        .get("template")
+        .and_then(|template| member(template, IMAGES))
+        .is_some();
+    fill(spec, "concurrencyPolicy", if pulls { "Replace" } else { "Allow" });
+    fill(spec, "paused", false);
+    fill(spec, "successfulJobsHistoryLimit", 3);
+    fill(spec, "failedJobsHistoryLimit", 1);
+}
+
+fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
+    workload::plain_metadata(errors, object);
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    times(errors, spec);
+    for name in [
+        "startingDeadlineSeconds",
+        "successfulJobsHistoryLimit",
+        "failedJobsHistoryLimit",
+    ] {
+        not_negative(errors, spec, name, format!("spec.{name}"));
+    }
+    let policy = text(spec, "concurrencyPolicy");
+    let template = spec.get("template").unwrap_or(&Value::Null);
+    let pulls = member(template, IMAGES).is_some();
+    let policies: &'static [&'static str] = if pulls {
+        &["Forbid", "Replace"]
+    } else {
+        &["Allow", "Forbid", "Replace"]
+    };
+    errors.one_of("spec.concurrencyPolicy", policy, policies);
+    templates::check(errors, template, scope.options);
+}
+
+fn times(errors: &mut Errors, spec: &Value) {
+    let text_of = |name| text(spec, name);
+    let given = text_of("schedule");
+    if given.is_empty() {
+        errors.required("spec.schedule", "");
+    } else if let Err(error) = schedule::check(given) {
+        errors.invalid("spec.schedule", given, &error.to_string());
+    }
+    if present(spec, "timeZone").is_none() {
+        return;
+    }
+    let (path, zone) = ("spec.timeZone", text_of("timeZone"));
+    if given.contains("TZ") {
+        errors.invalid(path, zone, "cannot be set beside a TZ or CRON_TZ in the schedule");
+    }
+    if zone.is_empty() {
+        errors.invalid(path, zone, "must be nil or non-empty string");
+    } else if zone.eq_ignore_ascii_case("Local") {
+        errors.invalid(
+            path,
+            zone,
+            "must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        );
+    } else if !schedule::is_time_zone(zone) {
+        errors.invalid(path, zone, "unknown time zone");
+    }
+}
+
+#[cfg(test)]
+mod tests;
