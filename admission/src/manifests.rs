@@ -348,15 +348,62 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_the_table_are_registered_under_upstreams_names_and_paths() {
+        let all = webhooks(false);
+        let found = |name: &str| {
+            let webhook = all.iter().find(|webhook| webhook["name"] == name);
+            let webhook = webhook.unwrap_or_else(|| panic!("{name}"));
+            let rule = &webhook["rules"][0];
+            format!(
+                "{} {} {}",
+                webhook["clientConfig"]["service"]["path"].as_str().unwrap(),
+                rule["resources"][0].as_str().unwrap(),
+                rule["operations"]
+            )
+        };
+        for (kind, plural) in [
+            ("statefulset", "statefulsets"),
+            ("daemonset", "daemonsets"),
+            ("broadcastjob", "broadcastjobs"),
+            ("advancedcronjob", "advancedcronjobs"),
+        ] {
+            let operations = r#"["CREATE","UPDATE"]"#;
+            let expected = format!("/mutate-apps-kruise-io-{kind} {plural} {operations}");
+            assert_eq!(found(&format!("m{kind}.kb.io")), expected);
+            let operations = match kind {
+                "statefulset" => r#"["CREATE","UPDATE","DELETE"]"#,
+                _ => operations,
+            };
+            let expected = format!("/validate-apps-kruise-io-{kind} {plural} {operations}");
+            assert_eq!(found(&format!("v{kind}.kb.io")), expected);
+        }
+        assert_eq!(
+            found("mcontainerrecreaterequest.kb.io"),
+            r#"/mutate-apps-kruise-io-containerrecreaterequest containerrecreaterequests ["CREATE","UPDATE"]"#
+        );
+        assert_eq!(
+            found("vpodprobemarker.kb.io"),
+            r#"/validate-apps-kruise-io-podprobemarker podprobemarkers ["CREATE","UPDATE"]"#
+        );
+        let none = ["vcontainerrecreaterequest.kb.io", "mpodprobemarker.kb.io"];
+        assert!(
+            all.iter()
+                .all(|webhook| none.iter().all(|name| webhook["name"] != *name))
+        );
+    }
+
+    #[test]
     fn deletions_reach_us_by_the_protection_label_alone() {
         let all = webhooks(false);
-        let validate = all
-            .iter()
-            .find(|webhook| webhook["name"] == "vcloneset.kb.io")
-            .unwrap();
+        let named = |name: &str| all.iter().find(|webhook| webhook["name"] == name).unwrap();
+        let validate = named("vcloneset.kb.io");
         assert_eq!(
             validate["rules"][0]["operations"],
             json!(["CREATE", "UPDATE", "DELETE"])
+        );
+        assert_eq!(
+            named("vstatefulset.kb.io")["matchConditions"],
+            validate["matchConditions"]
         );
         let expression = validate["matchConditions"][0]["expression"].as_str().unwrap();
         assert_eq!(

@@ -227,3 +227,6 @@ pub fn validate(request: &Request, options: Options) -> Answer {
         Err(answer) => answer,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,9 @@ const RESIZED: Options = Options {
     ..Options::DEFAULT
 };
 
+/// A change of claim templates.
+type Edit = fn(&mut Value);
+
 fn good() -> Value {
     json!({
         "replicas": 3,
@@ -238,7 +241,7 @@ fn claims_that_follow_their_templates_can_only_be_resized() {
     let mut old = good();
     old["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
     old["volumeClaimTemplates"][0]["spec"]["storageClassName"] = json!("slow");
-    let with = |edit: fn(&mut Value)| {
+    let with = |edit: Edit| {
         let mut new = old.clone();
         edit(&mut new["volumeClaimTemplates"]);
         case.update_refused(&old, &new)
@@ -247,7 +250,7 @@ fn claims_that_follow_their_templates_can_only_be_resized() {
         with(|claims| claims[0]["spec"]["resources"]["requests"]["storage"] = json!("2Gi")),
         None
     );
-    let broken: [(fn(&mut Value), &str); 4] = [
+    let broken: [(Edit, &str); 4] = [
         (
             |claims| claims[0]["metadata"]["name"] = json!("other"),
             "spec.volumeClaimTemplates[0]: Forbidden",
@@ -261,12 +264,7 @@ fn claims_that_follow_their_templates_can_only_be_resized() {
             "[0].spec.storageClassName: Invalid",
         ),
         (
-            |claims| {
-                claims
-                    .as_array_mut()
-                    .unwrap()
-                    .push(json!({"metadata": {"name": "more"}}))
-            },
+            |claims| *claims = json!([claims[0], {"metadata": {"name": "more"}}]),
             "spec.volumeClaimTemplates: Invalid value: 2",
         ),
     ];

@@ -1,0 +1,204 @@
+//! What holds for every kind in the table, on what people write and what OpenKruise stored.
+
+use std::path::{Path, PathBuf};
+
+use go_compat::pod_template::{canonical_claim, canonical_pod_template};
+use serde_json::{Map, Value, json};
+
+use super::testing::{Case, case};
+use super::{KINDS, mutate, validate};
+use crate::{Answer, Options, Request};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn kind_of(object: &Value) -> &'static str {
+    let kind = object["kind"].as_str().unwrap();
+    let found = KINDS.iter().find(|one| one.kind.kind == kind);
+    found.unwrap().kind.kind
+}
+
+fn reviewed(object: &Value) -> Case {
+    case(kind_of(object), || Value::Null)
+}
+
+/// The sample of each kind and version.
+fn samples() -> Vec<Value> {
+    let mut all = Vec::new();
+    for one in KINDS {
+        for version in one.versions() {
+            let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
+            let text = std::fs::read_to_string(root().join(file)).unwrap();
+            all.push(serde_saphyr::from_str::<Value>(&text).unwrap());
+        }
+    }
+    all
+}
+
+/// What three versions of OpenKruise stored of our kinds, with the manifest it was made of.
+fn stored() -> Vec<(Value, Value)> {
+    let mut all = Vec::new();
+    for version in ["1.8.4", "1.9.0", "main"] {
+        let folder = std::fs::read_dir(root().join("fixtures/upstream").join(version)).unwrap();
+        let mut files: Vec<PathBuf> = folder.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        for file in files
+            .iter()
+            .filter(|file| !file.to_string_lossy().contains(".raw."))
+        {
+            let text = std::fs::read_to_string(file).unwrap();
+            for object in serde_json::from_str::<Vec<Value>>(&text).unwrap() {
+                let kruise = object["apiVersion"].as_str().unwrap().contains("kruise.io/");
+                if kruise && KINDS.iter().any(|one| object["kind"] == one.kind.kind) {
+                    let applied = &object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+                    let applied = serde_json::from_str(applied.as_str().unwrap()).unwrap();
+                    all.push((object, applied));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Everything that `part` says is also said by `whole`.
+fn is_part(part: &Value, whole: &Value) -> bool {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => part
+            .iter()
+            .all(|(name, value)| whole.get(name).is_some_and(|found| is_part(value, found))),
+        (Value::Array(part), Value::Array(whole)) => {
+            part.len() == whole.len() && part.iter().zip(whole).all(|(a, b)| is_part(a, b))
+        }
+        _ => part == whole,
+    }
+}
+
+/// Templates and claims as Go reads them, and no members that are empty.
+fn meaning(value: &Value) -> Value {
+    let Value::Object(members) = value else {
+        return value.clone();
+    };
+    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    let read = |(name, value): (&String, &Value)| {
+        let read = match (name.as_str(), value) {
+            ("template", value) if value["spec"]["containers"].is_array() => canonical_pod_template(value),
+            ("volumeClaimTemplates", Value::Array(list)) => list.iter().map(canonical_claim).collect(),
+            (_, value) => meaning(value),
+        };
+        (name.clone(), read)
+    };
+    let members = members.iter().map(read).filter(|(_, value)| !is_empty(value));
+    Value::Object(members.collect())
+}
+
+#[test]
+fn samples_pass_and_only_gain() {
+    for sample in samples() {
+        let case = reviewed(&sample);
+        let found = case.mutated_object("CREATE", &sample, &Value::Null);
+        assert!(is_part(&sample, &found), "{sample}");
+        assert_eq!(case.refusal("CREATE", &found, &Value::Null), None, "{sample}");
+    }
+}
+
+#[test]
+fn manifests_become_what_openkruise_stored() {
+    let mut compared = 0;
+    for (object, applied) in stored() {
+        if applied["apiVersion"] != object["apiVersion"] || object["metadata"]["generation"] != 1 {
+            continue;
+        }
+        compared += 1;
+        let case = reviewed(&object);
+        let found = case.mutated_object("CREATE", &applied, &Value::Null);
+        assert_eq!(
+            meaning(&found["spec"]),
+            meaning(&object["spec"]),
+            "{}",
+            object["kind"]
+        );
+        assert_eq!(case.refusal("CREATE", &found, &Value::Null), None);
+    }
+    assert!(compared >= 8, "{compared}");
+}
+
+#[test]
+fn what_openkruise_stored_is_left_alone_and_stays_writable() {
+    let stored = stored();
+    assert!(stored.len() >= 30, "{}", stored.len());
+    for (object, _) in stored {
+        let case = reviewed(&object);
+        assert_eq!(case.mutated_object("UPDATE", &object, &object), object);
+        let mut labelled = object.clone();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(case.refusal("UPDATE", &labelled, &object), None, "{object}");
+    }
+}
+
+#[test]
+fn members_that_are_not_known_survive() {
+    for mut sample in samples() {
+        let case = reviewed(&sample);
+        sample["spec"]["newerThanUs"] = json!({"a": [1]});
+        sample["newerThanUs"] = json!(true);
+        let found = case.mutated_object("CREATE", &sample, &Value::Null);
+        assert_eq!(found["spec"]["newerThanUs"], json!({"a": [1]}));
+        assert_eq!(found["newerThanUs"], true);
+    }
+}
+
+#[test]
+fn nonsense_is_answered_and_never_a_panic() {
+    let nonsense = [
+        json!(null),
+        json!(1),
+        json!("x"),
+        json!([]),
+        json!([1]),
+        json!({}),
+        json!({"a": null}),
+    ];
+    for sample in samples() {
+        let case = reviewed(&sample);
+        let names: Vec<String> = sample["spec"].as_object().unwrap().keys().cloned().collect();
+        for value in &nonsense {
+            for name in &names {
+                let mut object = sample.clone();
+                object["spec"][name] = value.clone();
+                for (operation, old) in [("CREATE", &Value::Null), ("UPDATE", &sample)] {
+                    let request = case.request(operation, &object, old);
+                    let _ = mutate(&request, Options::DEFAULT);
+                    let _ = validate(&request, Options::DEFAULT);
+                }
+            }
+            let mut object = sample.clone();
+            object["spec"] = value.clone();
+            let answer = validate(&case.request("CREATE", &object, &Value::Null), Options::DEFAULT);
+            assert!(matches!(answer, Answer::Deny { .. }), "{object}");
+        }
+    }
+}
+
+#[test]
+fn other_kinds_versions_and_subresources_are_told_apart() {
+    let review = |kind: &str, version: &str, sub_resource: &str| {
+        let request = Request::from_review(&json!({
+            "kind": {"group": "apps.kruise.io", "version": version, "kind": kind},
+            "operation": "CREATE", "subResource": sub_resource, "object": {"spec": {}},
+        }));
+        validate(&request.unwrap(), Options::DEFAULT)
+    };
+    assert_eq!(review("StatefulSet", "v1beta1", "scale"), Answer::ALLOW);
+    for (kind, version) in [
+        ("StatefulSet", "v2"),
+        ("PodProbeMarker", "v1beta1"),
+        ("Deployment", "v1"),
+    ] {
+        let answer = review(kind, version, "");
+        assert!(
+            matches!(answer, Answer::Deny { code: 400, .. }),
+            "{kind} {version}"
+        );
+    }
+}
