@@ -12,7 +12,7 @@ pub(crate) const NOW: &str = "2026-02-02T00:00:00Z";
 pub(crate) struct Case {
     kind: &'static str,
     good: fn() -> Value,
-    options: Options,
+    pub(crate) options: Options,
 }
 
 /// A case under the defaults of gates and flags.

@@ -52,7 +52,9 @@ fn stored() -> Vec<(Value, Value)> {
                 let kruise = object["apiVersion"].as_str().unwrap().contains("kruise.io/");
                 if kruise && KINDS.iter().any(|one| object["kind"] == one.kind.kind) {
                     let applied = &object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
-                    let applied = serde_json::from_str(applied.as_str().unwrap()).unwrap();
+                    // what a controller made has none
+                    let applied = applied.as_str().map(|text| serde_json::from_str(text).unwrap());
+                    let applied: Value = applied.unwrap_or_default();
                     all.push((object, applied));
                 }
             }
@@ -79,7 +81,8 @@ fn meaning(value: &Value) -> Value {
     let Value::Object(members) = value else {
         return value.clone();
     };
-    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    let is_empty =
+        |value: &Value| value.is_null() || value == "" || value.as_object().is_some_and(Map::is_empty);
     let read = |(name, value): (&String, &Value)| {
         let read = match (name.as_str(), value) {
             ("template", value) if value["spec"]["containers"].is_array() => canonical_pod_template(value),
@@ -175,7 +178,8 @@ fn nonsense_is_answered_and_never_a_panic() {
             let mut object = sample.clone();
             object["spec"] = value.clone();
             let answer = validate(&case.request("CREATE", &object, &Value::Null), Options::DEFAULT);
-            assert!(matches!(answer, Answer::Deny { .. }), "{object}");
+            let refused = matches!(answer, Answer::Deny { code: 400, .. });
+            assert!(refused || value.is_object(), "{object}");
         }
     }
 }
