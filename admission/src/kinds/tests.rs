@@ -78,8 +78,10 @@ fn is_part(part: &Value, whole: &Value) -> bool {
 
 /// Templates and claims as Go reads them, and no members that are empty.
 fn meaning(value: &Value) -> Value {
-    let Value::Object(members) = value else {
-        return value.clone();
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Array(list) => return list.iter().map(meaning).collect(),
+        other => return other.clone(),
     };
     let is_empty =
         |value: &Value| value.is_null() || value == "" || value.as_object().is_some_and(Map::is_empty);
