@@ -12,10 +12,16 @@ pub(super) enum Token {
 
 /// Longer ones first.
 const SYMBOLS: &[&str] = &[
-    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "?", ":", ".", ",", "(", ")", "[", "]", "-",
+    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "?", ":", ".", ",", "(", ")", "[", "]", "-", "{", "}",
 ];
 
+/// Longest expression, as of servers.
+const LENGTH: usize = 100_000;
+
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    if text.chars().count() > LENGTH {
+        return Err(format!("it is longer than {LENGTH} characters"));
+    }
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -1,6 +1,6 @@
 //! The part of the Common Expression Language that match conditions of webhooks are written in.
 //!
-//! Literals, `object`, `oldObject` and `request`, members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the
+//! Literals, the empty map, `object`, `oldObject` and `request`, members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the
 //! macros `exists` and `all`, and of functions `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused
 //! when the expression is read, by name: nothing is ignored. As in the language, `||` and `&&` hide an error on one
 //! side if the other decides, and a member that is absent is an error.
@@ -118,9 +118,25 @@ mod tests {
             "!(object.absent == 1 && false)",
             "object.owners.exists(o, o.controller)",
             "'it\\'s' == \"it's\" && -1 < 0",
+            "[has(object.labels) ? object.labels : {}].exists(l, 'x.y/z' in l && l['x.y/z'] == 'v')",
+            "![has(object.annotations) ? object.annotations : {}].exists(l, 'x.y/z' in l)",
+            "size({}) == 0",
         ] {
             assert_eq!(holds(text), Ok(true), "{text}");
         }
+    }
+
+    #[test]
+    fn alternatives_may_be_thousands() {
+        let many = |last: &str| format!("{}{last}", "object.a == 2 || ".repeat(5_000));
+        assert_eq!(holds(&many("object.a == 1")), Ok(true));
+        assert_eq!(holds(&many("object.a == 3")), Ok(false));
+        let all = |last: &str| format!("{}{last}", "object.a == 1 && ".repeat(5_000));
+        assert_eq!(holds(&all("true")), Ok(true));
+        assert_eq!(
+            holds(&all("object.absent == 1")),
+            Err("no such key: absent".to_owned())
+        );
     }
 
     #[test]
@@ -155,12 +171,14 @@ mod tests {
             "1 == 1.2.3",
             "r'raw' == ''",
             "o.list.exists(o, true)",
+            "{'a': 1} == {}",
         ] {
             assert!(Expression::parse(text).is_err(), "{text}");
         }
         let deep = "(".repeat(10_000) + "true" + &")".repeat(10_000);
         assert!(Expression::parse(&deep).is_err());
-        assert!(Expression::parse(&("true".to_owned() + &" && true".repeat(10_000))).is_err());
+        assert!(Expression::parse(&("true".to_owned() + &" && true".repeat(13_000))).is_err());
+        assert!(Expression::parse(&("1".to_owned() + &" == 1".repeat(10_000))).is_err());
         assert!(Expression::parse(&("object".to_owned() + &".a".repeat(10_000))).is_err());
         assert!(Expression::parse(&("!".repeat(10_000) + "true")).is_err());
     }

@@ -1,11 +1,13 @@
 //! Words into a tree, by recursive descent: choice, or, and, relation, unary, member.
 
+use serde_json::{Map, Value};
+
 use super::lexer::Token;
 use super::{Function, Node, Operator, Quantifier};
 
 /// Deepest nesting: whoever registers an expression must not exhaust the stack.
 const DEPTH: usize = 100;
-/// Most operators and members in a row, which make a deep tree too.
+/// Most relations, or members, in a row, which make a deep tree too.
 const LINKS: usize = 200;
 /// What expressions may speak of.
 const VARIABLES: &[&str] = &["object", "oldObject", "request"];
@@ -15,7 +17,6 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Node, String> {
         tokens,
         at: 0,
         depth: 0,
-        links: 0,
         names: Vec::new(),
     };
     let node = parser.choice()?;
@@ -25,11 +26,29 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Node, String> {
     }
 }
 
+fn longer(links: &mut usize) -> Result<(), String> {
+    *links += 1;
+    if *links > LINKS {
+        return Err("it is too long".to_owned());
+    }
+    Ok(())
+}
+
+/// Operands of `&&` or `||` in their order, as a tree that is as deep as it must be. Order and grouping do not matter to
+/// what it comes to.
+fn balanced(operator: Operator, mut operands: Vec<Node>) -> Node {
+    if operands.len() > 1 {
+        let right = balanced(operator, operands.split_off(operands.len() / 2));
+        let left = balanced(operator, operands);
+        return Node::Binary(operator, Box::new(left), Box::new(right));
+    }
+    operands.pop().unwrap_or(Node::Literal(Value::Null))
+}
+
 struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     depth: usize,
-    links: usize,
     /// What the macros around range over.
     names: Vec<String>,
 }
@@ -74,19 +93,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn link(&mut self, operator: Operator, left: Node, right: Node) -> Result<Node, String> {
-        self.longer()?;
-        Ok(Node::Binary(operator, Box::new(left), Box::new(right)))
-    }
-
-    fn longer(&mut self) -> Result<(), String> {
-        self.links += 1;
-        if self.links > LINKS {
-            return Err("it is too long".to_owned());
-        }
-        Ok(())
-    }
-
     fn choice(&mut self) -> Result<Node, String> {
         self.deeper()?;
         let mut node = self.or()?;
@@ -100,21 +106,19 @@ impl Parser<'_> {
     }
 
     fn or(&mut self) -> Result<Node, String> {
-        let mut node = self.and()?;
+        let mut alternatives = vec![self.and()?];
         while self.take("||") {
-            let right = self.and()?;
-            node = self.link(Operator::Or, node, right)?;
+            alternatives.push(self.and()?);
         }
-        Ok(node)
+        Ok(balanced(Operator::Or, alternatives))
     }
 
     fn and(&mut self) -> Result<Node, String> {
-        let mut node = self.relation()?;
+        let mut parts = vec![self.relation()?];
         while self.take("&&") {
-            let right = self.relation()?;
-            node = self.link(Operator::And, node, right)?;
+            parts.push(self.relation()?);
         }
-        Ok(node)
+        Ok(balanced(Operator::And, parts))
     }
 
     fn relation(&mut self) -> Result<Node, String> {
@@ -128,9 +132,10 @@ impl Parser<'_> {
             ("in", Operator::In),
         ];
         let mut node = self.unary()?;
+        let mut links = 0;
         while let Some((_, operator)) = RELATIONS.iter().find(|(symbol, _)| self.take(symbol)) {
-            let right = self.unary()?;
-            node = self.link(*operator, node, right)?;
+            longer(&mut links)?;
+            node = Node::Binary(*operator, Box::new(node), Box::new(self.unary()?));
         }
         Ok(node)
     }
@@ -155,8 +160,9 @@ impl Parser<'_> {
 
     fn member(&mut self) -> Result<Node, String> {
         let mut node = self.primary()?;
+        let mut links = 0;
         loop {
-            self.longer()?;
+            longer(&mut links)?;
             if self.take(".") {
                 let name = self.name()?;
                 node = if self.take("(") {
@@ -213,6 +219,11 @@ impl Parser<'_> {
         }
         if self.take("[") {
             return self.list();
+        }
+        if self.take("{") {
+            self.expect("}")
+                .map_err(|_| "maps with members are not supported".to_owned())?;
+            return Ok(Node::Literal(Value::Object(Map::new())));
         }
         if let Some(Token::Literal(value)) = self.peek() {
             let value = value.clone();
