@@ -10,6 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::Error;
 
+mod conditional;
+
+pub use conditional::{Conditional, Presence};
+
 /// The annotation that keeps the installer's `webhooks` array as JSON text.
 pub const TEMPLATE: &str = "template";
 
@@ -53,12 +57,14 @@ pub struct Registration {
 
 /// Compares a mutating or validating webhook configuration with its template.
 ///
-/// `ca_pem` is the PEM bundle; `served` tells whether a path has a handler.
+/// `ca_pem` is the PEM bundle; `served` tells whether a path has a handler; `conditional` is a webhook that comes and
+/// goes.
 pub fn webhooks(
     current: &Value,
     ca_pem: &[u8],
     endpoint: &Endpoint,
     served: impl Fn(&str) -> bool,
+    conditional: Option<(&Conditional, &Presence)>,
 ) -> Result<Registration, Error> {
     let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let stored = current
@@ -66,13 +72,13 @@ pub fn webhooks(
         .and_then(Value::as_str)
         .unwrap_or_default();
     let text = if stored.is_empty() {
-        existing.to_string()
+        without(&existing, conditional).to_string()
     } else {
         stored.to_owned()
     };
     let template: Vec<Map<String, Value>> = serde_json::from_str(&text).map_err(Error::Template)?;
 
-    let mut wanted = Vec::with_capacity(template.len());
+    let mut wanted = Vec::with_capacity(template.len() + 1);
     let mut dropped = Vec::new();
     for mut webhook in template {
         let name = webhook
@@ -92,6 +98,10 @@ pub fn webhooks(
         }
         client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
         point_to(client, endpoint, &path);
+        let more = conditional
+            .filter(|(conditional, _)| conditional.path == path)
+            .and_then(|(conditional, presence)| conditional.webhook(presence, &webhook, &existing));
+        wanted.extend(more.map(Value::Object));
         wanted.push(Value::Object(webhook));
     }
 
@@ -104,9 +114,22 @@ pub fn webhooks(
         patch.insert("webhooks".into(), wanted);
     }
     Ok(Registration {
-        patch: conditional(current, patch),
+        patch: tied(current, patch),
         dropped,
     })
+}
+
+/// What is registered but for the one that comes and goes: what an installer wrote.
+fn without(existing: &Value, conditional: Option<(&Conditional, &Presence)>) -> Value {
+    let (Some((conditional, _)), Some(webhooks)) = (conditional, existing.as_array()) else {
+        return existing.clone();
+    };
+    let is_it = |webhook: &Value| webhook.as_object().is_some_and(|webhook| conditional.is(webhook));
+    webhooks
+        .iter()
+        .filter(|webhook| !is_it(webhook))
+        .cloned()
+        .collect()
 }
 
 /// Compares a CRD's conversion webhook with what this server offers.
@@ -144,7 +167,7 @@ pub fn conversion(crd: &Value, ca_pem: &[u8], endpoint: &Endpoint) -> Option<Val
     let webhook = json!({"clientConfig": client, "conversionReviewVersions": versions});
     let mut patch = Map::new();
     patch.insert("spec".into(), json!({"conversion": {"webhook": webhook}}));
-    conditional(crd, patch)
+    tied(crd, patch)
 }
 
 /// Fills in what the API server fills in, so that an edit of a member the template leaves open is seen.
@@ -248,7 +271,7 @@ fn point_to(client: &mut Map<String, Value>, endpoint: &Endpoint, path: &str) {
 }
 
 /// Ties a non-empty patch to the version of the object it was computed from.
-fn conditional(current: &Value, mut patch: Map<String, Value>) -> Option<Value> {
+fn tied(current: &Value, mut patch: Map<String, Value>) -> Option<Value> {
     if patch.is_empty() {
         return None;
     }

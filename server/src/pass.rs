@@ -1,4 +1,5 @@
 //! The loop that keeps certificate, configurations and CRDs in shape, in every replica and regardless of leadership.
+//! A webhook that comes and goes is put where it is wanted as soon as that is known, between the passes.
 //!
 //! A pass writes only what differs and under the version it has read, so replicas that race for the same write end
 //! up agreeing: the loser re-reads. Configurations are written before a new certificate is served, because they
@@ -24,7 +25,7 @@ use crate::{
     Error,
     cert_dir::CertDir,
     certs::{SecretDecision, Stored, reconcile_secret},
-    configuration::{self, Endpoint},
+    configuration::{self, Conditional, Endpoint, Presence},
     tls::{Pair, Tls},
 };
 
@@ -114,6 +115,15 @@ pub struct Settings {
     pub cert_dir: CertDir,
     /// Whether a path has a handler.
     pub served: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// A webhook of the mutating configurations that comes and goes, and whether it is to be there now.
+    pub conditional: Option<(Conditional, watch::Receiver<Presence>)>,
+}
+
+impl Settings {
+    fn presence(&self) -> Option<Presence> {
+        let (_, presence) = self.conditional.as_ref()?;
+        Some(presence.borrow().clone())
+    }
 }
 
 /// What a pass found.
@@ -233,7 +243,13 @@ async fn configure(
                 .ok_or_else(|| Error::Bundle(name.to_owned()));
         }
         let served = |path: &str| (settings.served)(path);
-        let wanted = configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served)?;
+        let presence = settings.presence();
+        let conditional = settings.conditional.as_ref().zip(presence.as_ref());
+        let conditional = conditional
+            .filter(|_| phase == Phase::Mutating)
+            .map(|((conditional, _), presence)| (conditional, presence));
+        let wanted =
+            configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
         let Some(patch) = wanted.patch else {
             return Ok(wanted.dropped);
         };
@@ -340,9 +356,17 @@ impl<A: Api> Keeper<A> {
     /// `first_success` is told once when everything was in shape for the first time and is being served.
     pub async fn keep(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
+        let mut wishes = self
+            .settings
+            .conditional
+            .as_ref()
+            .map(|(_, wishes)| wishes.clone());
         let period = Duration::from_secs(45) + Duration::from_millis(self.jitter % 10_000);
         let mut failures = 0;
         loop {
+            if let Some(wishes) = &mut wishes {
+                wishes.mark_unchanged();
+            }
             let pause = match self.pass().await {
                 Ok(()) => {
                     failures = 0;
@@ -354,19 +378,63 @@ impl<A: Api> Keeper<A> {
                     period
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "webhook pass failed");
-                    self.progress.failures.inc();
-                    self.progress.passed(Some(error.to_string()));
-                    let pause = backoff(failures);
+                    let pause = self.failed(&error, failures);
                     failures += 1;
                     pause
                 }
             };
+            let between = async {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    pause = self.meanwhile(&mut wishes) => tokio::time::sleep(pause).await,
+                }
+            };
             tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => return,
-                () = tokio::time::sleep(pause) => {}
+                () = between => {}
             }
         }
+    }
+
+    /// Does as is wished until that fails; returns the pause before the next pass.
+    async fn meanwhile(&self, wishes: &mut Option<watch::Receiver<Presence>>) -> Duration {
+        let Some(wishes) = wishes else {
+            return std::future::pending().await;
+        };
+        loop {
+            if wishes.changed().await.is_err() {
+                // Nobody wishes anything any more.
+                return std::future::pending().await;
+            }
+            if let Err(error) = self.fulfil().await {
+                return self.failed(&error, 0);
+            }
+        }
+    }
+
+    /// Puts the webhook that comes and goes where it is wanted.
+    async fn fulfil(&self) -> Result<(), Error> {
+        let Some(pair) = self.tls.pair() else {
+            // The next pass makes one, and does this.
+            return Ok(());
+        };
+        if self.settings.source == Source::External {
+            return Ok(());
+        }
+        for (phase, name) in &self.settings.configurations {
+            if *phase == Phase::Mutating {
+                configure(&self.api, &self.settings, &pair, *phase, name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a failure; returns how long to wait after it.
+    fn failed(&self, error: &Error, failures: u32) -> Duration {
+        tracing::warn!(%error, "webhook pass failed");
+        self.progress.failures.inc();
+        self.progress.passed(Some(error.to_string()));
+        backoff(failures)
     }
 
     async fn pass(&self) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
     sync::Arc,
 };
 
@@ -32,8 +33,23 @@ const REVIEW_LIMIT: usize = 8 * MEBIBYTE;
 const CONVERSION_LIMIT: usize = 256 * MEBIBYTE;
 const JSON: &str = "application/json";
 
-/// Decides a review. It only computes: it runs on the thread that serves the connection.
-pub type Reviewer = dyn Fn(Review) -> Verdict + Send + Sync;
+/// Decides a review. It only computes: it runs on the thread that serves the connection. What has to wait for somebody
+/// else is decided [later](Decision::Later).
+pub type Reviewer = dyn Fn(Review) -> Decision + Send + Sync;
+
+/// What comes of a review.
+pub enum Decision {
+    /// It is decided.
+    Now(Verdict),
+    /// It will be, soon: who waits for answers must set itself a limit.
+    Later(Pin<Box<dyn Future<Output = Verdict> + Send>>),
+}
+
+impl From<Verdict> for Decision {
+    fn from(verdict: Verdict) -> Self {
+        Self::Now(verdict)
+    }
+}
 
 /// Converts the body of a ConversionReview to the body of its answer; an error is the text of an HTTP 400.
 pub type Converter = dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync;
@@ -132,7 +148,7 @@ impl WebhookServer {
         };
         let room = room.complete().ok_or_else(busy)?;
         match handler {
-            Handler::Review(decide) => Ok(self.review(decide.as_ref(), &body)),
+            Handler::Review(decide) => Ok(self.review(decide.as_ref(), body).await),
             Handler::Convert(convert) => self.convert(convert.clone(), body, room).await,
         }
     }
@@ -161,13 +177,20 @@ impl WebhookServer {
         }
     }
 
-    fn review(&self, decide: &Reviewer, body: &[u8]) -> Answer {
-        let review = match Review::decode(body) {
+    async fn review(&self, decide: &Reviewer, body: Bytes) -> Answer {
+        let review = match Review::decode(&body) {
             Ok(review) => review,
             Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
         };
+        drop(body);
         let reply = review.reply.clone();
-        let verdict = catch_unwind(AssertUnwindSafe(|| decide(review))).unwrap_or_else(|_| {
+        let decided = match catch_unwind(AssertUnwindSafe(|| decide(review))) {
+            Ok(Decision::Now(verdict)) => Some(verdict),
+            // A task of its own, which ends alone when it panics.
+            Ok(Decision::Later(verdict)) => tokio::spawn(verdict).await.ok(),
+            Err(_) => None,
+        };
+        let verdict = decided.unwrap_or_else(|| {
             self.metrics.panicked();
             tracing::error!("a webhook handler panicked");
             Verdict::Deny {

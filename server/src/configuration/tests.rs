@@ -28,22 +28,22 @@ fn applied(mut object: Value, patch: &Value) -> Value {
 
 #[test]
 fn the_first_pass_stores_the_template_and_the_second_writes_nothing() {
-    let first = webhooks(&installed(), b"ca", &service(), |_| true).unwrap();
+    let first = webhooks(&installed(), b"ca", &service(), |_| true, None).unwrap();
     let patch = first.patch.unwrap();
     assert_eq!(patch["metadata"]["resourceVersion"], "7");
     assert_eq!(patch["webhooks"][0]["clientConfig"]["caBundle"], "Y2E=");
     assert_eq!(patch["webhooks"][0]["clientConfig"]["service"]["name"], "svc");
-    let second = webhooks(&applied(installed(), &patch), b"ca", &service(), |_| true).unwrap();
+    let second = webhooks(&applied(installed(), &patch), b"ca", &service(), |_| true, None).unwrap();
     assert_eq!(second.patch, None);
 }
 
 #[test]
 fn a_webhook_without_handler_is_dropped_and_comes_back_with_its_handler() {
-    let off = webhooks(&installed(), b"ca", &service(), |path| path != "/two").unwrap();
+    let off = webhooks(&installed(), b"ca", &service(), |path| path != "/two", None).unwrap();
     assert_eq!(off.dropped, ["two"]);
     let held = applied(installed(), &off.patch.unwrap());
     assert_eq!(held["webhooks"].as_array().unwrap().len(), 1);
-    let on = webhooks(&held, b"ca", &service(), |_| true)
+    let on = webhooks(&held, b"ca", &service(), |_| true, None)
         .unwrap()
         .patch
         .unwrap();
@@ -52,7 +52,7 @@ fn a_webhook_without_handler_is_dropped_and_comes_back_with_its_handler() {
 
 /// What a live configuration looks like: the API server has filled in every default.
 fn live() -> Value {
-    let wanted = webhooks(&bare(), b"ca", &service(), |_| true)
+    let wanted = webhooks(&bare(), b"ca", &service(), |_| true, None)
         .unwrap()
         .patch
         .unwrap();
@@ -84,7 +84,9 @@ fn bare() -> Value {
 #[test]
 fn defaults_of_the_api_server_are_no_difference() {
     assert_eq!(
-        webhooks(&live(), b"ca", &service(), |_| true).unwrap().patch,
+        webhooks(&live(), b"ca", &service(), |_| true, None)
+            .unwrap()
+            .patch,
         None
     );
 }
@@ -111,14 +113,16 @@ fn any_edit_of_what_we_want_is_undone() {
         let mut edited = live();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         edited.pointer_mut(parent).unwrap()[name] = value;
-        let patch = webhooks(&edited, b"ca", &service(), |_| true).unwrap().patch;
+        let patch = webhooks(&edited, b"ca", &service(), |_| true, None)
+            .unwrap()
+            .patch;
         assert!(patch.is_some(), "{pointer}");
     }
     let mut longer = live();
     let extra = longer["webhooks"][0].clone();
     longer["webhooks"].as_array_mut().unwrap().push(extra);
     assert!(
-        webhooks(&longer, b"ca", &service(), |_| true)
+        webhooks(&longer, b"ca", &service(), |_| true, None)
             .unwrap()
             .patch
             .is_some()
@@ -126,7 +130,7 @@ fn any_edit_of_what_we_want_is_undone() {
     let mut url = live();
     url["webhooks"][0]["clientConfig"] = json!({"url": "https://elsewhere/one", "caBundle": "Y2E="});
     assert!(
-        webhooks(&url, b"ca", &service(), |_| true)
+        webhooks(&url, b"ca", &service(), |_| true, None)
             .unwrap()
             .patch
             .is_some()
@@ -139,7 +143,7 @@ fn a_host_replaces_the_service_by_a_url() {
         host: "::1".into(),
         port: 9876,
     };
-    let patch = webhooks(&installed(), b"ca", &endpoint, |_| true)
+    let patch = webhooks(&installed(), b"ca", &endpoint, |_| true, None)
         .unwrap()
         .patch
         .unwrap();
@@ -152,7 +156,7 @@ fn a_host_replaces_the_service_by_a_url() {
 fn a_broken_template_is_an_error() {
     let mut object = installed();
     object["metadata"]["annotations"] = json!({"template": "{"});
-    let outcome = webhooks(&object, b"ca", &service(), |_| true);
+    let outcome = webhooks(&object, b"ca", &service(), |_| true, None);
     assert!(matches!(outcome, Err(Error::Template(_))));
 }
 

@@ -190,6 +190,7 @@ fn settings(test: &str, source: Source) -> Scratch {
         source,
         cert_dir: CertDir::new(&directory),
         served: Arc::new(|path| path == "/one"),
+        conditional: None,
     };
     Scratch(settings, directory)
 }
@@ -374,4 +375,72 @@ async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
 fn the_pause_after_failures_doubles_up_to_half_a_minute() {
     let pauses: Vec<_> = (0..7).map(|failures| backoff(failures).as_secs()).collect();
     assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+}
+
+/// Waits for `condition`, for as long as a slow machine may take.
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..18_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it never comes");
+}
+
+#[tokio::test]
+async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_otherwise() {
+    let api = installed();
+    let mut configuration = configuration();
+    configuration["webhooks"][0]["matchConditions"] = json!([{"name": "c", "expression": "true"}]);
+    api.put("hooks", configuration);
+    let scratch = settings("wishes", Source::Secret);
+    let conditional = Conditional {
+        name: "more".into(),
+        path: "/one".into(),
+        condition: "needed".into(),
+    };
+    let (wish, wishes) = watch::channel(Presence::AsFound);
+    let settings = Settings {
+        conditional: Some((conditional, wishes)),
+        ..scratch.clone()
+    };
+    let keeper = Keeper {
+        api: api.clone(),
+        settings,
+        tls: Arc::default(),
+        jitter: 0,
+        progress: Progress::default(),
+    };
+    let (stop, stopped) = watch::channel(false);
+    let (first, succeeded) = oneshot::channel();
+    let kept = tokio::spawn(keeper.keep(stopped, first));
+    succeeded.await.unwrap();
+    assert_eq!(api.writes(), ["certs", "hooks", CRD]);
+
+    let expression = || {
+        let hooks = api.get("hooks").unwrap();
+        let more = hooks["webhooks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == "more");
+        more.map(|more| more["matchConditions"][0]["expression"].clone())
+    };
+    for (wished, expected) in [
+        (Presence::Where("a".into()), Some(json!("a"))),
+        (Presence::Where("b".into()), Some(json!("b"))),
+        (Presence::Absent, None),
+    ] {
+        wish.send_replace(wished.clone());
+        until(|| expression() == expected).await;
+        assert_eq!(api.writes(), ["hooks"]);
+        wish.send_replace(wished);
+    }
+    // nothing is left to write when what is wished is there already
+    wish.send_replace(Presence::Where("c".into()));
+    until(|| expression() == Some(json!("c"))).await;
+    assert_eq!(api.writes(), ["hooks"]);
+    stop.send_replace(true);
+    kept.await.unwrap();
 }

@@ -7,9 +7,9 @@ use http::{Request, StatusCode};
 use http_body_util::Full;
 use kruise_server::{
     listen::Limits,
-    review::Verdict,
+    review::{Review, Verdict},
     tls::{Pair, Tls},
-    webhook::{Handler, WebhookServer, serve},
+    webhook::{Decision, Handler, WebhookServer, serve},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -30,11 +30,24 @@ pub(crate) fn review(uid: &str) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
-/// Denies with the object's name, panics, or reverses a conversion's bytes.
+/// Denies with the object's name, at once or later, panics likewise, or reverses a conversion's bytes.
 pub(crate) fn server(limits: Limits) -> WebhookServer {
-    let deny = Handler::Review(Arc::new(|review| Verdict::Deny {
+    let denial = |review: &Review| Verdict::Deny {
         code: 422,
         message: format!("not {}", review.request["object"]["metadata"]["name"]),
+    };
+    let deny = Handler::Review(Arc::new(move |review| denial(&review).into()));
+    let later = Handler::Review(Arc::new(move |review| {
+        Decision::Later(Box::pin(async move {
+            tokio::task::yield_now().await;
+            denial(&review)
+        }))
+    }));
+    let fail_later = Handler::Review(Arc::new(|_| {
+        Decision::Later(Box::pin(async {
+            tokio::task::yield_now().await;
+            panic!("a bug in a handler that waits")
+        }))
     }));
     let fail = Handler::Review(Arc::new(|_| panic!("a bug in a handler")));
     let convert = Handler::Convert(Arc::new(|body: &[u8]| match body {
@@ -42,7 +55,13 @@ pub(crate) fn server(limits: Limits) -> WebhookServer {
         b"bug" => panic!("a bug in a converter"),
         body => Ok(body.iter().rev().copied().collect()),
     }));
-    let routes = [("/deny", deny), ("/panic", fail), ("/convert", convert)];
+    let routes = [
+        ("/deny", deny),
+        ("/later", later),
+        ("/panic", fail),
+        ("/panic-later", fail_later),
+        ("/convert", convert),
+    ];
     WebhookServer {
         routes: routes.map(|(path, handler)| (path.to_owned(), handler)).into(),
         limits,
@@ -212,6 +231,28 @@ async fn unknown_paths_methods_and_types_are_told_apart() {
     }
     let right = with_type(Some("Application/JSON; charset=utf-8"));
     assert_eq!(client.read(right).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_is_decided_later_is_answered_the_same() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http1).await;
+    assert_eq!(
+        client.post("/later", review("u")).await,
+        client.post("/deny", review("u")).await
+    );
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_while_it_waits_denies_its_request_too() {
+    let server = default().await;
+    let mut client = Client::connect(server.address, Version::Http1).await;
+    let (status, body) = client.post("/panic-later", review("u")).await;
+    assert_eq!(status, StatusCode::OK);
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(answer["response"]["status"]["code"], 500);
+    assert_eq!(server.handlers.metrics.panics(), 1);
+    assert_eq!(client.post("/later", review("u")).await.0, StatusCode::OK);
 }
 
 #[tokio::test]
