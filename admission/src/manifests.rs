@@ -29,7 +29,11 @@ const MUTATE_PULL_JOB: &str = "/mutate-apps-kruise-io-imagepulljob";
 const VALIDATE_PULL_JOB: &str = "/validate-apps-kruise-io-imagepulljob";
 const MUTATE_LIST_PULL_JOB: &str = "/mutate-apps-kruise-io-imagelistpulljob";
 const VALIDATE_LIST_PULL_JOB: &str = "/validate-apps-kruise-io-imagelistpulljob";
-const MUTATE_POD: &str = "/mutate-pod";
+/// Path of the pod webhook.
+pub const MUTATE_POD: &str = "/mutate-pod";
+/// Name of the entry for pods that SidecarSets are injected into. A running manager adds it while there is such a set,
+/// with the match condition of [`crate::pod::sidecars::condition`].
+pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 /// Seconds the API server waits for the answer about a workload.
 const WORKLOAD_TIMEOUT: u8 = 30;
 /// Seconds the API server waits for the answer about a pod.

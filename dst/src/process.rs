@@ -56,7 +56,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
     let host = host(cluster, id, stopped);
     let doors = cluster.clone();
     let life = tokio::spawn(async move {
-        let open = |routes, closing| std::future::ready(Ok(open(doors, id, routes, closing)));
+        let open = |routes, _, closing| std::future::ready(Ok(open(doors, id, routes, closing)));
         process(&config, host, open).await
     });
     let abort = life.abort_handle();

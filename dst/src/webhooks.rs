@@ -2,7 +2,10 @@
 //!
 //! What is left out is the socket: the review goes in and out as the same text.
 
-use kruise_server::{review::Review, webhook::Handler};
+use kruise_server::{
+    review::Review,
+    webhook::{Decision, Handler},
+};
 use kruise_sim::{WebhookCall, WebhookReply};
 use serde_json::Value;
 
@@ -25,12 +28,17 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
     };
     let body = call.review.to_string().into_bytes();
     let answer = match handler {
-        Handler::Review(review) => Review::decode(&body)
-            .map(|asked| {
-                let reply = asked.reply.clone();
-                reply.answer(&review(asked))
-            })
-            .map_err(|error| error.to_string()),
+        Handler::Review(review) => {
+            Review::decode(&body)
+                .map_err(|error| error.to_string())
+                .and_then(|asked| {
+                    let reply = asked.reply.clone();
+                    match review(asked) {
+                        Decision::Now(verdict) => Ok(reply.answer(&verdict)),
+                        Decision::Later(_) => Err("nothing in a history is asked back".to_owned()),
+                    }
+                })
+        }
         Handler::Convert(convert) => convert(&body)
             .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string())),
     };

@@ -61,20 +61,30 @@ struct Resource {
 
 /// The newest served version of CloneSet that this build knows: with published charts `v1alpha1`.
 pub async fn cloneset_version(client: &Client) -> Result<&'static str, DiscoveryError> {
+    let version = version_of(client, "clonesets").await?;
+    version.ok_or(DiscoveryError::NoCloneSets)
+}
+
+/// The newest served version of SidecarSet that this build knows, if the kind is served.
+pub async fn sidecarset_version(client: &Client) -> Result<Option<&'static str>, DiscoveryError> {
+    version_of(client, "sidecarsets").await
+}
+
+async fn version_of(client: &Client, plural: &str) -> Result<Option<&'static str>, DiscoveryError> {
     for version in VERSIONS {
         match client
             .get::<ResourceList>(&format!("/apis/apps.kruise.io/{version}"))
             .await
         {
-            Ok(list) if list.resources.iter().any(|resource| resource.name == "clonesets") => {
-                return Ok(version);
+            Ok(list) if list.resources.iter().any(|resource| resource.name == plural) => {
+                return Ok(Some(version));
             }
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(failed(client, error)),
         }
     }
-    Err(DiscoveryError::NoCloneSets)
+    Ok(None)
 }
 
 /// The version of the server itself, as it spells it (`v1.34.2`).

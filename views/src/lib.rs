@@ -6,6 +6,7 @@
 mod amounts;
 mod claim;
 mod labels;
+mod namespace;
 mod node;
 mod pod;
 mod revision;
@@ -13,6 +14,7 @@ mod revision;
 pub use amounts::{AmountsView, amount};
 pub use claim::ClaimView;
 pub use labels::Labels;
+pub use namespace::NamespaceView;
 pub use node::NodeView;
 pub use pod::{ConditionView, ContainerStatusView, ContainerView, OwnerView, Phase, PodView, Truth};
 pub use revision::RevisionView;

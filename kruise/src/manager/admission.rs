@@ -11,7 +11,7 @@ use kruise_admission::{
     convert::convert,
     images, kinds,
     manifests::{self, Handler},
-    pod, sidecarset,
+    sidecarset,
 };
 use kruise_runtime::Client;
 use kruise_server::{
@@ -20,7 +20,7 @@ use kruise_server::{
 };
 use kube_cache::ObjectKey;
 
-use super::{caches::Caches, config::Config};
+use super::{caches::Caches, config::Config, pod_reviews::PodReviews};
 
 /// Path of the conversion webhook, as definitions name it.
 pub(super) const CONVERT: &str = "/convert";
@@ -45,23 +45,31 @@ pub(super) fn options(config: &Config) -> Options {
     }
 }
 
-/// The routes of this build. Without gate `PodWebhook` pods are not answered for, and the entry that would send them
-/// here is taken out of the live configuration.
+/// The routes of this build. Without `pods` (gate `PodWebhook`) pods are not answered for, and the entries that would
+/// send them here are taken out of the live configuration.
 pub(super) fn routes(
     options: Options,
-    pods: bool,
+    pods: Option<PodReviews>,
     caches: &Caches,
     client: &Client,
 ) -> BTreeMap<String, webhook::Handler> {
     let mut routes = BTreeMap::new();
+    let pods = pods.map(Arc::new);
     for (path, handler) in manifests::paths() {
-        if handler == Handler::MutatePod && !pods {
+        if handler == Handler::MutatePod && pods.is_none() {
             continue;
         }
-        let (caches, client) = (caches.clone(), client.clone());
+        let (caches, pods, client) = (caches.clone(), pods.clone(), client.clone());
         let reviewer = move |review: Review| {
-            let now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            verdict(decide(handler, &review, now, options, &caches))
+            let mut request = match Request::from_review(&review.request) {
+                Ok(request) => request,
+                Err(error) => return verdict(unreadable(&error)).into(),
+            };
+            request.now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            match (handler, &pods) {
+                (Handler::MutatePod, Some(pods)) => pods.decide(request),
+                (handler, _) => verdict(decide(handler, &request, options, &caches)).into(),
+            }
         };
         routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
     }
@@ -70,33 +78,26 @@ pub(super) fn routes(
     routes
 }
 
-fn decide(handler: Handler, review: &Review, now: String, options: Options, caches: &Caches) -> Answer {
-    let mut request = match Request::from_review(&review.request) {
-        Ok(request) => request,
-        Err(error) => {
-            return Answer::Deny {
-                code: 400,
-                message: error.to_string(),
-            };
-        }
-    };
-    request.now = now;
+fn unreadable(error: &kruise_admission::Error) -> Answer {
+    Answer::Deny {
+        code: 400,
+        message: error.to_string(),
+    }
+}
+
+/// Decides what the caches suffice for.
+fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches) -> Answer {
     match handler {
-        Handler::MutatePod => match pod::review(&request, options, &pod::Known::without_sets()) {
-            pod::Outcome::Answer(answer) => answer,
-            pod::Outcome::Needs(_) => Answer::Deny {
-                code: 503,
-                message: "the pod cannot be reviewed yet; try again".to_owned(),
-            },
-        },
-        Handler::MutateSidecarSet => sidecarset::mutate::mutate(&request),
-        Handler::ValidateSidecarSet => sidecarset::validate::validate(&request),
-        Handler::MutateImages => images::mutate(&request),
-        Handler::ValidateImages => images::validate::validate(&request),
-        Handler::MutateKind => kinds::mutate(&request, options),
-        Handler::ValidateKind => kinds::validate(&request, options),
-        Handler::MutateCloneSet => mutate(&request, options),
-        Handler::ValidateCloneSet => match validate(&request, options) {
+        // Not a route without reviews of pods.
+        Handler::MutatePod => Answer::ALLOW,
+        Handler::MutateSidecarSet => sidecarset::mutate::mutate(request),
+        Handler::ValidateSidecarSet => sidecarset::validate::validate(request),
+        Handler::MutateImages => images::mutate(request),
+        Handler::ValidateImages => images::validate::validate(request),
+        Handler::MutateKind => kinds::mutate(request, options),
+        Handler::ValidateKind => kinds::validate(request, options),
+        Handler::MutateCloneSet => mutate(request, options),
+        Handler::ValidateCloneSet => match validate(request, options) {
             Outcome::Answer(answer) => answer,
             Outcome::NeedPods(names) => {
                 let Some(pods) = look_up(caches, &request.namespace, &names) else {
@@ -107,7 +108,7 @@ fn decide(handler: Handler, review: &Review, now: String, options: Options, cach
                         message: message.to_owned(),
                     };
                 };
-                validate_with_pods(&request, options, &pods)
+                validate_with_pods(request, options, &pods)
             }
         },
     }
@@ -128,7 +129,8 @@ fn look_up(caches: &Caches, namespace: &str, names: &[String]) -> Option<Vec<Pod
     Some(pods.collect())
 }
 
-fn verdict(answer: Answer) -> Verdict {
+/// As the server sends it.
+pub(super) fn verdict(answer: Answer) -> Verdict {
     match answer {
         Answer::Allow { patch, warnings } => {
             let patch = patch

@@ -18,7 +18,7 @@ use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::{config::Config, objects::CachedCloneSet, process::Host};
+use super::{config::Config, objects::CachedCloneSet, process::Host, sidecars::SidecarCaches};
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
@@ -45,6 +45,8 @@ pub struct Caches {
     pub revisions: SharedInformer<RevisionView>,
     /// Nodes: where they stand.
     pub nodes: SharedInformer<NodeView>,
+    /// SidecarSets, and what their injection asks besides.
+    pub sidecars: SidecarCaches,
 }
 
 /// What to do with each change.
@@ -60,14 +62,15 @@ pub struct Handlers {
 }
 
 impl Caches {
-    /// Empty caches.
-    pub fn new() -> Self {
+    /// Empty caches, of SidecarSets in the version that is served.
+    pub fn new(sidecarsets: Option<&'static str>) -> Self {
         Self {
             sets: SharedInformer::new([]),
             pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID]),
             claims: SharedInformer::new([CLAIMS_BY_OWNER, CLAIMS_BY_UID]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
             nodes: SharedInformer::new([]),
+            sidecars: SidecarCaches::new(sidecarsets),
         }
     }
 
@@ -84,10 +87,15 @@ impl Caches {
     ) -> anyhow::Result<JoinSet<()>> {
         let patience = config.cache_sync_timeout;
         let mut tasks = JoinSet::new();
-        let scope = |group: &str, plural: &str| match &config.namespace {
-            Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
-            None => format!("{group}/{plural}"),
+        let all = |path: String| Scope { path, selector: None };
+        let scope = |group: &str, plural: &str| {
+            all(match &config.namespace {
+                Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
+                None => format!("{group}/{plural}"),
+            })
         };
+        let system = &config.webhook.namespace;
+        self.sidecars.start(&mut tasks, host, system, &stop);
         let sets = scope(&format!("/apis/apps.kruise.io/{clonesets}"), "clonesets");
         spawn(&mut tasks, host, sets, &self.sets, handlers.set, stop.clone());
         let revisions = scope("/apis/apps/v1", "controllerrevisions");
@@ -102,7 +110,7 @@ impl Caches {
         spawn(
             &mut tasks,
             host,
-            "/api/v1/nodes".into(),
+            all("/api/v1/nodes".into()),
             &self.nodes,
             Box::new(drop),
             stop.clone(),
@@ -132,6 +140,7 @@ impl Caches {
         synced(&self.pods, "pods", patience).await?;
         synced(&self.revisions, "controllerrevisions", patience).await?;
         synced(&self.nodes, "nodes", patience).await?;
+        self.sidecars.synced(patience).await?;
         Ok(tasks)
     }
 
@@ -171,17 +180,17 @@ impl Caches {
     }
 }
 
-fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
+/// Follows a resource in a task of its own.
+pub(super) fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
     tasks: &mut JoinSet<()>,
     host: &Host,
-    path: String,
+    scope: Scope,
     informer: &SharedInformer<T>,
     on_delta: Box<dyn FnMut(Delta<T>) + Send>,
     stop: watch::Receiver<bool>,
 ) {
     let (client, informer, jitter) = (host.client.clone(), informer.clone(), host.jitter.clone());
     tasks.spawn(async move {
-        let scope = Scope { path, selector: None };
         follow(&client, &scope, &informer, on_delta, || jitter(), stop).await;
     });
 }
@@ -194,7 +203,8 @@ pub(super) fn jitter() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-async fn synced<T: Cached>(
+/// Waits for the first list.
+pub(super) async fn synced<T: Cached>(
     informer: &SharedInformer<T>,
     what: &str,
     patience: Duration,

@@ -7,7 +7,7 @@ use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
-    configuration::Endpoint,
+    configuration::{Conditional, Endpoint},
     health::Check,
     pass::{Keeper, Phase, Progress, Settings, Source},
     plain::PlainServer,
@@ -22,7 +22,12 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{caches, config::Config, process::Routes, registrar::Registrar};
+use super::{
+    caches,
+    config::Config,
+    process::{Routes, Wishes},
+    registrar::Registrar,
+};
 
 /// Where connections come in.
 #[derive(Debug)]
@@ -56,11 +61,17 @@ impl Sockets {
     }
 }
 
+/// What is answered, and for which pods.
+pub(super) struct Webhooks {
+    pub(super) routes: Routes,
+    pub(super) wishes: Wishes,
+}
+
 /// Starts everything and returns once the webhooks are registered and answered.
 pub(super) async fn start(
     config: &Config,
     client: &Client,
-    routes: Routes,
+    webhooks: Webhooks,
     mut registry: Registry,
     sockets: Sockets,
     stop: watch::Receiver<bool>,
@@ -68,7 +79,7 @@ pub(super) async fn start(
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
     let server = Arc::new(WebhookServer {
-        routes,
+        routes: webhooks.routes,
         ..WebhookServer::default()
     });
     tls.register(&mut registry);
@@ -95,7 +106,7 @@ pub(super) async fn start(
     let (first, succeeded) = oneshot::channel();
     let keeper = Keeper {
         api: Registrar(client.named("kruise-manager/webhook-controller")),
-        settings: settings(config, &server),
+        settings: settings(config, &server, webhooks.wishes),
         tls,
         jitter: caches::jitter(),
         progress: progress.clone(),
@@ -115,8 +126,13 @@ pub(super) async fn start(
     }
 }
 
-fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
-    use kruise_admission::manifests::{MUTATING, VALIDATING};
+fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Settings {
+    use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};
+    let pods_of_sets = Conditional {
+        name: PODS_OF_SETS.into(),
+        path: MUTATE_POD.into(),
+        condition: "matches-a-sidecarset".into(),
+    };
     let webhook = &config.webhook;
     let endpoint = match &webhook.host {
         Some(host) => Endpoint::Url {
@@ -149,6 +165,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>) -> Settings {
         source,
         cert_dir: CertDir::new(&webhook.cert_dir),
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
+        conditional: Some((pods_of_sets, wishes)),
     }
 }
 

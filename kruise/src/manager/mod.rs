@@ -9,9 +9,11 @@ mod flags;
 mod logging;
 mod objects;
 mod pod_readiness;
+mod pod_reviews;
 mod process;
 mod registrar;
 mod run;
+mod sidecars;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ pub use flags::FLAGS;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
 pub(crate) use process::vertical_scaling;
-pub use process::{Host, Routes, process};
+pub use process::{Host, Routes, Wishes, process};
 pub use run::{Embedding, run};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else

@@ -17,7 +17,7 @@ use kruise_runtime::{
     shutdown,
     worker::{Controller, Settings},
 };
-use kruise_server::webhook::Handler;
+use kruise_server::{configuration::Presence, webhook::Handler};
 use kube_cache::{Cached, ObjectKey};
 use tokio::{
     sync::{oneshot, watch},
@@ -32,6 +32,8 @@ use super::{
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig},
     pod_readiness::{self, PodReadiness},
+    pod_reviews::PodReviews,
+    sidecars::SidecarCaches,
 };
 
 /// Time for webhook requests under way to be answered.
@@ -59,12 +61,16 @@ pub struct Host {
 /// Which handler answers which webhook path.
 pub type Routes = BTreeMap<String, Handler>;
 
+/// Which pods API servers are to show us for the sake of SidecarSets, as the leader says.
+pub type Wishes = watch::Receiver<Presence>;
+
 /// Runs until told to stop, or until something fails that a restart must mend. `open` opens the doors: it gets the
-/// webhooks to answer and a receiver that turns true when the doors are to close, and returns once API servers reach them.
+/// webhooks to answer, for which pods, and a receiver that turns true when the doors are to close, and returns once API
+/// servers reach them.
 pub async fn process<Opening>(
     config: &Config,
     mut host: Host,
-    open: impl FnOnce(Routes, watch::Receiver<bool>) -> Opening + Send,
+    open: impl FnOnce(Routes, Wishes, watch::Receiver<bool>) -> Opening + Send,
 ) -> anyhow::Result<()>
 where
     Opening: Future<Output = anyhow::Result<JoinSet<()>>> + Send,
@@ -73,15 +79,17 @@ where
     let (client, metrics) = (&host.client, &host.metrics);
     let clonesets = discovery::cloneset_version(client).await?;
     discovery::check_conversion(client).await?;
+    let sidecarsets = discovery::sidecarset_version(client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
     let scaling = vertical_scaling(&config.gates, client).await?;
     tracing::warn!(
-        "this build runs {} and {}; nothing acts on the other kinds, which are served and stored: {}",
+        "this build runs {} and {}, and injects SidecarSets into new pods but does not upgrade them; nothing acts on the \
+         other kinds, which are served and stored: {}",
         cloneset::NAME,
         pod_readiness::NAME,
         without_controller()
     );
-    let caches = Caches::new();
+    let caches = Caches::new(sidecarsets);
     // Reading a CloneSet may need the conversion webhook, so the doors open before the watches.
     // They also close after everything else: pods that are still being created pass our own webhook.
     let (close, closing) = watch::channel(false);
@@ -92,9 +100,14 @@ where
         let served = if config.dry_run {
             JoinSet::new()
         } else {
-            let pods = config.gates.on("PodWebhook");
+            let pods = config.gates.on("PodWebhook").then(|| PodReviews {
+                options: admission::options(config),
+                caches: caches.sidecars.clone(),
+                client: client.named(&agent("webhook")),
+                namespace: config.webhook.namespace.clone(),
+            });
             let routes = admission::routes(admission::options(config), pods, &caches, client);
-            open(routes, closing.clone()).await?
+            open(routes, caches.sidecars.wishes(), closing.clone()).await?
         };
         let handlers = controllers.handlers();
         let watches = caches.start(&host, config, clonesets, handlers, closing).await?;
@@ -135,10 +148,12 @@ pub(crate) async fn vertical_scaling(gates: &Gates, client: &Client) -> anyhow::
     Ok(VerticalScaling::of_server(&version))
 }
 
-/// The kinds that no controller of this build acts on.
+/// The kinds that nothing of this build acts on.
 fn without_controller() -> String {
     let kinds = kruise_api::kinds::ALL.into_iter().map(|kind| kind.kind);
-    let others: Vec<&str> = kinds.filter(|kind| *kind != "CloneSet").collect();
+    let others: Vec<&str> = kinds
+        .filter(|kind| !["CloneSet", "SidecarSet"].contains(kind))
+        .collect();
     others.join(", ")
 }
 
@@ -223,6 +238,7 @@ fn ended(ending: Ending) -> anyhow::Result<()> {
 struct Controllers {
     sets: Arc<Controller<CloneSets>>,
     readiness: Arc<Controller<PodReadiness>>,
+    sidecars: SidecarCaches,
 }
 
 impl Controllers {
@@ -269,6 +285,7 @@ impl Controllers {
                 metrics.controller(pod_readiness::NAME, pod_workers),
                 |key| &key.namespace,
             ),
+            sidecars: caches.sidecars.clone(),
         }
     }
 
@@ -301,7 +318,8 @@ impl Controllers {
     async fn run(&self, stop: watch::Receiver<bool>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.sets.clone().run(shutdown::stopped(stop.clone())));
-        tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop)));
+        tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop.clone())));
+        tasks.spawn(self.sidecars.clone().keep_scope(stop));
         tasks.join_all().await;
     }
 }

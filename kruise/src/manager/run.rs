@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use super::{
     caches,
     config::Config,
-    endpoints::{self, Sockets},
+    endpoints::{self, Sockets, Webhooks},
     process::{Host, process},
 };
 
@@ -48,12 +48,13 @@ pub async fn run(
         ready,
         stop,
     };
-    let open = async |routes, closing| {
+    let open = async |routes, wishes, closing| {
         let sockets = match sockets {
             Some(open) => open,
             None => Sockets::bind(&config).await?,
         };
-        endpoints::start(&config, &client, routes, registry, sockets, closing).await
+        let webhooks = Webhooks { routes, wishes };
+        endpoints::start(&config, &client, webhooks, registry, sockets, closing).await
     };
     process(&config, host, open).await
 }

@@ -88,10 +88,12 @@ fn cluster_rules() -> Value {
         rule("", &["persistentvolumeclaims"], MANAGE),
         rule("", &["pods/status", "pods/resize"], &["patch"]),
         rule("", &["nodes"], &["list", "watch"]),
+        rule("", &["namespaces"], &["get", "list", "watch"]),
         rule("", &["events"], &["create", "patch"]),
         rule("apps", &["controllerrevisions"], MANAGE),
         rule("apps.kruise.io", &["clonesets"], &["list", "watch", "patch"]),
         rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
+        rule("apps.kruise.io", &["sidecarsets"], &["list", "watch"]),
         // Asked for by clusters that check who may block the deletion of an owner.
         rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
         webhooks("mutatingwebhookconfigurations", MUTATING),

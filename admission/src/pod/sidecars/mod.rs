@@ -5,6 +5,8 @@
 //! 3. [`build`]: the containers, volumes and secrets they add to this pod;
 //! 4. [`apply`]: all of it put into the pod, with the record of what was injected.
 //!
+//! [`condition`] keeps pods away that no set is for.
+//!
 //! Injecting again changes nothing but timestamps. The pod's own containers keep their order and their bytes, unless a
 //! sidecar has the name of one of them and takes its place.
 
@@ -12,6 +14,7 @@ mod apply;
 mod build;
 mod metadata;
 mod resources;
+mod scope;
 mod select;
 mod set;
 mod share;
@@ -25,6 +28,7 @@ use super::{Context, Known, Need, Outcome, Stop, failed};
 use crate::Request;
 
 pub use resources::expression;
+pub use scope::condition;
 pub use set::{Set, Sets};
 
 /// Injects every set that matches.

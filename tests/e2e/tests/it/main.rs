@@ -16,6 +16,7 @@ mod deletion;
 mod gates;
 mod hooks;
 mod in_place;
+mod injection;
 mod installation;
 mod likeness;
 mod lossless;

@@ -23,6 +23,8 @@ const RARE: &[(&str, &str)] = &[
     ("get", "controllerrevisions"),
     // Only with gate InPlaceWorkloadVerticalScaling.
     ("patch", "pods/resize"),
+    // Not in the cache yet: a pod is made in a namespace that was just made.
+    ("get", "namespaces"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
 ];

@@ -1,0 +1,122 @@
+//! Reviews of new pods: the pure steps, and who tells them what they ask.
+//!
+//! The caches are asked first. What is not in them, such as a namespace that was just made, is asked of the API server,
+//! all of it within [`LIMIT`]: an answer never waits longer for a server that is slow or gone. Then, and before the
+//! first list of SidecarSets is in, the answer is 503 and whoever makes the pod tries again.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_admission::{
+    Answer, Options, Request,
+    pod::{Known, Need, Outcome, review},
+};
+use kruise_runtime::{ApiError, Client};
+use kruise_server::webhook::Decision;
+use tokio::time::timeout;
+
+use super::{
+    admission::verdict,
+    sidecars::{Found, SidecarCaches},
+};
+use crate::lookup::look_up;
+
+/// Time for all that the API server is asked about one pod.
+const LIMIT: Duration = Duration::from_millis(300);
+
+/// Questions one after the other that a review may have: sets, then namespaces and revisions.
+const ROUNDS: usize = 4;
+
+/// Reviews pods.
+#[derive(Clone)]
+pub(super) struct PodReviews {
+    pub(super) options: Options,
+    pub(super) caches: SidecarCaches,
+    /// For what is not in the caches.
+    pub(super) client: Client,
+    /// Where revisions of SidecarSets are.
+    pub(super) namespace: String,
+}
+
+/// How far a review gets with the caches.
+enum Progress {
+    Done(Answer),
+    Asks(Vec<Need>),
+}
+
+impl PodReviews {
+    /// Decides, at once if the caches know all there is to know.
+    pub(super) fn decide(self: &Arc<Self>, request: Request) -> Decision {
+        let mut known = Known {
+            now: self.client.now(),
+            ..Known::default()
+        };
+        match self.advance(&request, &mut known) {
+            Progress::Done(answer) => verdict(answer).into(),
+            Progress::Asks(needs) => {
+                let reviews = self.clone();
+                Decision::Later(Box::pin(async move {
+                    verdict(reviews.ask(request, known, needs).await)
+                }))
+            }
+        }
+    }
+
+    fn advance(&self, request: &Request, known: &mut Known) -> Progress {
+        for _ in 0..ROUNDS {
+            let needs = match review(request, self.options, known) {
+                Outcome::Answer(answer) => return Progress::Done(answer),
+                Outcome::Needs(needs) => needs,
+            };
+            let mut missing = Vec::new();
+            for need in needs {
+                match self.caches.answer(&self.namespace, &need, known) {
+                    Found::Yes => {}
+                    Found::No => missing.push(need),
+                    Found::NotYet => {
+                        return Progress::Done(unavailable("the manager has just started"));
+                    }
+                }
+            }
+            if !missing.is_empty() {
+                return Progress::Asks(missing);
+            }
+        }
+        Progress::Done(Answer::Deny {
+            code: 500,
+            message: "the pod cannot be reviewed: what it needs is never all known".to_owned(),
+        })
+    }
+
+    /// Asks the API server what the caches do not know.
+    async fn ask(&self, request: Request, mut known: Known, needs: Vec<Need>) -> Answer {
+        let asking = async {
+            let mut needs = needs;
+            loop {
+                for need in &needs {
+                    look_up(&self.client, &self.namespace, need, &mut known).await?;
+                }
+                match self.advance(&request, &mut known) {
+                    Progress::Done(answer) => return Ok::<_, ApiError>(answer),
+                    Progress::Asks(more) => needs = more,
+                }
+            }
+        };
+        match timeout(LIMIT, asking).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => unavailable(&format!(
+                "the API server does not tell what it depends on: {error}"
+            )),
+            Err(_) => unavailable("the API server is too slow to tell what it depends on"),
+        }
+    }
+}
+
+fn unavailable(why: &str) -> Answer {
+    Answer::Deny {
+        code: 503,
+        message: format!("the pod cannot be reviewed yet: {why}; try again"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+use std::{future::pending, io};
+
+use bytes::Bytes;
+use http::{Request as HttpRequest, Response, StatusCode};
+use http_body_util::Full;
+use kruise_runtime::{Clock, client::Settings};
+use kruise_server::review::Verdict;
+use kube_client::client::Body;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::*;
+use crate::manager::sidecars::tests::filled;
+
+/// How a server treats whoever asks.
+#[derive(Clone, Copy)]
+enum Server {
+    /// After this time, with the namespace `young`, labelled `env: prod`, and nothing else.
+    Answers(Duration),
+    /// Never.
+    Silent,
+    /// Drops the connection.
+    Refuses,
+    /// With 429 and a wait.
+    Busy,
+}
+
+fn client(server: Server) -> Client {
+    let service = tower::service_fn(move |request: HttpRequest<Body>| async move {
+        let answer = |code: StatusCode, body: &Value| {
+            let body = Full::new(Bytes::from(body.to_string()));
+            let response = Response::builder().status(code).header("retry-after", "1");
+            Ok(response.body(body).unwrap())
+        };
+        match server {
+            Server::Answers(delay) => {
+                tokio::time::sleep(delay).await;
+                if request.uri().path() == "/api/v1/namespaces/young" {
+                    let labels = json!({"env": "prod"});
+                    answer(
+                        StatusCode::OK,
+                        &json!({"metadata": {"name": "young", "labels": labels}}),
+                    )
+                } else {
+                    answer(StatusCode::NOT_FOUND, &json!({"kind": "Status", "code": 404}))
+                }
+            }
+            Server::Silent => pending().await,
+            Server::Refuses => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+            Server::Busy => answer(
+                StatusCode::TOO_MANY_REQUESTS,
+                &json!({"kind": "Status", "code": 429}),
+            ),
+        }
+    });
+    let settings = Settings {
+        user_agent: "kruise-manager/test".into(),
+        timeout: Duration::from_secs(30),
+        rate: None,
+        host: "here".into(),
+        observer: None,
+        clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
+    };
+    Client::new(kube_client::Client::new(service, "default"), settings)
+}
+
+/// Injects `logs` into pods `app: web` of namespaces `env: prod`.
+fn logs() -> Value {
+    json!({"metadata": {"name": "logs"}, "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "namespaceSelector": {"matchLabels": {"env": "prod"}},
+        "containers": [{"name": "agent", "image": "agent:1"}],
+    }})
+}
+
+fn reviews(server: Server, caches: SidecarCaches) -> Arc<PodReviews> {
+    Arc::new(PodReviews {
+        options: Options::default(),
+        caches,
+        client: client(server),
+        namespace: "kruise-system".into(),
+    })
+}
+
+fn request(namespace: &str, app: &str) -> Request {
+    let pod = json!({"metadata": {"name": "p", "labels": {"app": app}},
+        "spec": {"containers": [{"name": "main", "image": "m:1"}]}});
+    let review = json!({"uid": "u", "operation": "CREATE", "namespace": namespace,
+        "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod});
+    Request::from_review(&review).unwrap()
+}
+
+fn with_namespaces() -> SidecarCaches {
+    let namespaces = [("prod", "prod"), ("test", "test")]
+        .map(|(name, env)| json!({"metadata": {"name": name, "labels": {"env": env}}}));
+    filled(&[logs()], &namespaces, &[])
+}
+
+fn is_injected(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Allow { patch, .. } => json!(patch).to_string().contains("agent:1"),
+        Verdict::Deny { .. } => false,
+    }
+}
+
+async fn later(decision: Decision) -> Verdict {
+    match decision {
+        Decision::Later(verdict) => verdict.await,
+        Decision::Now(verdict) => panic!("decided without asking: {verdict:?}"),
+    }
+}
+
+fn now(decision: Decision) -> Verdict {
+    match decision {
+        Decision::Now(verdict) => verdict,
+        Decision::Later(_) => panic!("the caches suffice"),
+    }
+}
+
+fn is_unavailable(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Deny { code: 503, message } if message.ends_with("; try again"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
+    let reviews = reviews(Server::Silent, with_namespaces());
+    assert!(is_injected(&now(reviews.decide(request("prod", "web")))));
+    for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
+        let verdict = now(reviews.decide(request(namespace, app)));
+        assert!(
+            matches!(&verdict, Verdict::Allow { patch, .. } if patch.is_empty()),
+            "{verdict:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_was_just_made_is_asked_for() {
+    let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
+    assert!(is_injected(&later(reviews.decide(request("young", "web"))).await));
+    let gone = later(reviews.decide(request("gone", "web"))).await;
+    assert!(
+        matches!(&gone, Verdict::Allow { patch, .. } if patch.is_empty()),
+        "{gone:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_limit() {
+    for server in [
+        Server::Answers(Duration::from_millis(301)),
+        Server::Silent,
+        Server::Refuses,
+        Server::Busy,
+    ] {
+        let start = Instant::now();
+        let reviews = reviews(server, with_namespaces());
+        let verdict = later(reviews.decide(request("young", "web"))).await;
+        assert!(is_unavailable(&verdict), "{verdict:?}");
+        // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
+        assert!(
+            start.elapsed() <= LIMIT + Duration::from_millis(2),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_is_for_all_questions_together() {
+    let revision = |name: &str, wanted: &str| {
+        let mut set = logs();
+        set["metadata"]["name"] = json!(name);
+        set["spec"]["injectionStrategy"] = json!({"revision": {"revisionName": wanted}});
+        set
+    };
+    let caches = filled(&[revision("a", "a-1"), revision("b", "b-1")], &[], &[]);
+    let start = Instant::now();
+    // namespace, then two revisions: each alone would be in time
+    let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
+    assert!(is_unavailable(
+        &later(reviews.decide(request("young", "web"))).await
+    ));
+    assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
+}
+
+#[tokio::test]
+async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
+    let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
+    assert!(is_unavailable(&now(reviews.decide(request("prod", "web")))));
+}
+
+#[tokio::test]
+async fn without_the_kind_there_is_nothing_to_look_up() {
+    let reviews = reviews(Server::Silent, SidecarCaches::new(None));
+    let mut request = request("prod", "web");
+    request.object["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
+    let verdict = now(reviews.decide(request));
+    assert!(
+        matches!(&verdict, Verdict::Allow { patch, .. } if patch.len() == 1),
+        "{verdict:?}"
+    );
+}

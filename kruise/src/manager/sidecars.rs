@@ -1,0 +1,313 @@
+//! What the manager sees of SidecarSets, and of what injection asks besides: labels of namespaces, revisions of sets.
+//!
+//! Every replica answers webhooks, so every one has these. Where SidecarSets are not served there are none, and nothing
+//! is watched.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use kruise_admission::pod::{
+    Known, Need, Revision,
+    sidecars::{Set, Sets, condition},
+};
+use kruise_api::meta::{ObjectMeta, StringMap};
+use kruise_plan_kit::sidecars::names;
+use kruise_runtime::follow::Scope;
+use kruise_server::configuration::Presence;
+use kruise_views::NamespaceView;
+use kube_cache::{Cached, ObjectKey, SharedInformer};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value;
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{
+    caches::{self, spawn},
+    process::Host,
+};
+use crate::lookup::newest;
+
+/// A SidecarSet, ready to be matched against pods.
+#[derive(Clone, Debug)]
+pub struct CachedSidecarSet {
+    /// Identity and version.
+    pub metadata: ObjectMeta,
+    /// The set.
+    pub set: Arc<Set>,
+}
+
+/// A revision of a SidecarSet, as stored.
+#[derive(Clone, Debug)]
+pub struct CachedRevision {
+    metadata: ObjectMeta,
+    object: Value,
+}
+
+/// Reads metadata, and drops who wrote which field: nobody asks for it, and it is as long as the rest.
+fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(ObjectMeta, Value), D::Error> {
+    let mut value = Value::deserialize(deserializer)?;
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    let metadata = value.get("metadata").cloned().unwrap_or_default();
+    Ok((
+        ObjectMeta::deserialize(metadata).map_err(D::Error::custom)?,
+        value,
+    ))
+}
+
+impl<'de> Deserialize<'de> for CachedSidecarSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (metadata, object) = read(deserializer)?;
+        let set = Arc::new(Set::new(Arc::new(object)));
+        Ok(Self { metadata, set })
+    }
+}
+
+impl<'de> Deserialize<'de> for CachedRevision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (metadata, object) = read(deserializer)?;
+        Ok(Self { metadata, object })
+    }
+}
+
+impl Cached for CachedSidecarSet {
+    fn namespace(&self) -> &'static str {
+        ""
+    }
+
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}
+
+impl Cached for CachedRevision {
+    fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}
+
+/// What a cache says of something that a review needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is known now.
+    Yes,
+    /// Not here: the API server may know.
+    No,
+    /// Nothing is known before the first list is in.
+    NotYet,
+}
+
+/// The informers.
+#[derive(Clone)]
+pub struct SidecarCaches {
+    /// Version in which SidecarSets are served, if they are.
+    version: Option<&'static str>,
+    /// SidecarSets in that version.
+    pub sets: SharedInformer<CachedSidecarSet>,
+    /// All namespaces.
+    pub namespaces: SharedInformer<NamespaceView>,
+    /// Revisions of SidecarSets, in the manager's namespace.
+    pub revisions: SharedInformer<CachedRevision>,
+    table: Arc<Table>,
+    wish: watch::Sender<Presence>,
+}
+
+/// All sets in their order, made when somebody asks after a change.
+struct Table {
+    current: Mutex<Option<Arc<Sets>>>,
+    changed: watch::Sender<()>,
+}
+
+impl SidecarCaches {
+    /// Empty caches of what is served in this version.
+    pub fn new(version: Option<&'static str>) -> Self {
+        Self {
+            version,
+            sets: SharedInformer::new([]),
+            namespaces: SharedInformer::new([]),
+            revisions: SharedInformer::new([]),
+            table: Arc::new(Table {
+                current: Mutex::new(None),
+                changed: watch::channel(()).0,
+            }),
+            wish: watch::channel(Presence::default()).0,
+        }
+    }
+
+    /// Starts the watches; revisions are those in this namespace.
+    pub(super) fn start(
+        &self,
+        tasks: &mut JoinSet<()>,
+        host: &Host,
+        namespace: &str,
+        stop: &watch::Receiver<bool>,
+    ) {
+        let Some(version) = self.version else {
+            return;
+        };
+        let all = |path: String| Scope { path, selector: None };
+        let table = self.table.clone();
+        spawn(
+            tasks,
+            host,
+            all(format!("/apis/apps.kruise.io/{version}/sidecarsets")),
+            &self.sets,
+            Box::new(move |_| table.change()),
+            stop.clone(),
+        );
+        spawn(
+            tasks,
+            host,
+            all("/api/v1/namespaces".into()),
+            &self.namespaces,
+            Box::new(drop),
+            stop.clone(),
+        );
+        let of_sets = Scope {
+            path: format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+            selector: Some(format!("labelSelector={}", names::SET_NAME.replace('/', "%2F"))),
+        };
+        spawn(
+            tasks,
+            host,
+            of_sets,
+            &self.revisions,
+            Box::new(drop),
+            stop.clone(),
+        );
+    }
+
+    /// Waits for the first lists.
+    pub(super) async fn synced(&self, patience: Duration) -> anyhow::Result<()> {
+        if self.version.is_some() {
+            caches::synced(&self.sets, "sidecarsets", patience).await?;
+            caches::synced(&self.namespaces, "namespaces", patience).await?;
+            caches::synced(&self.revisions, "controllerrevisions of sidecarsets", patience).await?;
+        }
+        Ok(())
+    }
+
+    /// All sets in the order of their names; `None` before the first list is in.
+    pub fn all(&self) -> Option<Arc<Sets>> {
+        if self.version.is_none() {
+            return Some(Arc::default());
+        }
+        self.sets.synced_version()?;
+        let mut current = self.table.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none() {
+            let sets = self.sets.snapshot().list("");
+            *current = Some(Arc::new(Sets::new(sets.iter().map(|cached| cached.set.clone()))));
+        }
+        current.clone()
+    }
+
+    /// Adds what is here to `known`.
+    pub fn answer(&self, namespace: &str, need: &Need, known: &mut Known) -> Found {
+        match need {
+            Need::Sets => {
+                known.sets = self.all();
+                match known.sets {
+                    Some(_) => Found::Yes,
+                    None => Found::NotYet,
+                }
+            }
+            Need::Namespace(name) => {
+                let Some(found) = self.namespaces.snapshot().get(&ObjectKey::new("", name.as_str())) else {
+                    return Found::No;
+                };
+                let labels: StringMap = found
+                    .labels()
+                    .iter()
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect();
+                known.namespaces.insert(name.clone(), Some(labels));
+                Found::Yes
+            }
+            Need::Revision(wanted) => {
+                let Some(found) = self.revision(namespace, wanted) else {
+                    return Found::No;
+                };
+                known.revisions.insert(wanted.clone(), Some(found));
+                Found::Yes
+            }
+        }
+    }
+
+    /// Which pods are to be shown to the webhook, as the leader says.
+    pub(super) fn wishes(&self) -> watch::Receiver<Presence> {
+        self.wish.subscribe()
+    }
+
+    /// Says which pods are to be shown to the webhook, whenever that changes, until told to stop: the work of the leader.
+    pub(super) async fn keep_scope(self, mut stop: watch::Receiver<bool>) {
+        let mut changes = self.table.changed.subscribe();
+        loop {
+            changes.mark_unchanged();
+            if let Some(sets) = self.all() {
+                let wished = condition(&sets).map_or(Presence::Absent, Presence::Where);
+                self.wish.send_if_modified(|current| {
+                    let differs = *current != wished;
+                    if differs {
+                        *current = wished;
+                    }
+                    differs
+                });
+            }
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return,
+                // The caches hold the sender.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
+        let snapshot = self.revisions.snapshot();
+        match wanted {
+            Revision::Named(name) => {
+                let found = snapshot.get(&ObjectKey::new(namespace, name.as_str()))?;
+                Some(found.object.clone())
+            }
+            Revision::Versioned { set, version } => {
+                let found = snapshot.list(namespace).into_iter().filter(|one| {
+                    let label = |key| one.metadata.labels.get(key).map(String::as_str);
+                    label(names::SET_NAME) == Some(set) && label(names::CUSTOM_VERSION) == Some(version)
+                });
+                newest(found.map(|one| one.object.clone()).collect())
+            }
+        }
+    }
+}
+
+impl Table {
+    fn change(&self) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.changed.send_replace(());
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
