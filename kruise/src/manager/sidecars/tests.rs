@@ -164,7 +164,7 @@ fn selector(dice: &mut Dice, keys: &[&str], values: &[&str]) -> Value {
     let expressions: Vec<Value> = (0..dice.below(3))
         .map(|_| {
             let operator = dice.of(&["In", "NotIn", "Exists", "DoesNotExist"]);
-            let listed: Vec<&str> = (0..1 + dice.below(2)).map(|_| dice.of(values)).collect();
+            let listed: Vec<&str> = (0..=dice.below(2)).map(|_| dice.of(values)).collect();
             json!({"key": dice.of(keys), "operator": operator, "values": listed})
         })
         .collect();
@@ -225,7 +225,7 @@ fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_
     let mut dice = Dice(7);
     let (mut injected, mut shown) = (0, 0);
     for round in 0..400 {
-        let sets: Vec<Value> = (0..1 + dice.below(3))
+        let sets: Vec<Value> = (0..=dice.below(3))
             .map(|index| {
                 let mut spec = json!({"selector": selector(&mut dice, &keys, &values)});
                 if dice.below(2) == 0 {
