@@ -3,11 +3,13 @@
 //! The schema is the `openAPIV3Schema` of a version as JSON. `apiVersion`, `kind` and `metadata` of the object, and of
 //! embedded resources, are not the schema's business.
 
+mod path;
 mod text;
 mod validate;
 
 use serde_json::{Map, Value};
 
+use self::path::Path;
 pub use self::text::bad_patterns;
 pub use self::validate::validate;
 
@@ -22,23 +24,23 @@ fn is(schema: &Value, name: &str) -> bool {
 /// Drops members that the schema does not name; returns their paths.
 pub fn prune(schema: &Value, object: &mut Value) -> Vec<String> {
     let mut dropped = Vec::new();
-    prune_at(schema, object, "", true, &mut dropped);
+    prune_at(schema, object, &Path::ROOT, true, &mut dropped);
     dropped
 }
 
-fn prune_at(schema: &Value, value: &mut Value, path: &str, is_resource: bool, dropped: &mut Vec<String>) {
+fn prune_at(
+    schema: &Value,
+    value: &mut Value,
+    path: &Path<'_>,
+    is_resource: bool,
+    dropped: &mut Vec<String>,
+) {
     match value {
         Value::Object(members) => prune_members(schema, members, path, is_resource, dropped),
         Value::Array(items) => {
             let Some(schema) = schema.get("items") else { return };
             for (index, item) in items.iter_mut().enumerate() {
-                prune_at(
-                    schema,
-                    item,
-                    &format!("{path}[{index}]"),
-                    is(schema, EMBEDDED),
-                    dropped,
-                );
+                prune_at(schema, item, &path.item(index), is(schema, EMBEDDED), dropped);
             }
         }
         _ => {}
@@ -48,7 +50,7 @@ fn prune_at(schema: &Value, value: &mut Value, path: &str, is_resource: bool, dr
 fn prune_members(
     schema: &Value,
     members: &mut Map<String, Value>,
-    path: &str,
+    path: &Path<'_>,
     is_resource: bool,
     dropped: &mut Vec<String>,
 ) {
@@ -59,11 +61,7 @@ fn prune_members(
         if is_resource && TYPE_META.contains(&name.as_str()) {
             return true;
         }
-        let below = if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        };
+        let below = path.member(name);
         let known = properties.and_then(|properties| properties.get(name));
         match known.or_else(|| others.filter(|others| others.is_object())) {
             Some(schema) => {
@@ -72,7 +70,7 @@ fn prune_members(
             }
             None if keeps_unknown => true,
             None => {
-                dropped.push(below);
+                dropped.push(below.to_string());
                 false
             }
         }

@@ -8,10 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use regex_lite::Regex;
 use serde_json::Value;
 
+use super::path::Path;
 use crate::validate::{Errors, FieldError, Kind};
 
 /// Checks a text.
-pub(super) fn check(errors: &mut Errors, schema: &Value, text: &str, path: &str) {
+pub(super) fn check(errors: &mut Errors, schema: &Value, text: &str, path: &Path<'_>) {
     let rule = |name: &str| schema.get(name).and_then(Value::as_str);
     if let Some(pattern) = rule("pattern") {
         let detail = match Regex::new(pattern) {
@@ -22,14 +23,14 @@ pub(super) fn check(errors: &mut Errors, schema: &Value, text: &str, path: &str)
             )),
         };
         if let Some(detail) = detail {
-            errors.invalid(path, text, &detail);
+            errors.invalid(path.to_string(), text, &detail);
         }
     }
     if let Some(format) = rule("format")
         && !fits(&format.replace('-', ""), text)
     {
         let detail = format!("{path} in body must be of type {format}: {text:?}");
-        errors.add(path, Kind::TypeInvalid, text, &detail);
+        errors.add(path.to_string(), Kind::TypeInvalid, text, &detail);
     }
 }
 
@@ -139,12 +140,12 @@ fn is_duration(text: &str) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{bad_patterns, check};
+    use super::{Path, bad_patterns, check};
     use crate::validate::Errors;
 
     fn found(schema: Value, text: &str) -> Vec<String> {
         let mut errors = Errors::default();
-        check(&mut errors, &schema, text, "spec.t");
+        check(&mut errors, &schema, text, &Path::ROOT.member("spec").member("t"));
         errors.0.iter().map(ToString::to_string).collect()
     }
 

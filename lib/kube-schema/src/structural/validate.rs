@@ -5,13 +5,14 @@
 
 use serde_json::{Map, Value};
 
+use super::path::Path;
 use super::{EMBEDDED, PRESERVE, TYPE_META, is};
 use crate::validate::{Errors, FieldError, Kind};
 
 /// Checks an object, which was pruned and defaulted.
 pub fn validate(schema: &Value, object: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    check(&mut errors, schema, object, "", Place::Root);
+    check(&mut errors, schema, object, &Path::ROOT, Place::Root);
     errors.0
 }
 
@@ -22,7 +23,7 @@ enum Place {
     Inside,
 }
 
-fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: Place) {
+fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place) {
     if value.is_null() && is(schema, "nullable") {
         return;
     }
@@ -33,11 +34,14 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
             .unwrap_or("integer,string");
         let found = type_name(value);
         let detail = format!("{path} in body must be of type {wanted}: {found:?}");
-        errors.add(path, Kind::TypeInvalid, found, &detail);
+        errors.add(path.to_string(), Kind::TypeInvalid, found, &detail);
         return;
     }
-    enumeration(errors, schema, value, path);
-    bounds(errors, schema, value, path);
+    let is_plain = is_plain(schema);
+    if !is_plain {
+        enumeration(errors, schema, value, path);
+        bounds(errors, schema, value, path);
+    }
     match value {
         Value::Object(members) => object(errors, schema, members, path, place),
         Value::Array(items) => {
@@ -49,14 +53,29 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: 
                     } else {
                         Place::Inside
                     };
-                    check(errors, schema, item, &format!("{path}[{index}]"), place);
+                    check(errors, schema, item, &path.item(index), place);
                 }
             }
         }
-        Value::String(text) => super::text::check(errors, schema, text, path),
+        Value::String(text) if !is_plain => super::text::check(errors, schema, text, path),
         _ => {}
     }
-    combinators(errors, schema, value, path, place);
+    if !is_plain {
+        combinators(errors, schema, value, path, place);
+    }
+}
+
+/// Whether a schema says nothing of a value but its type and what its members and items are. Most do.
+fn is_plain(schema: &Value) -> bool {
+    let silent = |name: &str| {
+        matches!(
+            name,
+            "type" | "properties" | "items" | "required" | "additionalProperties" | "description" | "default"
+        )
+    };
+    schema
+        .as_object()
+        .is_some_and(|schema| schema.keys().all(|name| silent(name)))
 }
 
 fn type_name(value: &Value) -> &'static str {
@@ -84,25 +103,30 @@ fn has_type(schema: &Value, value: &Value) -> bool {
     }
 }
 
-fn enumeration(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
+fn enumeration(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>) {
     let Some(supported) = schema.get("enum").and_then(Value::as_array) else {
         return;
     };
     if !supported.contains(value) {
         let shown: Vec<String> = supported.iter().map(Value::to_string).collect();
         let text = format!("supported values: {}", shown.join(", "));
-        errors.add(path, Kind::NotSupported(&[]), value.clone(), &text);
+        errors.add(path.to_string(), Kind::NotSupported(&[]), value.clone(), &text);
     }
 }
 
-fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
+fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>) {
     let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
     let count = |name: &str| schema.get(name).and_then(Value::as_u64);
     if let Some(factor) = limit("multipleOf") {
         multiple(errors, value, factor, path);
     }
-    let mut invalid =
-        |detail: String| errors.invalid(path, value.clone(), &format!("{path} in body {detail}"));
+    let mut invalid = |detail: String| {
+        errors.invalid(
+            path.to_string(),
+            value.clone(),
+            &format!("{path} in body {detail}"),
+        );
+    };
     if let Some(number) = value.as_f64() {
         let strict = |name: &str| {
             if is(schema, name) {
@@ -131,7 +155,7 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
             invalid(format!("should be at least {least} chars long"));
         }
         if let Some(most) = count("maxLength").filter(|most| length > *most) {
-            errors.add(path, Kind::TooLong(most), Value::Null, "");
+            errors.add(path.to_string(), Kind::TooLong(most), Value::Null, "");
             return;
         }
     }
@@ -143,18 +167,18 @@ fn bounds(errors: &mut Errors, schema: &Value, value: &Value, path: &str) {
     let what = if value.is_array() { "items" } else { "properties" };
     if let Some(least) = count(least).filter(|least| length < *least) {
         errors.invalid(
-            path,
+            path.to_string(),
             length,
             &format!("{path} in body should have at least {least} {what}"),
         );
     }
     if let Some(most) = count(most).filter(|most| length > *most) {
-        errors.add(path, Kind::TooMany(most), length, "");
+        errors.add(path.to_string(), Kind::TooMany(most), length, "");
     }
 }
 
 /// Items of sets, and keys of maps, occur once.
-fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) {
+fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &Path<'_>) {
     let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => Vec::new(),
         Some("map") => {
@@ -176,7 +200,7 @@ fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) 
     for (index, item) in items.iter().enumerate() {
         let own = identity(item);
         if seen.contains(&own) {
-            errors.add(format!("{path}[{index}]"), Kind::Duplicate, own, "");
+            errors.add(path.item(index).to_string(), Kind::Duplicate, own, "");
         } else {
             seen.push(own);
         }
@@ -184,14 +208,14 @@ fn duplicates(errors: &mut Errors, schema: &Value, items: &[Value], path: &str) 
 }
 
 /// A server divides whole numbers by the whole part of the factor.
-fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
+fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &Path<'_>) {
     let fits = match value.as_i64() {
         Some(_) if factor < 1.0 => {
             let why = format!(
                 "factor MultipleOf declared for {path} must be positive: {}",
                 factor as i64
             );
-            errors.invalid(path, factor as i64, &why);
+            errors.invalid(path.to_string(), factor as i64, &why);
             return;
         }
         Some(number) => number % (factor as i64) == 0,
@@ -201,22 +225,16 @@ fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &str) {
     };
     if !fits {
         errors.invalid(
-            path,
+            path.to_string(),
             value.clone(),
             &format!("{path} in body should be a multiple of {factor}"),
         );
     }
 }
 
-fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, path: &str, place: Place) {
-    let join = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
-    if place == Place::Root && !path.is_empty() {
+fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, path: &Path<'_>, place: Place) {
+    let join = |name: &str| path.member(name).to_string();
+    if place == Place::Root && !path.is_root() {
         for name in ["apiVersion", "kind"] {
             if !members.contains_key(name) {
                 errors.required(join(name), "");
@@ -244,22 +262,27 @@ fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, pat
             } else {
                 Place::Inside
             };
-            check(errors, schema, value, &join(name), place);
+            check(errors, schema, value, &path.member(name), place);
         } else if !is(schema, PRESERVE) && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
             errors.forbidden(join(name), "");
         }
     }
 }
 
-fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &str, place: Place) {
+fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place) {
     let fits = |schema: &Value| {
         let mut inner = Errors::default();
         check(&mut inner, schema, value, path, place);
         inner.0.is_empty()
     };
     let list = |name: &str| schema.get(name).and_then(Value::as_array);
-    let mut must =
-        |detail: &str| errors.invalid(path, value.clone(), &format!("{path} in body must {detail}"));
+    let mut must = |detail: &str| {
+        errors.invalid(
+            path.to_string(),
+            value.clone(),
+            &format!("{path} in body must {detail}"),
+        );
+    };
     if list("anyOf").is_some_and(|any| !any.iter().any(fits)) {
         must("validate at least one schema (anyOf)");
     }
