@@ -90,16 +90,17 @@ fn hook(webhook: &Value, version: &str) -> Hook {
 
 fn matches_rule(call: &Call<'_>, rule: &Value, version: &str, operation: &str) -> bool {
     let names = |member: &str, wanted: &str| list(rule, member).any(|one| one == "*" || one == wanted);
-    let scope = match text(rule, "scope") {
+    let scope = || match text(rule, "scope") {
         "Namespaced" => call.resource.is_namespaced(),
         "Cluster" => !call.resource.is_namespaced(),
         _ => true,
     };
-    scope
+    // first what tells most rules apart
+    list(rule, "resources").any(|one| matches_resource(call, one.as_str().unwrap_or_default()))
+        && scope()
         && names("operations", operation)
         && names("apiGroups", &call.resource.id.group)
         && names("apiVersions", version)
-        && list(rule, "resources").any(|one| matches_resource(call, one.as_str().unwrap_or_default()))
 }
 
 /// `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.

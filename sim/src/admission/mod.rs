@@ -34,59 +34,72 @@ pub(crate) fn admit(
     api: &Api,
     call: &mut Call<'_>,
     operation: &'static str,
-    object: Value,
+    mut object: Value,
     old: &Value,
 ) -> Result<Value, Stop> {
-    let object = mutate(api, call, operation, object, old)?;
+    mutate(api, call, operation, &mut object, old)?;
     validate(api, call, operation, &object, old)?;
     call.admission = Admission::Done;
     Ok(object)
 }
 
-/// Asks the mutating webhooks; returns the object as they leave it.
+/// Whether webhooks changed an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mutated {
+    Yes,
+    No,
+}
+
+/// Asks the mutating webhooks; the object is as they leave it.
 pub(crate) fn mutate(
     api: &Api,
     call: &Call<'_>,
     operation: &'static str,
-    object: Value,
+    object: &mut Value,
     old: &Value,
-) -> Result<Value, Stop> {
+) -> Result<Mutated, Stop> {
     let hooks = hooks(api, call, "mutatingwebhookconfigurations", operation);
-    let mut object = object;
+    let mut is_mutated = Mutated::No;
     let mut again: Vec<(&Hook, Value)> = Vec::new();
     for hook in &hooks {
-        object = mutated(api, call, hook, operation, object, old)?;
+        if let Some(mutated) = mutated(api, call, hook, operation, object, old)? {
+            *object = mutated;
+            is_mutated = Mutated::Yes;
+        }
         if hook.reinvoked {
             again.push((hook, object.clone()));
         }
     }
     for (hook, seen) in again {
-        if seen != object {
-            object = mutated(api, call, hook, operation, object, old)?;
+        if seen != *object
+            && let Some(mutated) = mutated(api, call, hook, operation, object, old)?
+        {
+            *object = mutated;
         }
     }
-    Ok(object)
+    Ok(is_mutated)
 }
 
+/// The object as a webhook wants it; `None` if it does not patch it.
 fn mutated(
     api: &Api,
     call: &Call<'_>,
     hook: &Hook,
     operation: &'static str,
-    object: Value,
+    object: &Value,
     old: &Value,
-) -> Result<Value, Stop> {
+) -> Result<Option<Value>, Stop> {
     // selectors look at what earlier webhooks made of the object
-    if !hook.selects(api, call, &object, old) {
-        return Ok(object);
+    if !hook.selects(api, call, object, old) {
+        return Ok(None);
     }
-    let (mut shown, old) = in_version(call, hook, &object, old)?;
+    let (mut shown, old) = in_version(call, hook, object, old)?;
     let Some(response) = ask(call, hook, operation, &shown, &old)? else {
-        return Ok(object);
+        return Ok(None);
     };
     let failed = |why: &str| Failure::internal(&format!("failed calling webhook {:?}: {why}", hook.name));
     let Some(encoded) = response.get("patch").and_then(Value::as_str) else {
-        return Ok(object);
+        return Ok(None);
     };
     let decoded = STANDARD
         .decode(encoded)
@@ -94,12 +107,12 @@ fn mutated(
     let operations: Value = serde_json::from_slice(&decoded).map_err(|error| failed(&error.to_string()))?;
     patch::json(&mut shown, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
     if review::kind_of_subresource(call).is_some() {
-        return Ok(shown);
+        return Ok(Some(shown));
     }
     if hook.version != call.version.name && !shown.is_null() {
         shown = conversion::one(call, shown, &call.version.name)?;
     }
-    Ok(crate::verbs::reshape(call, shown)?)
+    Ok(Some(crate::verbs::reshape(call, shown)?))
 }
 
 /// The new and the old object in the version that a webhook is registered for.

@@ -23,6 +23,7 @@ use crate::route::{Route, Target};
 use crate::status::Failure;
 use crate::store::{Key, Store, Stored};
 use crate::validation::text;
+use crate::verbs::Touched;
 use crate::watch::{Watch, WatchId};
 use crate::webhook::{Answers, Asked, CallId, Stop, WebhookCall, WebhookReply};
 use crate::wire::{Method, Request, Response};
@@ -136,6 +137,8 @@ pub(crate) struct Call<'a> {
     pub(crate) dry_run: bool,
     pub(crate) purpose: Purpose,
     pub(crate) admission: Admission,
+    /// What this request may change of the object.
+    pub(crate) touched: Touched,
     pub(crate) warnings: Vec<String>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
@@ -337,6 +340,7 @@ impl Api {
             answers: &attempt.answers,
             purpose: Purpose::Act,
             admission: Admission::Due,
+            touched: Touched::All,
         };
         if call.request.method == Method::Get && (call.target.watch || call.query.flag("watch")) {
             return Ok(Outcome::Watch(self.open_watch(&call)?));

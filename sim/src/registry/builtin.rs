@@ -8,8 +8,8 @@ use super::resource::Subresource::{
     self, Absent, Binding, EphemeralContainers, Eviction, Finalize, Log, Resize, Scale, Status,
 };
 use super::{
-    Conversion, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema,
-    Scope, Traits, Version, Writes,
+    Conversion, Defaults, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource,
+    Schema, Scope, Traits, Version, Writes,
 };
 use crate::kinds::{cluster, config, pod, service, workload};
 use crate::store::ResourceId;
@@ -184,7 +184,7 @@ fn core() -> Vec<Row> {
                 metadata: Traits::REPEATED,
                 status_metadata: Metadata::NoOwners,
                 fields: POD_FIELDS,
-                default: pod::default,
+                default: Defaults::Within(&["spec"], pod::default),
                 prepare_create: pod::prepare_create,
                 prepare_update: pod::prepare_update,
                 prepare_status: pod::prepare_status,
@@ -199,7 +199,7 @@ fn core() -> Vec<Row> {
             .traits(Traits {
                 name: validation::label,
                 fields: NAMESPACE_FIELDS,
-                default: cluster::default_namespace,
+                default: Defaults::Anywhere(cluster::default_namespace),
                 prepare_create: cluster::prepare_namespace,
                 prepare_update: cluster::keep_namespace,
                 validate_status: cluster::validate_namespace_status,
@@ -211,7 +211,7 @@ fn core() -> Vec<Row> {
             .sub(&[Status, Absent("proxy")])
             .traits(Traits {
                 fields: NODE_FIELDS,
-                default: cluster::default_node,
+                default: Defaults::Anywhere(cluster::default_node),
                 prepare_create: cluster::prepare_node,
                 prepare_update: cluster::keep_status,
                 ..Traits::PLAIN
@@ -224,7 +224,7 @@ fn core() -> Vec<Row> {
                 name: validation::label_1035,
                 create_on_update: true,
                 fields: SERVICE_FIELDS,
-                default: service::default,
+                default: Defaults::Anywhere(service::default),
                 prepare_create: service::prepare_create,
                 prepare_update: service::prepare_update,
                 validate: service::validate,
@@ -232,7 +232,7 @@ fn core() -> Vec<Row> {
                 ..Traits::PLAIN
             }),
         row("Endpoints", "endpoints").short(&["ep"]).traits(Traits {
-            default: service::default_endpoints,
+            default: Defaults::Anywhere(service::default_endpoints),
             metadata: Traits::REPEATED,
             ..UPSERT
         }),
@@ -257,7 +257,7 @@ fn config() -> Vec<Row> {
         }),
         row("Secret", "secrets").traits(Traits {
             fields: SECRET_FIELDS,
-            default: config::default_secret,
+            default: Defaults::Anywhere(config::default_secret),
             metadata: Traits::REPEATED,
             validate: config::validate,
             validate_update: config::validate_secret_update,
@@ -278,7 +278,7 @@ fn config() -> Vec<Row> {
                     repeats_create: 2,
                     ..Traits::REPEATED
                 },
-                default: config::default_claim,
+                default: Defaults::Anywhere(config::default_claim),
                 prepare_create: config::prepare_claim,
                 prepare_update: config::keep_claim_status,
                 validate: config::validate_claim,
@@ -322,7 +322,7 @@ fn apps() -> Vec<Row> {
             .sub(&[Status, Scale])
             .traits(Traits {
                 generation: Generation::SpecAndAnnotations,
-                default: workload::default_deployment,
+                default: Defaults::Anywhere(workload::default_deployment),
                 status_metadata: Metadata::NoLabels,
                 ..workload
             }),
@@ -331,7 +331,7 @@ fn apps() -> Vec<Row> {
             .all()
             .sub(&[Status, Scale])
             .traits(Traits {
-                default: workload::default_replica_set,
+                default: Defaults::Anywhere(workload::default_replica_set),
                 prepare_create: workload::reset_replicas,
                 ..workload
             }),
@@ -340,7 +340,7 @@ fn apps() -> Vec<Row> {
             .all()
             .sub(&[Status, Scale])
             .traits(Traits {
-                default: workload::default_stateful_set,
+                default: Defaults::Anywhere(workload::default_stateful_set),
                 prepare_create: workload::reset_replicas,
                 ..workload
             }),
@@ -349,7 +349,7 @@ fn apps() -> Vec<Row> {
             .all()
             .sub(&[Status])
             .traits(Traits {
-                default: workload::default_daemon_set,
+                default: Defaults::Anywhere(workload::default_daemon_set),
                 prepare_create: workload::prepare_daemon_set,
                 prepare_update: workload::prepare_daemon_set_update,
                 ..workload

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use self::resource::{
-    Conversion, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource, Schema,
-    Scope, Subresource, Traits, Version, Writes,
+    Conversion, Defaults, FieldSelector, Generation, Grace, Metadata, MetadataRules, Propagation, Resource,
+    Schema, Scope, Subresource, Traits, Version, Writes,
 };
 use crate::store::ResourceId;
 

@@ -168,6 +168,18 @@ pub(crate) struct FieldSelector {
     pub(crate) pointer: &'static str,
 }
 
+/// How a kind fills in defaults. Filling in again changes nothing, and what a member gets depends on no other that can
+/// change without it.
+#[derive(Clone, Copy)]
+pub(crate) enum Defaults {
+    /// It has none.
+    None,
+    /// In these members of the object.
+    Within(&'static [&'static str], fn(&mut Value)),
+    /// In any member.
+    Anywhere(fn(&mut Value)),
+}
+
 /// How a kind differs from the generic path.
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
@@ -184,7 +196,7 @@ pub(crate) struct Traits {
     pub(crate) unconditional_update: bool,
     pub(crate) fields: &'static [FieldSelector],
     /// Fills in defaults; runs on every write and after reading from a client.
-    pub(crate) default: fn(&mut Value),
+    pub(crate) default: Defaults,
     /// Resets what a creation may not set.
     pub(crate) prepare_create: fn(&mut Value),
     /// Resets what an update may not change: the new object and the old.
@@ -241,7 +253,7 @@ impl Traits {
         create_on_update: false,
         unconditional_update: true,
         fields: &[],
-        default: |_| {},
+        default: Defaults::None,
         prepare_create: |_| {},
         prepare_update: |_, _| {},
         prepare_status: |_, _| {},

@@ -2,11 +2,13 @@
 
 use kube_schema::protobuf::{self, Envelope};
 use kube_schema::table::{Table, TypeId};
+use kube_schema::typed::DecodeError;
 use serde_json::Value;
 
+use super::touched::{self, Touched};
 use crate::api::Call;
-use crate::object::{self, FieldValidation};
-use crate::registry::Schema;
+use crate::object::{self, FieldValidation, Read};
+use crate::registry::{Defaults, Schema};
 use crate::status::Failure;
 
 const BODIES: &[&str] = &[
@@ -39,7 +41,8 @@ pub(super) fn object(call: &mut Call<'_>) -> Result<Value, Failure> {
         }
         _ => return Err(Failure::unsupported_media_type(BODIES)),
     };
-    shape(call, value, |kind, version, why, _| {
+    shape(call, value, |call, why, _| {
+        let (kind, version) = (&call.resource.kind, &call.version.name);
         Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
         ))
@@ -112,12 +115,10 @@ fn decode(envelope: &Envelope<'_>, of: TypeId, kind: &str) -> Result<Value, Fail
 pub(super) fn shape(
     call: &mut Call<'_>,
     value: Value,
-    refuse: impl Fn(&str, &str, &str, &str) -> Failure,
+    refuse: impl Fn(&Call<'_>, &str, &str) -> Failure,
 ) -> Result<Value, Failure> {
-    let refuse =
-        |why: &str, conversion: &str| refuse(&call.resource.kind, &call.version.name, why, conversion);
-    let mut read =
-        object::shape(value, &call.version).map_err(|error| refuse(&error.text, &error.conversion))?;
+    let read = shape_touched(call, value, &call.touched);
+    let mut read = read.map_err(|error| refuse(call, &error.text, &error.conversion))?;
     let unknown: Vec<String> = read
         .unknown
         .iter()
@@ -126,20 +127,47 @@ pub(super) fn shape(
     match field_validation(call) {
         FieldValidation::Strict if !unknown.is_empty() => {
             let why = format!("strict decoding error: {}", unknown.join(", "));
-            return Err(refuse(&why, &why));
+            return Err(refuse(call, &why, &why));
         }
         FieldValidation::Warn => call.warnings.extend(unknown),
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
-    default(call, &mut read.value)?;
+    default(call, &mut read.value, &within(call, &call.touched))?;
     Ok(read.value)
 }
 
+/// Gives an object its shape where it may have changed.
+fn shape_touched(call: &Call<'_>, mut value: Value, touched: &Touched) -> Result<Read, DecodeError> {
+    // what is stored of a custom resource may be older than its schema
+    if let Schema::Structural(_) = call.version.schema {
+        return object::shape(value, &call.version);
+    }
+    let aside = touched.set_aside(&mut value);
+    let mut read = object::shape(value, &call.version)?;
+    touched::put_back(&mut read.value, aside);
+    Ok(read)
+}
+
+/// Where defaults can be missing in an object that has its shape.
+pub(super) fn within(call: &Call<'_>, touched: &Touched) -> Touched {
+    match call.resource.traits.default {
+        Defaults::None => Touched::NOTHING,
+        Defaults::Within(members, _) => touched.among(members),
+        Defaults::Anywhere(_) => touched.clone(),
+    }
+}
+
 /// Defaults, and the shape again: defaults may have filled in what has members of its own.
-pub(super) fn default(call: &Call<'_>, value: &mut Value) -> Result<(), Failure> {
-    (call.resource.traits.default)(value);
+pub(super) fn default(call: &Call<'_>, value: &mut Value, touched: &Touched) -> Result<(), Failure> {
+    if *touched == Touched::NOTHING {
+        return Ok(());
+    }
+    match call.resource.traits.default {
+        Defaults::None => {}
+        Defaults::Within(_, fill) | Defaults::Anywhere(fill) => fill(value),
+    }
     if let Schema::Typed(_) = call.version.schema {
-        let shaped = object::shape(value.take(), &call.version);
+        let shaped = shape_touched(call, value.take(), touched);
         *value = shaped.map_err(|error| Failure::internal(&error.text))?.value;
     }
     Ok(())
@@ -160,7 +188,7 @@ pub(crate) fn reshape(call: &Call<'_>, value: Value) -> Result<Value, Failure> {
     }
     let read = object::shape(value, &call.version).map_err(|error| Failure::internal(&error.text))?;
     let mut value = read.value;
-    default(call, &mut value)?;
+    default(call, &mut value, &within(call, &Touched::All))?;
     Ok(value)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{body, commit};
+use super::{Touched, body, commit};
 use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
@@ -47,7 +47,7 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 /// Stores a new object that has its shape, place and defaults.
 pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Arc<Value>, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
-    object = admission::mutate(api, call, "CREATE", object, &Value::Null)?;
+    admission::mutate(api, call, "CREATE", &mut object, &Value::Null)?;
     let mut entropy = Entropy::new(call.seed);
     set_metadata(&mut object, "uid", entropy.uid().into());
     set_metadata(&mut object, "creationTimestamp", object::seconds(call.now).into());
@@ -123,7 +123,7 @@ fn prepare(api: &Api, call: &Call<'_>, object: &mut Value) -> Result<(), Failure
     if call.resource.id.plural.as_ref() == "services" {
         give_address(api, object);
     }
-    body::default(call, object)
+    body::default(call, object, &Touched::All)
 }
 
 /// The cluster address that the next service gets.

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::delete_options::Policy;
-use super::{DeleteOptions, commit, find, success};
+use super::{DeleteOptions, Touched, commit, find, success};
 use crate::admission;
 use crate::api::{Api, Call, Purpose, Reply};
 use crate::object::{finalizers, get_metadata, metadata_text, seconds, set_metadata};
@@ -83,7 +83,7 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
     } else {
         check(call, &object, &options)?;
     }
-    admission::mutate(api, call, "DELETE", Value::Null, &before)?;
+    admission::mutate(api, call, "DELETE", &mut Value::Null, &before)?;
     admission::validate(api, call, "DELETE", &Value::Null, &before)?;
     if is_namespace && terminate(&mut object, call.now) {
         set_finalizers(call, &mut object, &options);
@@ -360,6 +360,7 @@ fn named<'a>(call: &Call<'a>, key: &Key, purpose: Purpose) -> Call<'a> {
         dry_run: call.dry_run,
         purpose,
         admission: call.admission,
+        touched: Touched::All,
         warnings: Vec::new(),
         seed: call.seed,
         answers: call.answers,

@@ -11,6 +11,7 @@ mod patch;
 mod pod;
 mod scale;
 mod table;
+mod touched;
 mod update;
 
 use serde_json::Value;
@@ -21,6 +22,7 @@ pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::check as check_list;
 pub(crate) use self::log::log;
 pub(crate) use self::table::{check as check_table, table};
+pub(crate) use self::touched::Touched;
 use crate::api::{Api, Call, Reply};
 use crate::registry::{Subresource, Writes};
 use crate::status::Failure;

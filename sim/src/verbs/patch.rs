@@ -7,7 +7,7 @@ use kube_schema::table::Table;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
-use super::{body, create, find, update};
+use super::{Touched, body, create, find, update};
 use crate::api::{Api, Call, Reply};
 use crate::registry::Schema;
 use crate::status::{Failure, Subject};
@@ -46,19 +46,20 @@ pub(super) fn patched(api: &Api, call: &mut Call<'_>) -> Result<(Arc<Value>, Val
     check_media(call)?;
     let old = call.read(find(api, call)?)?;
     let mut new = Value::clone(&old);
-    apply(call, media, &mut new)?;
+    call.touched = apply(call, media, &mut new)?;
     check_kind(call, &new)?;
     let strategic = media == "application/strategic-merge-patch+json";
-    // what an error would show
-    let text = if strategic { String::new() } else { new.to_string() };
-    let new = body::shape(call, new, |_, _, why, conversion| {
+    let new = body::shape(call, new, |call, why, conversion| {
         let error = FieldError {
             path: "patch".into(),
             kind: Kind::Invalid,
             value: if strategic {
                 patch::go_value(&serde_json::from_slice(&request.body).unwrap_or_default())
             } else {
-                text.clone()
+                // the patch applied once already
+                let mut unshaped = Value::clone(&old);
+                let _ = apply(call, media, &mut unshaped);
+                unshaped.to_string()
             }
             .into(),
             detail: if strategic { conversion } else { why }.to_owned(),
@@ -113,9 +114,14 @@ pub(super) fn malformed(body: &[u8]) -> Failure {
     Failure::bad_request(format!("error decoding patch: {}", body::go_error(body)))
 }
 
-fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure> {
+/// Applies the patch; tells what it may have changed.
+fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<Touched, Failure> {
     let body: Value =
         serde_json::from_slice(&call.request.body).map_err(|_| malformed(&call.request.body))?;
+    let touched = match media {
+        "application/json-patch+json" => Touched::by_operations(&body),
+        _ => Touched::by_merge(&body),
+    };
     let result = match (media, &call.version.schema) {
         ("application/json-patch+json", _) => {
             if !body.is_array() {
@@ -129,7 +135,10 @@ fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure
                 let why = "json: cannot unmarshal array into Go value of type map[string]interface {}";
                 return Err(Failure::bad_request(why));
             }
-            patch::strategic(Table::builtin(), *of, object, body).map(|()| keep_kind(call, object))
+            patch::strategic(Table::builtin(), *of, object.take(), body).map(|merged| {
+                *object = merged;
+                keep_kind(call, object);
+            })
         }
         _ => {
             if !body.is_object() {
@@ -140,7 +149,7 @@ fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<(), Failure
             Ok(())
         }
     };
-    result.map_err(|error| match error {
+    result.map(|()| touched).map_err(|error| match error {
         PatchError::Malformed(why) => Failure::bad_request(why),
         PatchError::Inapplicable(_) => Failure::unprocessable(),
         PatchError::Unsupported(why) => Failure::unknown(&why),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::{Map, Value};
 
-use super::{body, commit, create, find};
-use crate::admission;
+use super::{Touched, body, commit, create, find};
+use crate::admission::{self, Mutated};
 use crate::api::{Api, Call, Reply};
 use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Metadata, Subresource};
@@ -87,10 +87,13 @@ fn storage_key(call: &Call<'_>) -> String {
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
 pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
     create::namespace_exists(api, call)?;
-    new = admission::mutate(api, call, "UPDATE", new, old)?;
+    let touched = match admission::mutate(api, call, "UPDATE", &mut new, old)? {
+        Mutated::Yes => &Touched::All,
+        Mutated::No => &call.touched,
+    };
     check_version(call, old, &mut new)?;
     if call.target.subresource == "status" {
-        new = status_only(call, old, new);
+        new = status_only(call, old, new, touched);
         (call.resource.traits.prepare_status)(&mut new, old);
     } else if call.target.subresource == "finalize" {
         crate::kinds::keep(&mut new, old, "status");
@@ -101,7 +104,7 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
         (call.resource.traits.prepare_update)(&mut new, old);
     }
     keep_system_fields(call, old, &mut new);
-    body::default(call, &mut new)?;
+    body::default(call, &mut new, &body::within(call, touched))?;
     validate(call, old, &new)?;
     admission::validate(api, call, "UPDATE", &new, old)?;
     if &new == old {
@@ -149,7 +152,7 @@ fn check_version(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), Fa
 }
 
 /// The old object with the new status, and as much of the metadata as the kind lets through.
-fn status_only(call: &Call<'_>, old: &Value, new: Value) -> Value {
+fn status_only(call: &Call<'_>, old: &Value, new: Value, touched: &Touched) -> Value {
     let policy = call.resource.traits.status_metadata;
     let taken: &[&str] = match policy {
         Metadata::Closed => &["status"],
@@ -159,7 +162,13 @@ fn status_only(call: &Call<'_>, old: &Value, new: Value) -> Value {
         return old.clone();
     };
     let kept = there.iter().filter(|(name, _)| !taken.contains(&name.as_str()));
-    let mut out: Map<String, Value> = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut out: Map<String, Value> = kept
+        .map(|(name, value)| {
+            // what is not touched is the same in both
+            let same = (!touched.has(name)).then(|| given.remove_entry(name)).flatten();
+            same.unwrap_or_else(|| (name.clone(), value.clone()))
+        })
+        .collect();
     out.extend(taken.iter().filter_map(|name| given.remove_entry(*name)));
     let mut out = Value::Object(out);
     let kept = match policy {

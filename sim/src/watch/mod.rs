@@ -29,7 +29,7 @@ use crate::route::Target;
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::Key;
-use crate::verbs;
+use crate::verbs::{self, Touched};
 use crate::webhook::{Answers, Asked, WebhookReply};
 use crate::wire::{self, Request};
 
@@ -216,6 +216,7 @@ impl Api {
             dry_run: false,
             purpose: Purpose::Act,
             admission: Admission::Due,
+            touched: Touched::All,
             warnings: Vec::new(),
             seed: 0,
             answers: &answers,

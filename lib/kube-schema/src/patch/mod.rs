@@ -1,6 +1,6 @@
 //! The three kinds of patch that a client sends, applied to raw JSON.
 //!
-//! A patch either applies as a whole or the value is not touched. What comes out is not yet an object: the caller reads
+//! A patch applies as a whole or not at all. What comes out is not yet an object: the caller reads
 //! it (see [`crate::typed`]) and validates it.
 
 mod json;

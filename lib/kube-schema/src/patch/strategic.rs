@@ -17,18 +17,20 @@ use crate::table::{Kind, Merge, Table, TypeId};
 
 type Object = Map<String, Value>;
 
-/// Applies a strategic merge patch to an object of a built-in type.
-pub fn apply(table: &Table, of: TypeId, target: &mut Value, patch: Value) -> Result<(), PatchError> {
+/// An object of a built-in type with a strategic merge patch applied.
+pub fn apply(table: &Table, of: TypeId, target: Value, patch: Value) -> Result<Value, PatchError> {
     let Value::Object(patch) = patch else {
         return Err(PatchError::Malformed("invalid JSON document".into()));
     };
-    let original = target.as_object().cloned().unwrap_or_default();
+    let original = match target {
+        Value::Object(members) => members,
+        _ => Object::new(),
+    };
     let shape = Shape {
         table,
         kind: Some(&Kind::Struct(of)),
     };
-    *target = Value::Object(merge_object(original, patch, shape)?);
-    Ok(())
+    Ok(Value::Object(merge_object(original, patch, shape)?))
 }
 
 /// What is known about the members of a value.

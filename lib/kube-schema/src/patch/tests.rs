@@ -3,10 +3,9 @@ use serde_json::{Value, json};
 use super::PatchError;
 use crate::table::Table;
 
-fn strategic(mut pod: Value, patch: Value) -> Result<Value, PatchError> {
+fn strategic(pod: Value, patch: Value) -> Result<Value, PatchError> {
     let table = Table::builtin();
-    super::strategic(table, table.find("core/v1.Pod").unwrap(), &mut pod, patch)?;
-    Ok(pod)
+    super::strategic(table, table.find("core/v1.Pod").unwrap(), pod, patch)
 }
 
 fn names(value: &Value, path: &str) -> Vec<String> {

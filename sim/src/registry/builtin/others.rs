@@ -3,7 +3,7 @@
 use super::{Row, UPSERT};
 use crate::kinds::{budget, cluster, webhook};
 use crate::registry::resource::Subresource::Status;
-use crate::registry::{Generation, MetadataRules, Traits};
+use crate::registry::{Defaults, Generation, MetadataRules, Traits};
 use crate::validation;
 
 const ROLE: Traits = Traits {
@@ -97,12 +97,12 @@ pub(super) fn rows() -> Vec<Row> {
         webhooks(
             "MutatingWebhookConfiguration",
             "mutatingwebhookconfigurations",
-            webhook::default_mutating,
+            Defaults::Anywhere(webhook::default_mutating),
         ),
         webhooks(
             "ValidatingWebhookConfiguration",
             "validatingwebhookconfigurations",
-            webhook::default_validating,
+            Defaults::Anywhere(webhook::default_validating),
         ),
         Row::new(
             "apiextensions.k8s.io",
@@ -117,7 +117,7 @@ pub(super) fn rows() -> Vec<Row> {
             generation: Generation::Spec,
             unconditional_update: false,
             metadata: Traits::FOREIGN,
-            default: crate::crd::default,
+            default: Defaults::Anywhere(crate::crd::default),
             prepare_create: crate::crd::prepare_create,
             prepare_update: cluster::keep_status,
             validate: crate::crd::validate,
