@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod pod;
 pub(crate) mod pod_template;
+pub(crate) mod resize;
 pub(crate) mod service;
 pub(crate) mod webhook;
 pub(crate) mod workload;

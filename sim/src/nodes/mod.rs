@@ -91,6 +91,9 @@ impl Nodes {
         let name = key.name.to_string();
         let exists = self.node_feed.head(api, key).is_some();
         let appeared = exists && self.up.insert(name.clone());
+        if let Some(node) = self.object(api, Kind::Node, key) {
+            self.kubelets.learn(&name, &node);
+        }
         if !exists && self.up.remove(&name) {
             self.kubelets.forget_node(&name);
         }
@@ -255,6 +258,9 @@ impl Actor for Nodes {
         }
         for key in self.pod_feed.poll(api) {
             self.look(api, Kind::Pod, &key, now);
+        }
+        for key in self.kubelets.retried() {
+            self.resync(api, &key, now);
         }
         while let Some(run) = self.timers.pop(now) {
             self.play(api, &run, now);

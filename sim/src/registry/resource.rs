@@ -203,6 +203,10 @@ pub(crate) struct Traits {
     pub(crate) prepare_update: fn(&mut Value, &Value),
     /// Completes a new status from the old.
     pub(crate) prepare_status: fn(&mut Value, &Value),
+    /// The same for `resize`.
+    pub(crate) prepare_resize: fn(&mut Value, &Value),
+    /// What is wrong with a change through `resize`: the new object and the old.
+    pub(crate) validate_resize: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with a change of the status: the new object and the old.
     pub(crate) validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What is wrong with an object.
@@ -257,6 +261,8 @@ impl Traits {
         prepare_create: |_| {},
         prepare_update: |_, _| {},
         prepare_status: |_, _| {},
+        prepare_resize: |_, _| {},
+        validate_resize: |_, _| Vec::new(),
         validate_status: |_, _| Vec::new(),
         validate: |_| Vec::new(),
         validate_update: |_, _| Vec::new(),

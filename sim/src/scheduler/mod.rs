@@ -9,7 +9,7 @@
 
 mod affinity;
 mod node;
-mod request;
+pub(crate) mod request;
 mod spread;
 mod taints;
 

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 /// Amounts by resource. What is absent is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Amounts(BTreeMap<String, i128>);
+pub(crate) struct Amounts(BTreeMap<String, i128>);
 
 impl Amounts {
     /// A resource list, as nodes and containers have them. What is no quantity counts as nothing.
-    pub(super) fn of_list(list: Option<&Value>) -> Self {
+    pub(crate) fn of_list(list: Option<&Value>) -> Self {
         let members = list.and_then(Value::as_object).into_iter().flatten();
         let amounts = members.filter_map(|(name, value)| {
             let amount = Quantity::from_json(value).ok()?;
@@ -22,7 +22,7 @@ impl Amounts {
 
     /// What a pod needs: its containers and sidecars together, or an init container with the sidecars before it if
     /// that is more; and the overhead of its runtime.
-    pub(super) fn of_pod(pod: &Value) -> Self {
+    pub(crate) fn of_pod(pod: &Value) -> Self {
         let list = |name: &str| {
             let items = pod.pointer(&format!("/spec/{name}")).and_then(Value::as_array);
             items.into_iter().flatten()
@@ -49,14 +49,14 @@ impl Amounts {
         all
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let sum = self.0.entry(name.clone()).or_default();
             *sum = sum.saturating_add(*amount);
         }
     }
 
-    pub(super) fn subtract(&mut self, other: &Self) {
+    pub(crate) fn subtract(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let left = self.0.entry(name.clone()).or_default();
             *left = left.saturating_sub(*amount);
@@ -71,12 +71,12 @@ impl Amounts {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> i128 {
+    pub(crate) fn get(&self, name: &str) -> i128 {
         self.0.get(name).copied().unwrap_or_default()
     }
 
     /// Resources of which this asks for something that others leave too little of.
-    pub(super) fn lacking<'a>(&'a self, used: &'a Self, all: &'a Self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn lacking<'a>(&'a self, used: &'a Self, all: &'a Self) -> impl Iterator<Item = &'a str> {
         let wanted = self.0.iter().filter(|(_, amount)| **amount > 0);
         wanted
             .filter(|(name, amount)| used.get(name).saturating_add(**amount) > all.get(name))

@@ -95,6 +95,8 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     if call.target.subresource == "status" {
         new = status_only(call, old, new, touched);
         (call.resource.traits.prepare_status)(&mut new, old);
+    } else if call.target.subresource == "resize" {
+        (call.resource.traits.prepare_resize)(&mut new, old);
     } else if call.target.subresource == "finalize" {
         crate::kinds::keep(&mut new, old, "status");
     } else {
@@ -192,7 +194,8 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
         }
     }
     let traits = &call.resource.traits;
-    let counts = traits.generation != Generation::None && call.target.subresource.is_empty();
+    let of_spec = matches!(call.target.subresource.as_str(), "" | "resize");
+    let counts = traits.generation != Generation::None && of_spec;
     if counts && object::spec_differs(new, old, &call.resource) {
         let generation = get_metadata(old, "generation").as_i64().unwrap_or_default();
         set_metadata(new, "generation", generation.saturating_add(1).into());
@@ -206,6 +209,8 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
         errors.extend((call.resource.traits.validate_update)(new, old));
     } else if call.target.subresource == "status" {
         errors.extend((call.resource.traits.validate_status)(new, old));
+    } else if call.target.subresource == "resize" {
+        errors.extend((call.resource.traits.validate_resize)(new, old));
     }
     if errors.is_empty() {
         return Ok(());

@@ -78,6 +78,8 @@ pub(super) struct Container {
     /// The readiness probe fails.
     pub(super) unready: bool,
     image: String,
+    /// Is to begin again, though nothing else is to run.
+    again: bool,
 }
 
 impl Container {
@@ -93,6 +95,7 @@ impl Container {
             crashes: 0,
             unready: false,
             image: String::new(),
+            again: false,
         }
     }
 
@@ -180,10 +183,15 @@ impl Container {
                 self.end(ends, 0, "Completed");
                 self.schedule(policy, 0);
             }
-        } else if self.image != spec.image {
+        } else if self.image != spec.image || std::mem::take(&mut self.again) {
             let until = later(now, timings.container_stop + spec.pre_stop);
             self.state = State::Stopping { until, code: 0 };
         }
+    }
+
+    /// Begins again, if it runs; else its next run is another one anyway.
+    pub(super) fn restart(&mut self) {
+        self.again = self.state == State::Running;
     }
 
     /// The process ends by itself.

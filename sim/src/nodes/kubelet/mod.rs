@@ -7,6 +7,7 @@
 //! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
+//! * Other resources are given where there is room, at once, and restart a container if its policy says so.
 //! * An agent that meets a pod it does not know takes what the status says for what runs.
 
 mod addresses;
@@ -15,11 +16,12 @@ mod container;
 mod identity;
 mod images;
 mod pod;
+mod resize;
 mod spec;
 mod status;
 mod timings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -28,9 +30,11 @@ pub(super) use self::addresses::Addresses;
 pub(super) use self::identity::draw;
 use self::images::Images;
 use self::pod::Pod;
+use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
 pub use self::timings::Timings;
 use crate::object::metadata_text;
+use crate::scheduler::request::Amounts;
 use crate::store::Key;
 use crate::world::{Client, pod_path};
 
@@ -41,6 +45,10 @@ pub(super) struct Kubelets {
     pods: BTreeMap<Key, Pod>,
     images: BTreeMap<String, Images>,
     pub(super) addresses: Addresses,
+    /// What each node has to give.
+    allocatable: BTreeMap<String, Amounts>,
+    /// Nodes on which a pod went or got less.
+    freed: BTreeSet<String>,
 }
 
 /// The node that a pod was given.
@@ -54,6 +62,8 @@ impl Kubelets {
             timings,
             pods: BTreeMap::new(),
             images: BTreeMap::new(),
+            allocatable: BTreeMap::new(),
+            freed: BTreeSet::new(),
             addresses: Addresses::default(),
         }
     }
@@ -62,19 +72,87 @@ impl Kubelets {
     pub(super) fn forget(&mut self, key: &Key) {
         if let Some(pod) = self.pods.remove(key) {
             self.addresses.release(&pod.address);
+            self.freed.insert(pod.node);
+        }
+    }
+
+    /// Learns what a node has to give.
+    pub(super) fn learn(&mut self, name: &str, node: &Value) {
+        let allocatable = Amounts::of_list(node.pointer("/status/allocatable"));
+        if self.allocatable.get(name) != Some(&allocatable) {
+            self.allocatable.insert(name.to_owned(), allocatable);
+            self.freed.insert(name.to_owned());
+        }
+    }
+
+    /// Pods that did not get what they ask for, and may get it now.
+    pub(super) fn retried(&mut self) -> Vec<Key> {
+        let freed = std::mem::take(&mut self.freed);
+        if freed.is_empty() {
+            return Vec::new();
+        }
+        let waiting = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| pod.refusal.is_some() && freed.contains(&pod.node));
+        waiting.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Gives a pod's containers what they ask for, where they have something else.
+    fn resize(&mut self, key: &Key, specs: &[ContainerSpec<'_>]) {
+        let Some(known) = self.pods.get(key) else { return };
+        if known
+            .has
+            .iter()
+            .zip(specs)
+            .all(|(has, spec)| has == spec.resources)
+        {
+            if let Some(known) = self.pods.get_mut(key) {
+                known.refusal = None;
+            }
+            return;
+        }
+        let node = known.node.clone();
+        let mut used = Amounts::default();
+        let others = self
+            .pods
+            .iter()
+            .filter(|(other, pod)| *other != key && pod.node == node);
+        others.for_each(|(_, pod)| used.add(&pod.request));
+        let Some(allocatable) = self.allocatable.get(&node) else {
+            return;
+        };
+        let room = Room {
+            allocatable,
+            used: &used,
+        };
+        if self.pods.get_mut(key).is_some_and(|pod| pod.resize(specs, &room)) {
+            self.freed.insert(node);
         }
     }
 
     /// Forgets a node that is gone: a new one of its name has no images.
     pub(super) fn forget_node(&mut self, node: &str) {
         self.images.remove(node);
+        self.allocatable.remove(node);
     }
 
     /// Brings a pod's containers towards its spec; returns when to look again.
     pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
         let specs = containers(pod);
-        let images = self.images.entry(node_of(pod)?.to_owned()).or_default();
+        let node = node_of(pod)?.to_owned();
+        known(
+            &mut self.pods,
+            &mut self.addresses,
+            &self.timings,
+            key,
+            pod,
+            &specs,
+            now,
+        );
+        self.resize(key, &specs);
+        let images = self.images.entry(node).or_default();
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,

@@ -11,8 +11,11 @@ use serde_json::Value;
 use super::Timings;
 use super::container::{Container, Exit, Run, State, later};
 use super::images::Images;
+use super::node_of;
+use super::resize::{self, Refusal, Room};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
 use crate::object::{get_metadata, metadata_text};
+use crate::scheduler::request::Amounts;
 
 /// What a node knows of a pod.
 #[derive(Clone, Debug)]
@@ -30,6 +33,13 @@ pub(super) struct Pod {
     pub(super) deadline: Option<Timestamp>,
     /// The API was asked to remove the pod.
     pub(super) released: bool,
+    pub(super) node: String,
+    /// What each container has.
+    pub(super) has: Vec<Value>,
+    /// Why they do not get what they ask for.
+    pub(super) refusal: Option<Refusal>,
+    /// What all of them have.
+    pub(super) request: Amounts,
 }
 
 impl Pod {
@@ -37,6 +47,7 @@ impl Pod {
         let status = pod.get("status").unwrap_or(&Value::Null);
         let time = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| text.parse().ok());
         let start = time(status.get("startTime"));
+        let has: Vec<Value> = specs.iter().map(|spec| given(spec, status)).collect();
         let restored = specs
             .iter()
             .map(|spec| restore(spec, status).unwrap_or_else(|| Container::new(spec.role)));
@@ -56,7 +67,27 @@ impl Pod {
             containers: restored.collect(),
             deadline: None,
             released: false,
+            node: node_of(pod).unwrap_or_default().to_owned(),
+            request: Amounts::of_pod(&resize::as_pod(&has, specs)),
+            has,
+            refusal: None,
         }
+    }
+
+    /// Gives containers what they ask for, if there is room. Returns whether the pod has less than before.
+    pub(super) fn resize(&mut self, specs: &[ContainerSpec<'_>], room: &Room<'_>) -> bool {
+        let asked = resize::asked(specs);
+        let request = Amounts::of_pod(&resize::as_pod(&asked, specs));
+        self.refusal = room.refuses(&request);
+        if self.refusal.is_some() {
+            return false;
+        }
+        resize::give(&mut self.has, &mut self.containers, specs);
+        let shrinks = ["cpu", "memory"]
+            .iter()
+            .any(|name| request.get(name) < self.request.get(name));
+        self.request = request;
+        shrinks
     }
 
     /// Plays what is due.
@@ -166,13 +197,28 @@ pub(super) fn has_run(container: &Container) -> bool {
     container.run.is_some() || container.exit.is_some() || container.last.is_some()
 }
 
-/// A container as an earlier agent of the node left it: what ran still runs, what was done is done.
-fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
-    let list = match spec.role {
+/// What a container has: what an earlier agent of the node said, or what it asks for.
+fn given(spec: &ContainerSpec<'_>, status: &Value) -> Value {
+    let items = status.get(list_of(spec.role)).and_then(Value::as_array);
+    let mut items = items.into_iter().flatten();
+    let found = items.find(|one| one.get("name") == Some(&spec.name.into()));
+    found
+        .and_then(|one| one.get("resources"))
+        .unwrap_or(spec.resources)
+        .clone()
+}
+
+/// Where the status tells of such containers.
+fn list_of(role: Role) -> &'static str {
+    match role {
         Role::Main => "containerStatuses",
         Role::Init | Role::Sidecar => "initContainerStatuses",
-    };
-    let items = status.get(list).and_then(Value::as_array)?;
+    }
+}
+
+/// A container as an earlier agent of the node left it: what ran still runs, what was done is done.
+fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
+    let items = status.get(list_of(spec.role)).and_then(Value::as_array)?;
     let found = items
         .iter()
         .find(|one| one.get("name") == Some(&spec.name.into()))?;

@@ -43,6 +43,10 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) readiness_delay: Duration,
     /// How long a `preStop` hook sleeps.
     pub(super) pre_stop: Duration,
+    /// Requests and limits.
+    pub(super) resources: &'a Value,
+    /// The resources another amount of which takes a restart.
+    pub(super) restarts_for: Vec<&'a str>,
 }
 
 /// Init containers (sidecars among them), then the others, in the order of the spec.
@@ -59,6 +63,15 @@ pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
         .collect()
 }
 
+fn restarts_for(container: &Value) -> Vec<&str> {
+    let policies = container.get("resizePolicy").and_then(Value::as_array);
+    let restarts = |policy: &&Value| policy.get("restartPolicy") == Some(&"RestartContainer".into());
+    let policies = policies.into_iter().flatten().filter(restarts);
+    policies
+        .filter_map(|policy| policy.get("resourceName")?.as_str())
+        .collect()
+}
+
 fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
     let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
     let seconds = |pointer: &str| {
@@ -72,5 +85,7 @@ fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
         startup_delay: seconds("/startupProbe/initialDelaySeconds"),
         readiness_delay: seconds("/readinessProbe/initialDelaySeconds"),
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
+        resources: container.get("resources").unwrap_or(&Value::Null),
+        restarts_for: restarts_for(container),
     }
 }

@@ -7,6 +7,7 @@ use super::conditions::{Condition, conditions};
 use super::container::{Container, Exit};
 use super::identity::{container_id, image_id};
 use super::pod::{Pod, has_run};
+use super::resize::Refusal;
 use super::spec::{ContainerSpec, Role};
 use crate::object::{metadata_text, seconds};
 
@@ -79,8 +80,9 @@ pub(super) fn patch(
     let (init, main): (Vec<_>, Vec<_>) = runtime
         .containers
         .iter()
+        .zip(&runtime.has)
         .zip(specs)
-        .partition(|(one, _)| one.role != Role::Main);
+        .partition(|((one, _), _)| one.role != Role::Main);
     let has_init = !init.is_empty();
     for (name, list) in [("initContainerStatuses", init), ("containerStatuses", main)] {
         if !list.is_empty() {
@@ -91,10 +93,11 @@ pub(super) fn patch(
         }
     }
     let conditions = conditions(runtime, specs, pod, phase, now);
-    let changed: Vec<Value> = conditions
+    let mut changed: Vec<Value> = conditions
         .iter()
         .filter_map(|one| change(one, stored, now))
         .collect();
+    changed.extend(pending(runtime, stored, now));
     if !changed.is_empty() {
         say("conditions", changed.into());
     }
@@ -137,8 +140,29 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
     Some(change)
 }
 
+/// The condition that says why containers do not get what they ask for; there is none if they have it.
+fn pending(runtime: &Pod, stored: &Value, now: Timestamp) -> Option<Value> {
+    let kind = "PodResizePending";
+    if let Some(Refusal { reason, message }) = runtime.refusal.clone() {
+        let condition = Condition {
+            kind,
+            holds: true,
+            reason,
+            message,
+        };
+        return change(&condition, stored, now);
+    }
+    let mut list = stored
+        .get("conditions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    list.any(|one| one.get("type") == Some(&kind.into()))
+        .then(|| json!({"$patch": "delete", "type": kind}))
+}
+
 fn container(
-    one: &Container,
+    (one, has): (&Container, &Value),
     spec: &ContainerSpec<'_>,
     runtime: &Pod,
     pod: &Value,
@@ -176,6 +200,15 @@ fn container(
         "image": shown.map_or(spec.image, |(image, _)| image),
         "imageID": shown.map(|(image, _)| image_id(image)).unwrap_or_default(),
     });
+    if let Value::Object(members) = &mut status {
+        members.insert("resources".into(), json!({}));
+        if has.is_object() {
+            members.insert("resources".into(), has.clone());
+        }
+        if let Some(requests) = has.get("requests") {
+            members.insert("allocatedResources".into(), requests.clone());
+        }
+    }
     if let (Some((_, run)), Value::Object(members)) = (shown, &mut status) {
         members.insert(
             "containerID".into(),

@@ -1,6 +1,7 @@
 //! The life of pods, as a watch shows it.
 
 mod properties;
+mod resize;
 mod stages;
 
 use std::collections::BTreeSet;

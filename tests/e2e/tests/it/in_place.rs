@@ -1,11 +1,12 @@
 //! Updates in place that take their time: grace periods, and containers that change one after the other.
 
 use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, scenario, scenario_alone, text, web};
+use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, scenario, scenario_alone, text, web};
 
 const GRACE: &str = "/metadata/annotations/apps.kruise.io~1inplace-update-grace";
 
@@ -194,4 +195,79 @@ fn containers_change_in_the_order_of_their_priorities() {
     }
     assert_eq!(images(&scenario.pods()[0]), ["last:2", "first:2"]);
     assert_eq!(scenario.uids(), uid);
+}
+
+/// A `web` of one pod whose containers ask for so much of a processor.
+fn of_cpu(request: &str, limit: &str) -> Value {
+    let resources = json!({"requests": {"cpu": request, "memory": "64Mi"}, "limits": {"cpu": limit}});
+    json!([{"name": "main", "image": "nginx:1", "resources": resources}])
+}
+
+#[test]
+fn cpu_changes_on_a_pod_that_stays_in_service() {
+    let Some(scenario) = scenario_alone("more-cpu") else {
+        return;
+    };
+    let gate = ["--feature-gates=InPlaceWorkloadVerticalScaling=true"];
+    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &[SHORT_LEASE, &gate].concat());
+    let mut set = web(1);
+    set["spec"]["template"]["spec"]["containers"] = of_cpu("100m", "500m");
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1, "updatedAvailableReplicas": 1}));
+    let before = scenario.pods().remove(0);
+    let mut log = audit_log();
+    let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
+    watch.until_shown(1, LIMIT).unwrap();
+
+    scenario.patch(&json!({"spec": {"template": {"spec": {"containers": of_cpu("150m", "1")}}}}));
+    let resources = |pod: &Value, list: &str| pod[list].clone();
+    let asked = |pod: &Value| resources(&pod["spec"]["containers"][0], "resources");
+    let given = |pod: &Value| resources(&pod["status"]["containerStatuses"][0], "resources");
+    let state = |pod: &Value| text(pod, "/metadata/labels/lifecycle.apps.kruise.io~1state");
+    let label = |pod: &Value| text(pod, "/metadata/labels/controller-revision-hash");
+    let has_arrived = |pod: &Value| {
+        label(pod) != label(&before) && state(pod) == "Normal" && given(pod)["limits"]["cpu"] == "1"
+    };
+    let events = ended(watch, has_arrived);
+    scenario.until_status(&json!({"availableReplicas": 1, "updatedAvailableReplicas": 1}));
+    for pod in events.iter().map(|event| &event["object"]) {
+        assert!(is_ready(pod), "it stays in service: {}", pod["status"]);
+        let moved = label(pod) != label(&before);
+        assert!(
+            !moved || asked(pod)["limits"]["cpu"] == "1",
+            "containers are told before the pod is"
+        );
+        let arrived = moved && state(pod) == "Normal";
+        assert!(
+            !arrived || given(pod) == asked(pod),
+            "it arrives once its containers have it"
+        );
+    }
+    let after = scenario.pods().remove(0);
+    for same in [
+        "/metadata/uid",
+        "/status/containerStatuses/0/containerID",
+        "/status/containerStatuses/0/restartCount",
+        "/status/podIP",
+    ] {
+        assert_eq!(before.pointer(same), after.pointer(same), "{same}");
+    }
+    assert_eq!(
+        asked(&after)["requests"],
+        json!({"cpu": "150m", "memory": "64Mi"})
+    );
+    let stated = "| in-place update of resources that restarts nothing | 3 | resize; change; `Normal` once the resources are there |";
+    assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
+    let requests = writes(&log.read_new(MANAGER).unwrap(), "more-cpu");
+    assert_eq!(requests, ["patch pods/resize", "patch pods", "patch pods"]);
+
+    // Another class of service is another pod.
+    let same = json!({"cpu": "1", "memory": "64Mi"});
+    let guaranteed =
+        json!([{"name": "main", "image": "nginx:1", "resources": {"requests": same, "limits": same}}]);
+    scenario.patch(&json!({"spec": {"template": {"spec": {"containers": guaranteed}}}}));
+    scenario.until_status(&json!({"replicas": 1, "availableReplicas": 1, "updatedAvailableReplicas": 1}));
+    let recreated = scenario.pods().remove(0);
+    assert_ne!(recreated["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(recreated["status"]["qosClass"], "Guaranteed");
 }
