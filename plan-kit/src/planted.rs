@@ -30,8 +30,6 @@ pub enum Bug {
     HookKeyLeft,
     /// Claims are deleted while their pod lives, if nothing reuses them.
     ClaimOfLivePod,
-    /// A pod is told to be on its way before its containers are told to have other resources.
-    ResizeAfterPodWrite,
 }
 
 impl Bug {

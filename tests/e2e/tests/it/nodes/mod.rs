@@ -6,6 +6,7 @@
 mod hooks;
 mod in_place;
 mod kubelet;
+mod resize;
 mod runtime;
 mod timing;
 
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, scenario, text};
+use crate::cluster::{Scenario, scenario, scenario_alone, text};
 use runtime::Runtime;
 
 /// Serves its version; `:2`, `:3` and `:two`, another name of `:2`, are the others.
@@ -29,12 +30,21 @@ struct OnNodes {
 
 /// As [`scenario`], on real nodes; `None`, with a printed reason, without them.
 fn on_nodes(namespace: &str) -> Option<OnNodes> {
+    on_nodes_by(namespace, scenario)
+}
+
+/// As [`on_nodes`], while no other scenario runs.
+fn on_nodes_alone(namespace: &str) -> Option<OnNodes> {
+    on_nodes_by(namespace, scenario_alone)
+}
+
+fn on_nodes_by(namespace: &str, begin: impl FnOnce(&str) -> Option<Scenario>) -> Option<OnNodes> {
     let Some(folder) = std::env::var_os("KRUISE_E2E_REAL_NODES").map(PathBuf::from) else {
         println!("skipped: KRUISE_E2E_REAL_NODES is not set; run `cargo xtask e2e --real-nodes`");
         return None;
     };
     Some(OnNodes {
-        scenario: scenario(namespace)?,
+        scenario: begin(namespace)?,
         runtime: Runtime { folder },
     })
 }
