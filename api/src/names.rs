@@ -31,6 +31,10 @@ pub const PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-para
 pub const PREDOWNLOAD_TIMEOUT: &str = "apps.kruise.io/image-predownload-timeout-seconds";
 /// Annotation form of `imagePreDownloadMinUpdatedReadyPods` in `v1alpha1`.
 pub const PREDOWNLOAD_MIN_READY: &str = "apps.kruise.io/image-predownload-min-updated-ready-pods";
+/// `ControllerRevision` label, spelled so on the wire: jobs that pull its images ahead were made.
+pub const PREDOWNLOAD_CREATED: &str = "apps.kruise.io/pre-predownload-created";
+/// `ControllerRevision` label: its images are not worth pulling ahead.
+pub const PREDOWNLOAD_IGNORED: &str = "apps.kruise.io/image-predownload-ignored";
 
 /// Pod label: where the pod is in its life.
 pub const LIFECYCLE_STATE: &str = "lifecycle.apps.kruise.io/state";

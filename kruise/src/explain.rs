@@ -12,7 +12,7 @@ use kruise_runtime::{
     client::{self, Source},
     discovery,
 };
-use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
@@ -111,10 +111,22 @@ pub(crate) async fn explain(
     )
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
-    let world = World::new(&set, pods, claims, revisions, nodes);
     let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
-    let scaling = manager::vertical_scaling(gates, &client).await?;
-    let (decisions, memory) = (manager::gated(gates, scaling), Memory::default());
+    let server = manager::ask(gates, &client, version).await?;
+    let (decisions, memory) = (manager::gated(gates, server), Memory::default());
+    let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
+    if decisions.images_ahead {
+        jobs = list(
+            &client,
+            &format!("/apis/{api_version}/namespaces/{namespace}/imagepulljobs"),
+        )
+        .await?;
+        jobs.retain(|job| {
+            let owner = job.controller.as_ref();
+            owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
+        });
+    }
+    let world = World::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
     let plan = world.plan(
         &set,
         &api_version,

@@ -83,6 +83,12 @@ pub enum Intent {
     DeleteClaim,
     /// A claim gets the pod that uses it as its owner, and goes when it does.
     GiveClaim,
+    /// A job that pulls an image ahead of a rollout.
+    CreatePullJob,
+    /// Such a job goes: the rollout is over, or another took its place.
+    DeletePullJob,
+    /// A revision's label says what became of its images ahead of the rollout.
+    NoteImages,
 }
 
 impl Intent {
@@ -108,6 +114,9 @@ impl Intent {
             Self::CreateClaim => "create-claim",
             Self::DeleteClaim => "delete-claim",
             Self::GiveClaim => "give-claim",
+            Self::CreatePullJob => "create-pull-job",
+            Self::DeletePullJob => "delete-pull-job",
+            Self::NoteImages => "note-images",
         }
     }
 }
@@ -125,6 +134,8 @@ pub enum Resource {
     CloneSets,
     /// apps.kruise.io sidecarsets, in the version on the wire. Not in a namespace.
     SidecarSets,
+    /// apps.kruise.io imagepulljobs, in the same version.
+    PullJobs,
 }
 
 impl Resource {
@@ -136,6 +147,7 @@ impl Resource {
             Self::Revisions => "controllerrevisions",
             Self::CloneSets => "clonesets",
             Self::SidecarSets => "sidecarsets",
+            Self::PullJobs => "imagepulljobs",
         }
     }
 
@@ -144,7 +156,7 @@ impl Resource {
         match self {
             Self::Pods | Self::Claims => Some("v1"),
             Self::Revisions => Some("apps/v1"),
-            Self::CloneSets | Self::SidecarSets => None,
+            Self::CloneSets | Self::SidecarSets | Self::PullJobs => None,
         }
     }
 }

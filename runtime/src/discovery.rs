@@ -103,6 +103,15 @@ struct ServerVersion {
     git_version: String,
 }
 
+/// Is this resource of `apps.kruise.io` served in this version?
+pub async fn serves(client: &Client, version: &str, plural: &str) -> Result<bool, DiscoveryError> {
+    let list = client
+        .get::<ResourceList>(&format!("/apis/apps.kruise.io/{version}"))
+        .await
+        .map_err(|error| failed(client, error))?;
+    Ok(list.resources.iter().any(|resource| resource.name == plural))
+}
+
 /// Makes sure that versions of CloneSet which are served side by side are converted by a webhook.
 pub async fn check_conversion(client: &Client) -> Result<(), DiscoveryError> {
     let definition: Definition = client

@@ -5,6 +5,7 @@
 
 mod amounts;
 mod claim;
+mod image_job;
 mod labels;
 mod namespace;
 mod node;
@@ -13,6 +14,7 @@ mod revision;
 
 pub use amounts::{AmountsView, amount};
 pub use claim::ClaimView;
+pub use image_job::ImageJobView;
 pub use labels::Labels;
 pub use namespace::NamespaceView;
 pub use node::NodeView;

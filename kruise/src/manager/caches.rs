@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     planted::{Bug, is_planted},
 };
 use kruise_runtime::follow::{Scope, follow};
-use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
@@ -28,6 +28,11 @@ pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
 pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
+/// Jobs that pull images, by the uid of their controlling owner.
+pub const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
+    job.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+const PULL_JOBS_BY_UID: Index<ImageJobView> = Index::new("uid", |job| vec![job.uid.clone()]);
 const CLAIMS_BY_UID: Index<ClaimView> = Index::new("uid", |claim| vec![claim.uid.clone()]);
 const PODS_BY_UID: Index<PodView> = Index::new("uid", |pod| vec![pod.uid.clone()]);
 const REVISIONS_BY_UID: Index<RevisionView> = Index::new("uid", |revision| vec![revision.uid.clone()]);
@@ -43,10 +48,21 @@ pub struct Caches {
     pub claims: SharedInformer<ClaimView>,
     /// All revisions.
     pub revisions: SharedInformer<RevisionView>,
+    /// Jobs that pull images; empty unless they are watched.
+    pub pull_jobs: SharedInformer<ImageJobView>,
     /// Nodes: where they stand.
     pub nodes: SharedInformer<NodeView>,
     /// SidecarSets, and what their injection asks besides.
     pub sidecars: SidecarCaches,
+}
+
+/// What is watched of `apps.kruise.io`.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// The version on the wire.
+    pub clonesets: &'a str,
+    /// Are there decisions about ImagePullJobs?
+    pub pull_jobs: bool,
 }
 
 /// What to do with each change.
@@ -57,6 +73,8 @@ pub struct Handlers {
     pub pod: Box<dyn FnMut(Delta<PodView>) + Send>,
     /// A claim changed.
     pub claim: Box<dyn FnMut(Delta<ClaimView>) + Send>,
+    /// A job that pulls images changed.
+    pub pull_job: Box<dyn FnMut(Delta<ImageJobView>) + Send>,
     /// A revision changed.
     pub revision: Box<dyn FnMut(Delta<RevisionView>) + Send>,
 }
@@ -69,6 +87,7 @@ impl Caches {
             pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID]),
             claims: SharedInformer::new([CLAIMS_BY_OWNER, CLAIMS_BY_UID]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
+            pull_jobs: SharedInformer::new([PULL_JOBS_BY_OWNER, PULL_JOBS_BY_UID]),
             nodes: SharedInformer::new([]),
             sidecars: SidecarCaches::new(sidecarsets),
         }
@@ -81,7 +100,7 @@ impl Caches {
         &self,
         host: &Host,
         config: &Config,
-        clonesets: &str,
+        watched: Watched<'_>,
         handlers: Handlers,
         stop: watch::Receiver<bool>,
     ) -> anyhow::Result<JoinSet<()>> {
@@ -96,7 +115,8 @@ impl Caches {
         };
         let system = &config.webhook.namespace;
         self.sidecars.start(&mut tasks, host, system, &stop);
-        let sets = scope(&format!("/apis/apps.kruise.io/{clonesets}"), "clonesets");
+        let group = format!("/apis/apps.kruise.io/{}", watched.clonesets);
+        let sets = scope(&group, "clonesets");
         spawn(&mut tasks, host, sets, &self.sets, handlers.set, stop.clone());
         let revisions = scope("/apis/apps/v1", "controllerrevisions");
         spawn(
@@ -124,6 +144,18 @@ impl Caches {
             handlers.claim,
             stop.clone(),
         );
+        if watched.pull_jobs {
+            let jobs = scope(&group, "imagepulljobs");
+            spawn(
+                &mut tasks,
+                host,
+                jobs,
+                &self.pull_jobs,
+                handlers.pull_job,
+                stop.clone(),
+            );
+            synced(&self.pull_jobs, "imagepulljobs", patience).await?;
+        }
         let owners = synced(&self.sets, "clonesets", patience).await?;
         let claims = synced(&self.claims, "persistentvolumeclaims", patience).await?;
         if !is_planted(Bug::StaleListTrusted) {
@@ -152,6 +184,7 @@ impl Caches {
             Resource::CloneSets => self.sets.observed(),
             Resource::Claims => self.claims.observed(),
             Resource::SidecarSets => None,
+            Resource::PullJobs => self.pull_jobs.observed(),
         }
     }
 
@@ -175,6 +208,12 @@ impl Caches {
                 .by_index(&CLAIMS_BY_UID, uid)
                 .iter()
                 .any(|claim| !claim.deleting),
+            Resource::PullJobs => self
+                .pull_jobs
+                .snapshot()
+                .by_index(&PULL_JOBS_BY_UID, uid)
+                .iter()
+                .any(|job| !job.deleting),
             Resource::CloneSets | Resource::SidecarSets => false,
         }
     }

@@ -11,10 +11,10 @@ use kruise_runtime::{
     metrics::Metrics,
     worker::{Outcome, Planner},
 };
-use kruise_views::{ClaimView, NodeView, OwnerView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, ObjectKey, Version};
 
-use super::caches::{CLAIMS_BY_OWNER, Caches, PODS_BY_OWNER};
+use super::caches::{CLAIMS_BY_OWNER, Caches, PODS_BY_OWNER, PULL_JOBS_BY_OWNER};
 
 /// Name in metrics, logs, user agent and events.
 pub const NAME: &str = "cloneset-controller";
@@ -105,6 +105,7 @@ pub struct World {
     pods: Vec<Arc<PodView>>,
     claims: Claims,
     revisions: Vec<Arc<RevisionView>>,
+    pull_jobs: Vec<Arc<ImageJobView>>,
     nodes: BTreeMap<Box<str>, Arc<NodeView>>,
 }
 
@@ -132,7 +133,11 @@ impl World {
         } else {
             Vec::new()
         };
-        Self::new(set, pods, claims, revisions, nodes)
+        let pull_jobs = caches
+            .pull_jobs
+            .snapshot()
+            .by_index(&PULL_JOBS_BY_OWNER, &set.metadata.uid);
+        Self::new(set, pods, claims, revisions, nodes).with_pull_jobs(pull_jobs)
     }
 
     /// From objects in hand: keeps the revisions that are the set's, or that nobody controls and its selector matches.
@@ -152,8 +157,16 @@ impl World {
             pods,
             claims,
             revisions,
+            pull_jobs: Vec::new(),
             nodes,
         }
+    }
+
+    /// With the set's jobs that pull images.
+    #[must_use]
+    pub fn with_pull_jobs(mut self, jobs: Vec<Arc<ImageJobView>>) -> Self {
+        self.pull_jobs = jobs;
+        self
     }
 
     /// Plans.
@@ -173,6 +186,7 @@ impl World {
             pods: &self.pods,
             claims: &self.claims,
             revisions: &self.revisions,
+            pull_jobs: &self.pull_jobs,
             node: &node,
             options,
             memory,
@@ -190,6 +204,11 @@ pub fn owners_of_pod(delta: &Delta<PodView>) -> impl Iterator<Item = ObjectKey> 
 /// The sets that a change of a claim concerns.
 pub fn owners_of_claim(delta: &Delta<ClaimView>) -> impl Iterator<Item = ObjectKey> {
     owners_of(delta, |claim| claim.controller.as_deref())
+}
+
+/// The sets that a change of a job that pulls images concerns.
+pub fn owners_of_pull_job(delta: &Delta<ImageJobView>) -> impl Iterator<Item = ObjectKey> {
+    owners_of(delta, |job| job.controller.as_deref())
 }
 
 fn owners_of<T: Cached>(

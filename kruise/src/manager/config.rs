@@ -125,18 +125,27 @@ impl Config {
     }
 
     /// What CloneSet decisions depend on.
-    pub fn cloneset_options(&self, vertical_scaling: VerticalScaling) -> cloneset::Options {
+    pub fn cloneset_options(&self, server: Server) -> cloneset::Options {
         cloneset::Options {
             exclude_preparing_delete: self.exclude_preparing_delete,
-            ..gated(&self.gates, vertical_scaling)
+            ..gated(&self.gates, server)
         }
     }
 }
 
+/// What decisions depend on that the API server said.
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    /// How resources of running containers change.
+    pub vertical_scaling: VerticalScaling,
+    /// Are ImagePullJobs served?
+    pub pull_jobs: bool,
+}
+
 /// What CloneSet decisions depend on, flags apart.
-pub(crate) fn gated(gates: &Gates, vertical_scaling: VerticalScaling) -> cloneset::Options {
+pub(crate) fn gated(gates: &Gates, server: Server) -> cloneset::Options {
     cloneset::Options {
-        vertical_scaling,
+        vertical_scaling: server.vertical_scaling,
         short_hash: gates.on("CloneSetShortHash"),
         preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
         partition_rollback: gates.on("CloneSetPartitionRollback"),
@@ -144,6 +153,7 @@ pub(crate) fn gated(gates: &Gates, vertical_scaling: VerticalScaling) -> clonese
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
+        images_ahead: server.pull_jobs && gates.on("PreDownloadImageForInPlaceUpdate"),
     }
 }
 
@@ -249,7 +259,7 @@ fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketA
 mod tests {
     use go_compat::flags::FlagSet;
 
-    use super::{Config, VerticalScaling, own_namespace};
+    use super::{Config, Server, VerticalScaling, own_namespace};
     use crate::manager::flags::FLAGS;
 
     fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
@@ -260,6 +270,24 @@ mod tests {
                 .map(|(_, value)| (*value).to_owned())
         };
         Config::new(&values, &look).map_err(|error| format!("{error:#}"))
+    }
+
+    /// A server that has nothing to offer.
+    const NOTHING: Server = Server {
+        vertical_scaling: VerticalScaling::Off,
+        pull_jobs: false,
+    };
+
+    #[test]
+    fn images_are_pulled_ahead_with_the_gate_where_jobs_are_served() {
+        let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];
+        let served = Server {
+            pull_jobs: true,
+            ..NOTHING
+        };
+        let ahead = |line: &[&str], server| config(line, &[]).unwrap().cloneset_options(server).images_ahead;
+        assert!(ahead(&gate, served));
+        assert!(!ahead(&gate, NOTHING) && !ahead(&[], served));
     }
 
     #[test]
@@ -312,7 +340,7 @@ mod tests {
                 .filter(|gates| !gates.is_empty())
                 .into_iter()
                 .collect();
-            let options = config(&line, &[]).unwrap().cloneset_options(VerticalScaling::Off);
+            let options = config(&line, &[]).unwrap().cloneset_options(NOTHING);
             assert_eq!(options.environment_from_metadata, followed, "{gates}");
         }
     }

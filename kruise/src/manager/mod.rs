@@ -29,7 +29,7 @@ pub use endpoints::Sockets;
 pub use flags::FLAGS;
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
-pub(crate) use process::vertical_scaling;
+pub(crate) use process::ask;
 pub use process::{Host, Routes, Wishes, process};
 pub use run::{Embedding, run};
 

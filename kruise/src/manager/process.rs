@@ -6,8 +6,8 @@
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
-use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::{Resource, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::{
     Client, discovery,
@@ -28,9 +28,9 @@ use crate::gates::Gates;
 
 use super::{
     admission,
-    caches::{Caches, Handlers, Jitter},
+    caches::{Caches, Handlers, Jitter, Watched},
     cloneset::{self, CloneSets},
-    config::{Config, LeaseConfig},
+    config::{Config, LeaseConfig, Server},
     pod_readiness::{self, PodReadiness},
     pod_reviews::PodReviews,
     sidecars::SidecarCaches,
@@ -81,7 +81,7 @@ where
     discovery::check_conversion(client).await?;
     let sidecarsets = discovery::sidecarset_version(client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
-    let scaling = vertical_scaling(&config.gates, client).await?;
+    let server = ask(&config.gates, client, clonesets).await?;
     tracing::warn!(
         "this build runs {} and {}, and injects SidecarSets into new pods but does not upgrade them; nothing acts on the \
          other kinds, which are served and stored: {}",
@@ -94,7 +94,7 @@ where
     // They also close after everything else: pods that are still being created pass our own webhook.
     let (close, closing) = watch::channel(false);
     let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
-    let options = config.cloneset_options(scaling);
+    let options = config.cloneset_options(server);
     let controllers = Controllers::new(config, options, client, clonesets, &caches, metrics, events);
     let started = async {
         let served = if config.dry_run {
@@ -110,7 +110,11 @@ where
             open(routes, caches.sidecars.wishes(), closing.clone()).await?
         };
         let handlers = controllers.handlers();
-        let watches = caches.start(&host, config, clonesets, handlers, closing).await?;
+        let watched = Watched {
+            clonesets,
+            pull_jobs: options.images_ahead,
+        };
+        let watches = caches.start(&host, config, watched, handlers, closing).await?;
         anyhow::Ok((served, watches))
     };
     let (mut served, mut watches) = tokio::select! {
@@ -139,13 +143,20 @@ where
     result
 }
 
-/// How resources of running containers change on this server; it is asked only where they may.
-pub(crate) async fn vertical_scaling(gates: &Gates, client: &Client) -> anyhow::Result<VerticalScaling> {
-    if !gates.on("InPlaceWorkloadVerticalScaling") {
-        return Ok(VerticalScaling::Off);
-    }
-    let version = discovery::server_version(client).await?;
-    Ok(VerticalScaling::of_server(&version))
+/// What decisions depend on that the server knows, of which CloneSets have this version on the wire. It is asked only about
+/// what a gate wants.
+pub(crate) async fn ask(gates: &Gates, client: &Client, clonesets: &str) -> anyhow::Result<Server> {
+    let vertical_scaling = if gates.on("InPlaceWorkloadVerticalScaling") {
+        VerticalScaling::of_server(&discovery::server_version(client).await?)
+    } else {
+        VerticalScaling::Off
+    };
+    let pull_jobs = gates.on("PreDownloadImageForInPlaceUpdate")
+        && discovery::serves(client, clonesets, Resource::PullJobs.plural()).await?;
+    Ok(Server {
+        vertical_scaling,
+        pull_jobs,
+    })
 }
 
 /// The kinds that nothing of this build acts on.
@@ -291,7 +302,7 @@ impl Controllers {
 
     fn handlers(&self) -> Handlers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
-        let (of_claim, readiness) = (self.sets.clone(), self.readiness.clone());
+        let (of_claim, of_job, readiness) = (self.sets.clone(), self.sets.clone(), self.readiness.clone());
         Handlers {
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
             pod: Box::new(move |delta| {
@@ -304,6 +315,7 @@ impl Controllers {
                 readiness.push_all(concerned.map(|pod| ObjectKey::of(&**pod)));
             }),
             claim: Box::new(move |delta| of_claim.push_all(cloneset::owners_of_claim(&delta))),
+            pull_job: Box::new(move |delta| of_job.push_all(cloneset::owners_of_pull_job(&delta))),
             revision: Box::new(move |delta| {
                 let owner = delta.latest().and_then(|revision| {
                     let name = revision.owner_name.as_ref()?;

@@ -81,7 +81,7 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let namespace = &options.namespace;
     let mut objects = vec![workload::namespace(namespace)];
     objects.extend(kruise_api::kinds::definitions(namespace));
-    objects.extend(rbac::objects(namespace));
+    objects.extend(rbac::objects(namespace, gates));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
         objects.push(workload::deployment(&Workload {

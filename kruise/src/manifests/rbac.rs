@@ -4,13 +4,15 @@ use kruise_admission::manifests::{MUTATING, VALIDATING};
 use kruise_api::definition::Kind;
 use serde_json::{Value, json};
 
+use crate::gates::Gates;
+
 /// Service account, roles and bindings in a namespace.
-pub fn objects(namespace: &str) -> Vec<Value> {
+pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
     let mut objects = vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount",
                "metadata": {"name": "kruise-manager", "namespace": namespace}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-               "metadata": {"name": "kruise-manager-role"}, "rules": cluster_rules()}),
+               "metadata": {"name": "kruise-manager-role"}, "rules": cluster_rules(gates)}),
         binding(
             "ClusterRoleBinding",
             "kruise-manager-rolebinding",
@@ -68,7 +70,7 @@ fn secret_rules() -> Value {
     ])
 }
 
-fn cluster_rules() -> Value {
+fn cluster_rules(gates: &Gates) -> Value {
     // An object is read alone only when its name turns out to be taken: to learn whose it is.
     const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
     let webhooks = |plural, name| {
@@ -83,7 +85,7 @@ fn cluster_rules() -> Value {
     let kinds = kruise_api::kinds::ALL.into_iter();
     let names: Vec<String> = kinds.map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    json!([
+    let mut rules = vec![
         rule("", &["pods"], MANAGE),
         rule("", &["persistentvolumeclaims"], MANAGE),
         rule("", &["pods/status", "pods/resize"], &["patch"]),
@@ -99,7 +101,13 @@ fn cluster_rules() -> Value {
         webhooks("mutatingwebhookconfigurations", MUTATING),
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
-    ])
+    ];
+    // Only who asks for images ahead of rollouts lets the manager have them pulled.
+    if gates.on("PreDownloadImageForInPlaceUpdate") {
+        let verbs = ["get", "list", "watch", "create", "delete"];
+        rules.push(rule("apps.kruise.io", &["imagepulljobs"], &verbs));
+    }
+    Value::Array(rules)
 }
 
 /// The same rule for these objects only.
@@ -124,4 +132,18 @@ fn binding(kind: &str, name: &str, of: Option<&str>, role_kind: &str, role: &str
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": "kruise-manager", "namespace": namespace}],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cluster_rules;
+    use crate::gates::Gates;
+
+    #[test]
+    fn jobs_that_pull_images_are_for_those_who_ask_for_them() {
+        for (gates, granted) in [("", false), ("PreDownloadImageForInPlaceUpdate=true", true)] {
+            let rules = cluster_rules(&Gates::parse(gates, "").unwrap()).to_string();
+            assert_eq!(rules.contains("imagepulljobs\""), granted, "{gates}");
+        }
+    }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use kruise_api::{
     cloneset::CloneSet,
-    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED},
+    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
 };
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write, put,
     revision::{self, Match, Revision},
 };
 use kruise_views::RevisionView;
@@ -157,14 +157,21 @@ fn create(observed: &Observed<'_>, update: &Revision, number: i64, claims_hash: 
 }
 
 fn renumber(observed: &Observed<'_>, view: &RevisionView, number: i64, claims_hash: &str) -> Chain {
+    let mut patch = json!({
+        "metadata": {"annotations": {CLAIM_TEMPLATES_HASH: claims_hash}},
+        "revision": number,
+    });
+    // Nodes may have lost its images since: whether to pull them is asked anew.
+    for label in [PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED] {
+        if observed.options.images_ahead && view.labels.get(label).is_some() {
+            put(&mut patch, &["metadata", "labels", label], Value::Null);
+        }
+    }
     let write = Write::Patch {
         intent: Intent::RenumberRevision,
         target: target(observed, &view.name),
         part: Part::Main,
-        patch: Patch::Merge(json!({
-            "metadata": {"annotations": {CLAIM_TEMPLATES_HASH: claims_hash}},
-            "revision": number,
-        })),
+        patch: Patch::Merge(patch),
         precondition: Precondition::UidAndVersion(view.uid.to_string(), view.resource_version.to_string()),
     };
     chain(
@@ -212,7 +219,7 @@ pub(super) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member
         .collect()
 }
 
-fn target(observed: &Observed<'_>, name: &str) -> Target {
+pub(super) fn target(observed: &Observed<'_>, name: &str) -> Target {
     Target {
         resource: Resource::Revisions,
         namespace: observed.set.metadata.namespace.clone(),

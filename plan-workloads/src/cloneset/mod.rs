@@ -11,19 +11,21 @@
 //! - **Claims.** Each pod has claims of its own, created before it. They go when the set deletes the pod for good; those of
 //!   a pod that went by other hands wait for its successor, or go with it, as the specification says. No claim of a
 //!   live pod is deleted.
+//! - **Images ahead.** Where asked for, nodes get the images of a rollout that takes its time before their pods change.
 //! - **Takeover.** Revisions, labels, annotations and conditions are those that OpenKruise writes; objects that are
 //!   as they should be are not written.
 //!
 //! # How a plan is made
 //! [`plan()`] claims and classifies the pods ([`members`]), finds the update revision ([`history`]), computes the room
 //! for action ([`numbers`]), and then decides in this order: bring new and updated pods into service ([`ready`]), add
-//! and remove pods ([`scale`]) with their claims ([`claims`]), change pods ([`update`]), report ([`status`]).
+//! and remove pods ([`scale`]) with their claims ([`claims`]), change pods ([`update`]), pull images ahead ([`images`]), report ([`status`]).
 //!
 //! What is decided, and what is not and why, is written into `Plan::why` when the observer asks for it.
 
 mod claims;
 mod create;
 mod history;
+mod images;
 mod members;
 mod mover;
 mod numbers;

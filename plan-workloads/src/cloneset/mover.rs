@@ -151,21 +151,8 @@ impl<'o, 'a> Mover<'o, 'a> {
                 path: "its revision is gone, so the difference".into(),
             });
         };
-        if self.claims_differ(old) {
-            let path = "volumeClaimTemplates".into();
-            return Err(NotInPlace { path });
-        }
+        let change = self.change_from(old)?;
         let revision = self.target;
-        // As stored: what their writer dropped is missing on both sides, and no difference.
-        let new = self.templates.by_label(&revision.name).unwrap_or(revision);
-        let mut change = inplace::diff(
-            &go_compat::pod_template::canonical_pod_template(&old.template),
-            &go_compat::pod_template::canonical_pod_template(&new.template),
-            self.observed.options.vertical_scaling,
-        )?;
-        if !self.observed.options.environment_from_metadata {
-            change = change.without_environment();
-        }
         let labels = RevisionLabels {
             name: &revision.name,
             label: create::revision_label(self.observed, revision),
@@ -187,6 +174,27 @@ impl<'o, 'a> Mover<'o, 'a> {
                 self.now,
             ),
         })
+    }
+
+    /// What separates a revision from the target, if a live pod can take that step.
+    pub(super) fn change_from(&self, old: &Revision) -> Result<Change, NotInPlace> {
+        if self.claims_differ(old) {
+            let path = "volumeClaimTemplates".into();
+            return Err(NotInPlace { path });
+        }
+        let revision = self.target;
+        // As stored: what their writer dropped is missing on both sides, and no difference.
+        let new = self.templates.by_label(&revision.name).unwrap_or(revision);
+        let change = inplace::diff(
+            &go_compat::pod_template::canonical_pod_template(&old.template),
+            &go_compat::pod_template::canonical_pod_template(&new.template),
+            self.observed.options.vertical_scaling,
+        )?;
+        if self.observed.options.environment_from_metadata {
+            Ok(change)
+        } else {
+            Ok(change.without_environment())
+        }
     }
 
     /// What pods get between readiness off and the change.

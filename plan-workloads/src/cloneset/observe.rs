@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, inplace::VerticalScaling};
-use kruise_views::{NodeView, PodView, RevisionView};
+use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
 use super::claims::Claims;
 
@@ -20,6 +20,8 @@ pub struct Observed<'a> {
     pub claims: &'a Claims,
     /// Revisions of the namespace that the set controls, or that nobody controls and its selector matches.
     pub revisions: &'a [Arc<RevisionView>],
+    /// Jobs controlled by the set's uid that pull images; none unless [`Options::images_ahead`].
+    pub pull_jobs: &'a [Arc<ImageJobView>],
     /// Finds a node; only asked when the template spreads its pods.
     pub node: &'a dyn Fn(&str) -> Option<&'a NodeView>,
     /// Gates and flags.
@@ -60,6 +62,8 @@ pub struct Options {
     pub vertical_scaling: VerticalScaling,
     /// Gate `RecreatePodWhenChangeVCTInCloneSetGate`: pods of other claim templates are not updated in place.
     pub recreate_for_claims: bool,
+    /// Gate `PreDownloadImageForInPlaceUpdate`, where ImagePullJobs are served: nodes get new images before their pods do.
+    pub images_ahead: bool,
 }
 
 impl Options {
@@ -73,5 +77,6 @@ impl Options {
         environment_from_metadata: true,
         vertical_scaling: VerticalScaling::Off,
         recreate_for_claims: false,
+        images_ahead: false,
     };
 }

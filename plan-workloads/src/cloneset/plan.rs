@@ -10,7 +10,7 @@ use kruise_plan_kit::{
 use serde_json::{Value, json};
 
 use super::{
-    claims, history,
+    claims, history, images,
     members::{self, Member, Side, Standing},
     mover::Mover,
     numbers::{InPlace, Limits, Numbers, Tally, numbers},
@@ -42,6 +42,8 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
         plan.chains.extend(chains);
         plan.why.extend(why);
         plan.chains.extend(prune(observed, &members));
+        plan.chains
+            .extend(images::tend(observed, &found, &members, limits, now));
         plan.chains.extend(history::truncate(observed, &found, &members));
     } else {
         plan.why.push(Why {

@@ -60,6 +60,20 @@ struct Case {
     vertical_scaling_on: Option<String>,
     /// Gate `InPlaceUpdateEnvFromMetadata`.
     environment_from_metadata: Option<bool>,
+    /// Gate `PreparingUpdateAsUpdate`.
+    #[serde(default)]
+    preparing_update_as_update: bool,
+    /// Gate `PodWebhook`.
+    pod_webhook: Option<bool>,
+    /// Gate `PreDownloadImageForInPlaceUpdate`.
+    #[serde(default)]
+    images_ahead: bool,
+    /// Jobs that pull images: letter of the revision and container.
+    #[serde(default)]
+    jobs: Vec<String>,
+    /// A further label of a stored revision, by letter.
+    #[serde(default)]
+    labelled: BTreeMap<String, String>,
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
@@ -128,6 +142,9 @@ fn world(case: &Case, names: &Names) -> World {
     world.options.recreate_for_claims = case.recreate_for_claims;
     let server = case.vertical_scaling_on.as_deref();
     world.options.vertical_scaling = server.map_or(VerticalScaling::Off, VerticalScaling::of_server);
+    world.options.images_ahead = case.images_ahead;
+    world.options.preparing_update_as_update = case.preparing_update_as_update;
+    world.options.pod_ready_gate = case.pod_webhook.unwrap_or(true);
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
     world.memory.taken_names = case
         .taken
@@ -150,6 +167,9 @@ fn world(case: &Case, names: &Names) -> World {
             let key = "kruise.io/cloneset-volumeclaimtemplate-hash";
             revision["metadata"]["annotations"] = json!({key: hash});
         }
+        if let Some(label) = case.labelled.get(letter) {
+            revision["metadata"]["labels"] = json!({label: "true"});
+        }
         world.revisions.insert(name.to_owned(), revision);
     }
     if !case.pods.is_empty() || !stored.is_empty() {
@@ -161,6 +181,15 @@ fn world(case: &Case, names: &Names) -> World {
     }
     if !case.status.is_null() {
         strategic(&mut world.set["status"], &case.status);
+    }
+    for line in &case.jobs {
+        let (letter, container) = line.split_once(' ').unwrap();
+        let revision = names.get(letter).1;
+        let name = format!("{revision}-{container}");
+        let labels = json!({"controller.kubernetes.io/hash": revision::short_hash(revision)});
+        let job = json!({"metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{letter}-{container}"),
+                                      "resourceVersion": "8", "labels": labels, "ownerReferences": [owner()]}});
+        world.jobs.insert(name, job);
     }
     for line in &case.claims {
         let claim = claim(line, world.now);
@@ -422,7 +451,7 @@ fn details(write: &Write) -> String {
             match object["kind"].as_str() {
                 Some("Pod") if volumes.is_null() => of_pod.to_string(),
                 Some("Pod") => format!("{of_pod} {volumes}"),
-                Some("PersistentVolumeClaim") => object.to_string(),
+                Some("PersistentVolumeClaim" | "ImagePullJob") => object.to_string(),
                 _ => of_revision.to_string(),
             }
         }

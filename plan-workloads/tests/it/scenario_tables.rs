@@ -117,24 +117,33 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
 
 #[test]
 fn whatever_is_better_here_has_a_test() {
+    assert_tested("cloneset.md", 'M', (1..=7).chain(10..=21).chain([23]), 2);
+}
+
+/// The tests in the last cell of each row of a table whose rows are `wanted`.
+fn assert_tested(document: &str, letter: char, wanted: impl Iterator<Item = u32>, cell: usize) {
     let known = known();
-    let rows = rows("cloneset.md", 'M');
+    let rows = rows(document, letter);
     let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
-    let wanted = (1..=7).chain(10..=21).chain([23]);
-    let wanted: Vec<String> = wanted.map(|number| format!("M{number}")).collect();
-    assert_eq!(numbers, wanted);
+    let wanted: Vec<String> = wanted.map(|number| format!("{letter}{number}")).collect();
+    assert_eq!(numbers, wanted, "{document}");
     for row in rows {
-        let tests = names_in(&row[2]);
-        assert!(!tests.is_empty(), "{}: no test", row[0]);
+        let tests = names_in(&row[cell]);
+        assert!(!tests.is_empty(), "{document} {}: no test", row[0]);
         for test in tests {
-            assert!(known.contains(test), "{}: no test {test}", row[0]);
+            assert!(known.contains(test), "{document} {}: no test {test}", row[0]);
         }
     }
 }
 
 #[test]
+fn every_gate_that_concerns_sets_has_a_test() {
+    assert_tested("gates.md", 'G', 1..=13, 3);
+}
+
+#[test]
 fn every_case_stands_in_a_table() {
-    let text: String = ["cloneset.md", "in-place-update.md"]
+    let text: String = ["cloneset.md", "in-place-update.md", "gates.md"]
         .iter()
         .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
         .collect();

@@ -104,6 +104,7 @@ fn take_over(stored: &Stored) -> Plan {
             pods: &stored.pods,
             claims: &stored.claims,
             revisions: &stored.revisions,
+            pull_jobs: &[],
             node: &|_| None,
             options: Options::DEFAULT,
             memory: &Memory::default(),

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, Resource, Write};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
-use kruise_views::{ClaimView, NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
 /// API version that owner references carry.
@@ -53,6 +53,7 @@ pub(crate) struct World {
     /// Version of the set at which each claim was made, by its uid.
     pub(crate) made_at: BTreeMap<String, Value>,
     pub(crate) revisions: BTreeMap<String, Value>,
+    pub(crate) jobs: BTreeMap<String, Value>,
     pub(crate) now: Timestamp,
     pub(crate) options: Options,
     /// An image whose containers never become ready.
@@ -80,6 +81,7 @@ impl World {
             resized: BTreeSet::new(),
             made_at: BTreeMap::new(),
             revisions: BTreeMap::new(),
+            jobs: BTreeMap::new(),
             now,
             options: Options::DEFAULT,
             broken_image: None,
@@ -131,6 +133,12 @@ impl World {
         self.revisions.values().map(decode).map(Arc::new).collect()
     }
 
+    /// The jobs that pull images, as the planner reads them.
+    fn job_views(&self) -> Vec<Arc<ImageJobView>> {
+        let decode = |job: &Value| serde_json::from_value::<ImageJobView>(job.clone()).unwrap();
+        self.jobs.values().map(decode).map(Arc::new).collect()
+    }
+
     /// What the planner decides now.
     pub(crate) fn plan(&self) -> Plan {
         self.plan_of(&self.pod_views(), Explain::No)
@@ -146,6 +154,7 @@ impl World {
                 pods,
                 claims: &self.claims_of(&set),
                 revisions: &self.revision_views(),
+                pull_jobs: &self.job_views(),
                 node: &|name| NODES.get(name),
                 options: self.options,
                 memory: &self.memory,
@@ -194,6 +203,7 @@ impl World {
                     Resource::CloneSets => Some(&mut self.set),
                     Resource::SidecarSets => None,
                     Resource::Claims => self.claims.get_mut(&target.name),
+                    Resource::PullJobs => panic!("nobody changes jobs"),
                 };
                 let stored = stored.ok_or(Refused::NotFound)?;
                 let changed = patched(stored, &body, patch, *part)?;
@@ -223,6 +233,7 @@ impl World {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
             Resource::Claims => &mut self.claims,
+            Resource::PullJobs => &mut self.jobs,
             Resource::CloneSets | Resource::SidecarSets => panic!("nobody creates sets"),
         };
         if store.contains_key(name) {
@@ -249,6 +260,7 @@ impl World {
         match resource {
             Resource::Pods => self.pods.insert(name.to_owned(), object),
             Resource::Revisions => self.revisions.insert(name.to_owned(), object),
+            Resource::PullJobs => self.jobs.insert(name.to_owned(), object),
             _ => self.claims.insert(name.to_owned(), object),
         };
         Ok(())
@@ -265,6 +277,7 @@ impl World {
             Resource::Pods => &mut self.pods,
             Resource::Revisions => &mut self.revisions,
             Resource::Claims => &mut self.claims,
+            Resource::PullJobs => &mut self.jobs,
             Resource::CloneSets | Resource::SidecarSets => panic!("nobody deletes sets"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
@@ -277,7 +290,7 @@ impl World {
         {
             return Err(Refused::Conflict);
         }
-        if resource == Resource::Revisions {
+        if matches!(resource, Resource::Revisions | Resource::PullJobs) {
             store.remove(name);
         } else if metadata["deletionTimestamp"].is_null() {
             metadata["deletionTimestamp"] = json!(text(self.now));

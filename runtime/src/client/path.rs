@@ -8,7 +8,9 @@ pub fn path_of(target: &Target, part: Part, clonesets: &str) -> String {
     let prefix = match target.resource {
         Resource::Pods | Resource::Claims => "/api/v1".to_owned(),
         Resource::Revisions => "/apis/apps/v1".to_owned(),
-        Resource::CloneSets | Resource::SidecarSets => format!("/apis/apps.kruise.io/{clonesets}"),
+        Resource::CloneSets | Resource::SidecarSets | Resource::PullJobs => {
+            format!("/apis/apps.kruise.io/{clonesets}")
+        }
     };
     let plural = target.resource.plural();
     let mut path = if target.namespace.is_empty() {

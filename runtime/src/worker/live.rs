@@ -12,8 +12,13 @@ use serde::Deserialize;
 use super::{Controller, Planner};
 use crate::{ApiError, client::path_of};
 
-/// What a plan may have written when a reply is lost.
-pub(super) const WRITTEN: [Resource; 3] = [Resource::Pods, Resource::Claims, Resource::Revisions];
+/// What a plan may have written when a reply is lost, as far as it is watched.
+pub(super) const WRITTEN: [Resource; 4] = [
+    Resource::Pods,
+    Resource::Claims,
+    Resource::Revisions,
+    Resource::PullJobs,
+];
 
 pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
     match expectation {

@@ -18,18 +18,20 @@ pub(super) fn intents(chains: &[Chain]) -> Intents {
 /// Objects whose refusals are remembered, at most.
 const REFUSED: usize = 10_000;
 
-/// Which condition a failure of this kind of write shows up in.
-fn scales(intent: Intent) -> bool {
-    matches!(
-        intent,
+/// Which condition a failure of this kind of write shows up in: 0 is `FailedScale`, 1 `FailedUpdate`. Images that cannot be
+/// pulled ahead hold up no pod, and are told by their event alone.
+fn condition_of(intent: Intent) -> Option<usize> {
+    match intent {
         Intent::CreatePod
-            | Intent::DeletePod
-            | Intent::CreateRevision
-            | Intent::ReleasePod
-            | Intent::CreateClaim
-            | Intent::DeleteClaim
-            | Intent::GiveClaim
-    )
+        | Intent::DeletePod
+        | Intent::CreateRevision
+        | Intent::ReleasePod
+        | Intent::CreateClaim
+        | Intent::DeleteClaim
+        | Intent::GiveClaim => Some(0),
+        Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages => None,
+        _ => Some(1),
+    }
 }
 
 /// Files names taken and the first error of each kind; says whether what status reports has changed. A conflict is no
@@ -54,12 +56,10 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
             if let Some(uid) = uid.as_ref().filter(|_| memory.refused.len() < REFUSED) {
                 *memory.refused.entry(uid.clone()).or_default() += 1;
             }
-            let slot = if scales(*intent) {
-                &mut errors[0]
-            } else {
-                &mut errors[1]
-            };
-            slot.get_or_insert_with(|| failure.message().to_owned());
+            let slot = condition_of(*intent).and_then(|index| errors.get_mut(index));
+            if let Some(slot) = slot {
+                slot.get_or_insert_with(|| failure.message().to_owned());
+            }
         }
     }
     [memory.scale_error, memory.update_error] = errors;
@@ -88,6 +88,22 @@ mod tests {
         Report {
             failures: vec![failure.clone()],
             ..report(StepResult::Failed(failure))
+        }
+    }
+
+    #[test]
+    fn a_failure_shows_in_the_condition_of_its_kind_and_one_to_pull_ahead_in_none() {
+        let refused = || Failure::Refused("no".into());
+        for (intent, scale, update) in [
+            (Intent::CreatePod, true, false),
+            (Intent::UpdateInPlace, false, true),
+            (Intent::CreatePullJob, false, false),
+            (Intent::NoteImages, false, false),
+        ] {
+            let mut memory = Memory::default();
+            learn(&mut memory, &failed(refused()), &vec![vec![(intent, None)]]);
+            let told = (memory.scale_error.is_some(), memory.update_error.is_some());
+            assert_eq!(told, (scale, update), "{intent:?}");
         }
     }
 

@@ -351,7 +351,8 @@ impl<P: Planner> Controller<P> {
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents);
         if report.needs_live_read() {
-            owner.unsure.extend(live::WRITTEN);
+            let watched = |resource: &Resource| self.planner.observed(*resource).is_some();
+            owner.unsure.extend(live::WRITTEN.into_iter().filter(watched));
         }
         if let Some(failure) = report.weightiest_failure() {
             // Newer state pushes the key before that; without any there is no point in trying soon.

@@ -52,8 +52,10 @@ impl Planner for Stub {
         Outcome::Plan(Box::new(plan))
     }
 
-    fn observed(&self, _resource: Resource) -> Option<Version> {
-        Some(Version::new(self.seen.load(Ordering::SeqCst)))
+    /// Jobs that pull images are not watched, and so not asked about.
+    fn observed(&self, resource: Resource) -> Option<Version> {
+        let watched = resource != Resource::PullJobs;
+        watched.then(|| Version::new(self.seen.load(Ordering::SeqCst)))
     }
 
     fn present(&self, _resource: Resource, _uid: &str) -> bool {

@@ -1,9 +1,11 @@
 //! What feature gates of upstream's change.
 
+use kruise_e2e::audit::MANAGER;
 use kruise_e2e::manager::SHORT_LEASE;
-use serde_json::json;
+use kruise_e2e::wait;
+use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, container, scenario_alone, web};
+use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, scenario_alone, text, web};
 
 #[test]
 fn a_raised_partition_takes_updated_pods_back_in_place() {
@@ -27,4 +29,79 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     scenario.patch(&partition(0));
     scenario.until_status(&json!({"readyReplicas": 4, "updatedReadyReplicas": 4}));
     assert_eq!(scenario.uids(), uids, "in place, there and back");
+}
+
+#[test]
+fn images_of_a_held_rollout_are_pulled_ahead_and_their_jobs_go_with_it() {
+    let Some(scenario) = scenario_alone("images-ahead") else {
+        return;
+    };
+    let kubeconfig = scenario.kubectl.kubeconfig();
+    let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];
+    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let mut set = web(4);
+    set["metadata"]["annotations"] = json!({"apps.kruise.io/image-predownload-parallelism": "2"});
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 4}));
+    let mut log = audit_log();
+
+    let mut held = container("nginx:2", "b");
+    held["spec"]["updateStrategy"] = json!({"partition": 4});
+    scenario.patch(&held);
+    assert_job(&scenario, "nginx:2");
+    scenario.patch(&container("nginx:3", "b"));
+    assert_job(&scenario, "nginx:3");
+
+    scenario.patch(&json!({"spec": {"updateStrategy": {"partition": 0}}}));
+    scenario.until_status(&json!({"readyReplicas": 4, "updatedReadyReplicas": 4}));
+    until_jobs(&scenario, "none", <[Value]>::is_empty);
+    let requests = log.read_new(MANAGER).unwrap();
+    let count = |verb: &str| {
+        let of_jobs = requests
+            .iter()
+            .filter(|request| request.resource == "imagepulljobs");
+        of_jobs.filter(|request| request.verb == verb).count()
+    };
+    assert_eq!([count("create"), count("delete"), count("patch")], [2, 2, 0]);
+}
+
+/// Waits for the one job of the set, which pulls this image where its pods still run another revision.
+fn assert_job(scenario: &Scenario, image: &str) {
+    let jobs = until_jobs(scenario, image, |jobs| {
+        jobs.len() == 1 && text(&jobs[0], "/spec/image") == image
+    });
+    let set = scenario.kubectl.get("clonesets", "web").unwrap();
+    let revision = text(&set, "/status/updateRevision");
+    let (_, hash) = revision.rsplit_once('-').unwrap();
+    let job = &jobs[0];
+    assert_eq!(text(job, "/metadata/name"), format!("{revision}-main"));
+    assert_eq!(
+        text(job, "/metadata/ownerReferences/0/uid"),
+        text(&set, "/metadata/uid")
+    );
+    assert_eq!(text(job, "/metadata/labels/controller.kubernetes.io~1hash"), hash);
+    assert_eq!(job["spec"]["parallelism"], 2);
+    let others =
+        json!([{"key": "controller-revision-hash", "operator": "NotIn", "values": [revision, hash]}]);
+    assert_eq!(job["spec"]["podSelector"]["matchExpressions"], others);
+    wait::until_true("the revision says that jobs were made", LIMIT, || {
+        let revision = scenario.kubectl.get("controllerrevisions", &revision)?;
+        Ok(text(
+            &revision,
+            "/metadata/labels/apps.kruise.io~1pre-predownload-created",
+        ) == "true")
+    })
+    .unwrap();
+}
+
+/// Waits until the jobs of the namespace that are not going away are as wanted.
+fn until_jobs(scenario: &Scenario, what: &str, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let mut jobs = Vec::new();
+    wait::until_true(&format!("jobs that pull images: {what}"), LIMIT, || {
+        jobs = scenario.kubectl.list("imagepulljobs", "app=web")?;
+        jobs.retain(|job| job.pointer("/metadata/deletionTimestamp").is_none());
+        Ok(wanted(&jobs))
+    })
+    .unwrap();
+    jobs
 }
