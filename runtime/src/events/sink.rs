@@ -26,7 +26,7 @@ pub struct ObjectRef {
     pub api_version: String,
     /// Kind.
     pub kind: String,
-    /// Namespace; the event goes there too.
+    /// Namespace; the event goes there too. Empty for an object in none, whose events go to `default`.
     pub namespace: String,
     /// Name.
     pub name: String,
@@ -106,7 +106,7 @@ impl Writer {
         let time = whole_seconds(self.client.now());
         let event = json!({
             "apiVersion": "v1", "kind": "Event",
-            "metadata": {"name": name, "namespace": object.namespace},
+            "metadata": {"name": name, "namespace": namespace(object)},
             "involvedObject": {
                 "apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace,
                 "name": object.name, "uid": object.uid, "resourceVersion": object.resource_version,
@@ -151,8 +151,17 @@ fn whole_seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Where events about an object go.
+fn namespace(object: &ObjectRef) -> &str {
+    if object.namespace.is_empty() {
+        "default"
+    } else {
+        &object.namespace
+    }
+}
+
 fn path(object: &ObjectRef, name: &str) -> String {
-    let collection = format!("/api/v1/namespaces/{}/events", object.namespace);
+    let collection = format!("/api/v1/namespaces/{}/events", namespace(object));
     if name.is_empty() {
         collection
     } else {
@@ -171,7 +180,15 @@ fn cut(message: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::{ObjectRef, cut, path};
+
+    #[test]
+    fn events_about_objects_in_no_namespace_go_to_the_default_one() {
+        let mut object = ObjectRef::default();
+        assert_eq!(path(&object, "a"), "/api/v1/namespaces/default/events/a");
+        object.namespace = "shop".into();
+        assert_eq!(path(&object, ""), "/api/v1/namespaces/shop/events");
+    }
 
     #[test]
     fn a_long_message_is_cut_between_characters() {
