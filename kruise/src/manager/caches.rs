@@ -18,12 +18,21 @@ use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::{config::Config, objects::CachedCloneSet, process::Host, sidecars::SidecarCaches};
+use super::{
+    config::Config,
+    objects::CachedCloneSet,
+    process::Host,
+    sidecars::{SidecarCaches, SidecarHandlers},
+    sidecarset::injected,
+};
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
     pod.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
+/// Pods by the names of the SidecarSets injected into them.
+pub const PODS_BY_SIDECARSET: Index<PodView> =
+    Index::new("sidecarset", |pod| injected(pod).map(Into::into).collect());
 /// Claims by the uid of their controlling owner.
 pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
@@ -77,6 +86,8 @@ pub struct Handlers {
     pub pull_job: Box<dyn FnMut(Delta<ImageJobView>) + Send>,
     /// A revision changed.
     pub revision: Box<dyn FnMut(Delta<RevisionView>) + Send>,
+    /// A SidecarSet, or what it depends on, changed.
+    pub sidecars: SidecarHandlers,
 }
 
 impl Caches {
@@ -84,7 +95,7 @@ impl Caches {
     pub fn new(sidecarsets: Option<&'static str>) -> Self {
         Self {
             sets: SharedInformer::new([]),
-            pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID]),
+            pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID, PODS_BY_SIDECARSET]),
             claims: SharedInformer::new([CLAIMS_BY_OWNER, CLAIMS_BY_UID]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
             pull_jobs: SharedInformer::new([PULL_JOBS_BY_OWNER, PULL_JOBS_BY_UID]),
@@ -114,7 +125,8 @@ impl Caches {
             })
         };
         let system = &config.webhook.namespace;
-        self.sidecars.start(&mut tasks, host, system, &stop);
+        self.sidecars
+            .start(&mut tasks, host, system, handlers.sidecars, &stop);
         let group = format!("/apis/apps.kruise.io/{}", watched.clonesets);
         let sets = scope(&group, "clonesets");
         spawn(&mut tasks, host, sets, &self.sets, handlers.set, stop.clone());
@@ -183,7 +195,7 @@ impl Caches {
             Resource::Revisions => self.revisions.observed(),
             Resource::CloneSets => self.sets.observed(),
             Resource::Claims => self.claims.observed(),
-            Resource::SidecarSets => None,
+            Resource::SidecarSets => self.sidecars.sets.observed(),
             Resource::PullJobs => self.pull_jobs.observed(),
         }
     }

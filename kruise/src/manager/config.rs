@@ -34,6 +34,8 @@ pub struct Config {
     pub webhook: WebhookConfig,
     /// CloneSets side by side.
     pub cloneset_workers: usize,
+    /// SidecarSets side by side.
+    pub sidecarset_workers: usize,
     /// Pods held before deletion never count.
     pub exclude_preparing_delete: bool,
     /// When a write not seen is looked up.
@@ -104,9 +106,8 @@ impl Config {
             metrics: address("metrics-addr", values)?,
             health: address("health-probe-addr", values)?,
             webhook: webhook(values, env)?,
-            cloneset_workers: usize::try_from(values.get_int("cloneset-workers"))
-                .unwrap_or(0)
-                .max(1),
+            cloneset_workers: workers("cloneset-workers", values),
+            sidecarset_workers: workers("sidecarset-workers", values),
             exclude_preparing_delete: values.get_bool("cloneset-scaling-exclude-preparing-delete"),
             expectation_timeout: positive("expectation-timeout", values)?,
             cache_sync_timeout: positive("controller-cache-sync-timeout", values)?,
@@ -230,6 +231,10 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
         initialize_timeout: positive("webhook-initialize-timeout", values)?,
         host,
     })
+}
+
+fn workers(name: &'static str, values: &Values) -> usize {
+    usize::try_from(values.get_int(name)).unwrap_or(0).max(1)
 }
 
 fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {

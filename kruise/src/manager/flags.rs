@@ -143,6 +143,12 @@ pub const FLAGS: &[Flag] = &[
         "CloneSets handled side by side",
     ),
     flag(
+        "sidecarset-workers",
+        Kind::Int,
+        "3",
+        "SidecarSets handled side by side",
+    ),
+    flag(
         "cloneset-scaling-exclude-preparing-delete",
         Kind::Bool,
         "false",
@@ -201,7 +207,6 @@ pub const FLAGS: &[Flag] = &[
         "3",
         "accepted and ignored",
     ),
-    flag("sidecarset-workers", Kind::Int, "3", "accepted and ignored"),
     flag(
         "sidecarterminator-workers",
         Kind::Int,

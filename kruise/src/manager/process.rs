@@ -3,7 +3,12 @@
 //! What it needs from where it runs comes in through [`Host`], and the doors (sockets, certificates) are opened by who
 //! calls: the same process runs on a machine and in a simulation, where time is virtual and chance has a seed.
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::bail;
 use kruise_plan_kit::planted::{Bug, is_planted};
@@ -33,7 +38,8 @@ use super::{
     config::{Config, LeaseConfig, Server},
     pod_readiness::{self, PodReadiness},
     pod_reviews::PodReviews,
-    sidecars::SidecarCaches,
+    sidecars::{SidecarCaches, SidecarHandlers},
+    sidecarset::{self, SidecarSets},
 };
 
 /// Time for webhook requests under way to be answered.
@@ -83,9 +89,9 @@ where
     tracing::info!(version = clonesets, "CloneSets are served");
     let server = ask(&config.gates, client, clonesets).await?;
     tracing::warn!(
-        "this build runs {} and {}, and injects SidecarSets into new pods but does not upgrade them; nothing acts on the \
-         other kinds, which are served and stored: {}",
+        "this build runs {}, {} and {}; nothing acts on the other kinds, which are served and stored: {}",
         cloneset::NAME,
+        sidecarset::NAME,
         pod_readiness::NAME,
         without_controller()
     );
@@ -93,7 +99,14 @@ where
     // Reading a CloneSet may need the conversion webhook, so the doors open before the watches.
     // They also close after everything else: pods that are still being created pass our own webhook.
     let (close, closing) = watch::channel(false);
-    let (events, written) = EventSink::spawn(client.named(&agent(cloneset::NAME)), cloneset::NAME);
+    let sink = |name: &'static str| EventSink::spawn(client.named(&agent(name)), name);
+    let (of_sets, sets_written) = sink(cloneset::NAME);
+    let (of_sidecars, sidecars_written) = sink(sidecarset::NAME);
+    let written = async { tokio::join!(sets_written, sidecars_written) };
+    let events = Events {
+        sets: of_sets,
+        sidecars: of_sidecars,
+    };
     let options = config.cloneset_options(server);
     let controllers = Controllers::new(config, options, client, clonesets, &caches, metrics, events);
     let started = async {
@@ -245,9 +258,16 @@ fn ended(ending: Ending) -> anyhow::Result<()> {
     }
 }
 
+/// Where the events of each kind go.
+struct Events {
+    sets: EventSink,
+    sidecars: EventSink,
+}
+
 /// The controllers, wired to the caches.
 struct Controllers {
     sets: Arc<Controller<CloneSets>>,
+    sidecarsets: Arc<Controller<SidecarSets>>,
     readiness: Arc<Controller<PodReadiness>>,
     sidecars: SidecarCaches,
 }
@@ -260,7 +280,7 @@ impl Controllers {
         clonesets: &str,
         caches: &Caches,
         metrics: &Metrics,
-        events: EventSink,
+        events: Events,
     ) -> Self {
         let settings = |name, workers| Settings {
             name,
@@ -274,8 +294,18 @@ impl Controllers {
             caches: caches.clone(),
             api_version: format!("{}/{clonesets}", kruise_api::names::APPS_GROUP),
             options,
-            events,
+            events: events.sets,
             metrics: metrics.clone(),
+        };
+        // Where they are not served, there are none to work on.
+        let served = caches.sidecars.version().unwrap_or(clonesets);
+        let sidecarsets = SidecarSets {
+            caches: caches.clone(),
+            api_version: format!("{}/{served}", kruise_api::names::APPS_GROUP),
+            namespace: config.webhook.namespace.clone(),
+            events: events.sidecars,
+            metrics: metrics.clone(),
+            turns: Mutex::default(),
         };
         let readiness = PodReadiness {
             caches: caches.clone(),
@@ -287,6 +317,16 @@ impl Controllers {
                 settings(cloneset::NAME, sets_workers),
                 client.named(&agent(cloneset::NAME)),
                 metrics.controller(cloneset::NAME, sets_workers),
+                |key| &key.namespace,
+            ),
+            sidecarsets: Controller::new(
+                sidecarsets,
+                Settings {
+                    clonesets: served.to_owned(),
+                    ..settings(sidecarset::NAME, config.sidecarset_workers)
+                },
+                client.named(&agent(sidecarset::NAME)),
+                metrics.controller(sidecarset::NAME, config.sidecarset_workers),
                 |key| &key.namespace,
             ),
             readiness: Controller::new(
@@ -303,10 +343,13 @@ impl Controllers {
     fn handlers(&self) -> Handlers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
         let (of_claim, of_job, readiness) = (self.sets.clone(), self.sets.clone(), self.readiness.clone());
+        let (sidecars, sidecars_of_revision) = (self.sidecarsets.clone(), self.sidecarsets.clone());
         Handlers {
+            sidecars: self.sidecar_handlers(),
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
             pod: Box::new(move |delta| {
                 of_pod.push_all(cloneset::owners_of_pod(&delta));
+                sidecars.push_all(sidecarset::sets_of_pod(&delta));
                 // One that was concerned and is no more is forgotten at its last look.
                 let either = delta.new.iter().chain(&delta.old);
                 let concerned = either
@@ -322,6 +365,31 @@ impl Controllers {
                     Some(ObjectKey::new(revision.namespace(), name.clone()))
                 });
                 of_revision.push_all(owner);
+                let set = delta
+                    .latest()
+                    .and_then(|revision| sidecarset::set_of_revision(revision));
+                sidecars_of_revision.push_all(set);
+            }),
+        }
+    }
+
+    fn sidecar_handlers(&self) -> SidecarHandlers {
+        let (of_set, of_namespace, caches) = (
+            self.sidecarsets.clone(),
+            self.sidecarsets.clone(),
+            self.sidecars.clone(),
+        );
+        SidecarHandlers {
+            set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
+            namespace: Box::new(move |delta| {
+                // One that is new or gone has no pods.
+                let Some((old, new)) = delta.old.as_ref().zip(delta.new.as_ref()) else {
+                    return;
+                };
+                if old.labels() != new.labels() {
+                    let sets = caches.sets.snapshot().list("");
+                    of_namespace.push_all(sets.iter().map(|set| ObjectKey::of(&**set)));
+                }
             }),
         }
     }
@@ -330,6 +398,7 @@ impl Controllers {
     async fn run(&self, stop: watch::Receiver<bool>) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.sets.clone().run(shutdown::stopped(stop.clone())));
+        tasks.spawn(self.sidecarsets.clone().run(shutdown::stopped(stop.clone())));
         tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop.clone())));
         tasks.spawn(self.sidecars.clone().keep_scope(stop));
         tasks.join_all().await;

@@ -17,7 +17,7 @@ use kruise_plan_kit::sidecars::names;
 use kruise_runtime::follow::Scope;
 use kruise_server::configuration::Presence;
 use kruise_views::NamespaceView;
-use kube_cache::{Cached, ObjectKey, SharedInformer};
+use kube_cache::{Cached, Delta, ObjectKey, SharedInformer};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
@@ -119,6 +119,14 @@ pub enum Found {
     NotYet,
 }
 
+/// What to do with each change.
+pub struct SidecarHandlers {
+    /// A SidecarSet changed.
+    pub set: Box<dyn FnMut(Delta<CachedSidecarSet>) + Send>,
+    /// A namespace changed.
+    pub namespace: Box<dyn FnMut(Delta<NamespaceView>) + Send>,
+}
+
 /// The informers.
 #[derive(Clone)]
 pub struct SidecarCaches {
@@ -156,12 +164,18 @@ impl SidecarCaches {
         }
     }
 
+    /// The version in which SidecarSets are served, if they are.
+    pub fn version(&self) -> Option<&'static str> {
+        self.version
+    }
+
     /// Starts the watches; revisions are those in this namespace.
     pub(super) fn start(
         &self,
         tasks: &mut JoinSet<()>,
         host: &Host,
         namespace: &str,
+        handlers: SidecarHandlers,
         stop: &watch::Receiver<bool>,
     ) {
         let Some(version) = self.version else {
@@ -169,12 +183,19 @@ impl SidecarCaches {
         };
         let all = |path: String| Scope { path, selector: None };
         let table = self.table.clone();
+        let SidecarHandlers {
+            set: mut on_set,
+            namespace: on_namespace,
+        } = handlers;
         spawn(
             tasks,
             host,
             all(format!("/apis/apps.kruise.io/{version}/sidecarsets")),
             &self.sets,
-            Box::new(move |_| table.change()),
+            Box::new(move |delta| {
+                table.change();
+                on_set(delta);
+            }),
             stop.clone(),
         );
         spawn(
@@ -182,7 +203,7 @@ impl SidecarCaches {
             host,
             all("/api/v1/namespaces".into()),
             &self.namespaces,
-            Box::new(drop),
+            on_namespace,
             stop.clone(),
         );
         let of_sets = Scope {

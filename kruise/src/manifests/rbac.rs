@@ -96,8 +96,13 @@ fn cluster_rules(gates: &Gates) -> Value {
         rule("apps.kruise.io", &["clonesets"], &["list", "watch", "patch"]),
         rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
         rule("apps.kruise.io", &["sidecarsets"], &["list", "watch"]),
+        rule("apps.kruise.io", &["sidecarsets/status"], &["patch"]),
         // Asked for by clusters that check who may block the deletion of an owner.
-        rule("apps.kruise.io", &["clonesets/finalizers"], &["update"]),
+        rule(
+            "apps.kruise.io",
+            &["clonesets/finalizers", "sidecarsets/finalizers"],
+            &["update"],
+        ),
         webhooks("mutatingwebhookconfigurations", MUTATING),
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),

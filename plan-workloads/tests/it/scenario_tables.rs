@@ -142,6 +142,11 @@ fn every_gate_that_concerns_sets_has_a_test() {
 }
 
 #[test]
+fn whatever_sidecarsets_do_better_has_a_test() {
+    assert_tested("sidecarset.md", 'D', 1..=11, 2);
+}
+
+#[test]
 fn every_case_stands_in_a_table() {
     let text: String = ["cloneset.md", "in-place-update.md", "gates.md"]
         .iter()

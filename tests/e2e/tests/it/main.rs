@@ -29,6 +29,7 @@ mod rights;
 mod rollout;
 mod samples;
 mod scaling;
+mod sidecarset;
 mod stored;
 mod takeover;
 mod templates;

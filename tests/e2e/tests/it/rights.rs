@@ -27,6 +27,7 @@ const RARE: &[(&str, &str)] = &[
     ("get", "namespaces"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
+    ("update", "sidecarsets/finalizers"),
 ];
 
 #[test]
@@ -140,6 +141,25 @@ fn live(scenario: &Scenario) {
     .unwrap();
     roll_back_half_way(scenario);
     live_with_claims(scenario);
+    report_of_sidecars(scenario);
+}
+
+/// A SidecarSet for no pod has a revision and a status, too.
+fn report_of_sidecars(scenario: &Scenario) {
+    let set = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "granted"},
+        "spec": {"selector": {"matchLabels": {"granted": "nobody"}}, "containers": [{"name": "agent", "image": "agent:1"}]},
+    });
+    scenario.kubectl.apply(&set).unwrap();
+    wait::until_true("the set has a revision", LIMIT, || {
+        let set = scenario.kubectl.get("sidecarsets", "granted")?;
+        Ok(set.pointer("/status/latestRevision").is_some())
+    })
+    .unwrap();
+    scenario
+        .kubectl
+        .run(&["delete", "sidecarset", "granted"])
+        .unwrap();
 }
 
 /// Claims come, go with their pods, and are given to pods that others delete.

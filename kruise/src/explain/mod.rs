@@ -1,5 +1,7 @@
 //! A plan in plain words: what would be done, what would not yet, and which limit decides it.
 
+mod sidecarset;
+
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, anyhow, bail};
@@ -23,16 +25,19 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`.
+    /// `clone/NAME` or `sidecarset/NAME`.
     target: String,
-    /// Only this pod.
+    /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
-    /// Namespace of the set.
+    /// Namespace of the CloneSet.
     #[arg(short, long, default_value = "default")]
     namespace: String,
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
+    /// Namespace of the manager, where revisions of SidecarSets are.
+    #[arg(long, default_value = "kruise-system")]
+    manager_namespace: String,
     /// Feature gates that the manager runs with, as its own flag takes them.
     #[arg(long, default_value = "")]
     feature_gates: String,
@@ -44,21 +49,34 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         .target
         .split_once('/')
         .ok_or_else(|| anyhow!("write the target as clone/NAME, not {:?}", options.target))?;
-    if !["clone", "cloneset", "clonesets"].contains(&kind) {
-        bail!("{kind:?} cannot be explained; this build explains clone/NAME");
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    let gates = Gates::parse(&options.feature_gates, "")?;
-    runtime.block_on(explain(
-        &source,
-        &gates,
-        &options.namespace,
-        name,
-        options.pod.as_deref(),
-    ))
+    let pod = options.pod.as_deref();
+    match kind {
+        "clone" | "cloneset" | "clonesets" => {
+            let gates = Gates::parse(&options.feature_gates, "")?;
+            runtime.block_on(explain(&source, &gates, &options.namespace, name, pod))
+        }
+        "sidecarset" | "sidecarsets" => runtime.block_on(async {
+            let client = connect(&source).await?;
+            sidecarset::explain(&client, &options.manager_namespace, name, pod).await
+        }),
+        _ => bail!("{kind:?} cannot be explained; this build explains clone/NAME and sidecarset/NAME"),
+    }
+}
+
+async fn connect(source: &Source) -> anyhow::Result<Client> {
+    let settings = client::Settings {
+        user_agent: "kruise-explain".into(),
+        timeout: Duration::from_secs(30),
+        rate: None,
+        host: String::new(),
+        clock: kruise_runtime::Clock::SYSTEM,
+        observer: None,
+    };
+    Ok(client::connect(source, settings).await?)
 }
 
 /// Explains a CloneSet, or one pod of it.
@@ -69,15 +87,7 @@ pub(crate) async fn explain(
     name: &str,
     pod: Option<&str>,
 ) -> anyhow::Result<String> {
-    let settings = client::Settings {
-        user_agent: "kruise-explain".into(),
-        timeout: Duration::from_secs(30),
-        rate: None,
-        host: String::new(),
-        clock: kruise_runtime::Clock::SYSTEM,
-        observer: None,
-    };
-    let client = client::connect(source, settings).await?;
+    let client = connect(source).await?;
     let version = discovery::cloneset_version(&client).await?;
     let path = format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/clonesets/{name}");
     let cached: CachedCloneSet = client
@@ -155,7 +165,13 @@ async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Resul
 /// Prints a plan. `pod` narrows it to one pod.
 pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
     let mut text = String::new();
-    let about = |name: &str| pod.is_none_or(|pod| pod == name);
+    // Pods of many namespaces are called NAMESPACE/NAME; either is taken.
+    let about = |name: &str| {
+        let alone = |name: &str| name.rsplit('/').next().map(str::to_owned);
+        pod.is_none_or(|pod| {
+            pod == name || alone(name).as_deref() == Some(pod) || alone(pod).as_deref() == Some(name)
+        })
+    };
     let steps: Vec<(Wave, &Step)> = plan
         .chains
         .iter()

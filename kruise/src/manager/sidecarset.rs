@@ -1,0 +1,211 @@
+//! SidecarSet: how an event becomes a key, what a plan is made from, and how sets that share pods take turns.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jiff::Timestamp;
+use kruise_api::sidecarset::SidecarSet;
+use kruise_plan_kit::{EventKind, EventNote, Memory, Plan, Resource, sidecars::names};
+use kruise_plan_sidecars::{Explain, Observed, Turns, plan};
+use kruise_runtime::{
+    events::{EventSink, ObjectRef},
+    metrics::Metrics,
+    worker::{Outcome, Planner},
+};
+use kruise_views::{NamespaceView, PodView, RevisionView};
+use kube_cache::{Cached, Delta, ObjectKey, Version};
+
+use super::caches::{Caches, PODS_BY_SIDECARSET};
+
+/// Name in metrics, logs, user agent and events.
+pub const NAME: &str = "sidecarset-controller";
+
+/// Plans one SidecarSet from the caches.
+pub struct SidecarSets {
+    /// What is seen.
+    pub caches: Caches,
+    /// `apiVersion` on the wire.
+    pub api_version: String,
+    /// Where revisions are kept.
+    pub namespace: String,
+    /// Where events go.
+    pub events: EventSink,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Whose turn it is to write which pod.
+    pub turns: Mutex<Turns>,
+}
+
+impl Planner for SidecarSets {
+    type Key = ObjectKey;
+
+    fn plan(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
+        let Some(cached) = self.caches.sidecars.sets.snapshot().get(key) else {
+            return Outcome::Gone;
+        };
+        let set = match SidecarSet::from_json(&cached.set.object) {
+            Ok(set) => set,
+            Err(error) => {
+                let note = EventNote {
+                    kind: EventKind::Warning,
+                    reason: "InvalidSpec",
+                    message: format!("the specification cannot be read: {error}"),
+                };
+                return Outcome::Plan(Box::new(Plan {
+                    events: vec![note],
+                    ..Plan::default()
+                }));
+            }
+        };
+        let world = World::observe(&self.caches, &self.namespace, &set);
+        let mut plan = world.plan(&set, &self.api_version, &self.namespace, memory, Explain::No, now);
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.admit(&set.metadata.name, &mut plan, now);
+        Outcome::Plan(Box::new(plan))
+    }
+
+    fn observed(&self, resource: Resource) -> Option<Version> {
+        self.caches.observed(resource)
+    }
+
+    fn present(&self, resource: Resource, uid: &str) -> bool {
+        self.caches.present(resource, uid)
+    }
+
+    fn keys(&self) -> Vec<ObjectKey> {
+        let sets = self.caches.sidecars.sets.snapshot();
+        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
+    }
+
+    fn overdue(&self, key: &ObjectKey) {
+        self.metrics.leaked("", &key.name);
+    }
+
+    fn emit(&self, key: &ObjectKey, note: EventNote) {
+        let Some(set) = self.caches.sidecars.sets.snapshot().get(key) else {
+            return;
+        };
+        let about = ObjectRef {
+            api_version: self.api_version.clone(),
+            kind: "SidecarSet".into(),
+            namespace: String::new(),
+            name: set.metadata.name.clone(),
+            uid: set.metadata.uid.clone(),
+            resource_version: set.metadata.resource_version.clone(),
+        };
+        self.events.emit(about, note);
+    }
+}
+
+/// Everything that belongs to one set, at one instant of each cache.
+pub struct World {
+    pods: Vec<Arc<PodView>>,
+    revisions: Vec<Arc<RevisionView>>,
+    /// Names of the namespaces that its selector matches; not looked at without one.
+    namespaces: BTreeSet<String>,
+    /// Names of all sets, sorted.
+    sets: Vec<String>,
+}
+
+impl World {
+    fn observe(caches: &Caches, namespace: &str, set: &SidecarSet) -> Self {
+        let pods = caches
+            .pods
+            .snapshot()
+            .by_index(&PODS_BY_SIDECARSET, &set.metadata.name);
+        let namespaces = if set.spec.namespace_selector.is_some() {
+            caches.sidecars.namespaces.snapshot().list("")
+        } else {
+            Vec::new()
+        };
+        let sets = caches.sidecars.sets.snapshot().list("");
+        let sets = sets.iter().map(|set| set.metadata.name.clone()).collect();
+        Self::new(
+            set,
+            pods,
+            caches.revisions.snapshot().list(namespace),
+            namespaces,
+            sets,
+        )
+    }
+
+    /// From objects in hand: keeps the revisions that carry the set's name and are its own, or nobody's.
+    pub fn new(
+        set: &SidecarSet,
+        pods: Vec<Arc<PodView>>,
+        mut revisions: Vec<Arc<RevisionView>>,
+        namespaces: Vec<Arc<NamespaceView>>,
+        mut sets: Vec<String>,
+    ) -> Self {
+        revisions.retain(|revision| {
+            let owner = revision.owner_uid.as_deref();
+            revision.labels.get(names::SET_NAME) == Some(&set.metadata.name)
+                && owner.is_none_or(|uid| uid == set.metadata.uid)
+        });
+        sets.sort_unstable();
+        let selector = set.spec.namespace_selector.as_ref();
+        let matches = |namespace: &&Arc<NamespaceView>| {
+            selector.is_some_and(|selector| selector.matches_by(|key| namespace.labels().get(key)))
+        };
+        let namespaces = namespaces.iter().filter(matches);
+        Self {
+            namespaces: namespaces.map(|namespace| namespace.name().to_owned()).collect(),
+            pods,
+            revisions,
+            sets,
+        }
+    }
+
+    /// Plans.
+    pub fn plan(
+        &self,
+        set: &SidecarSet,
+        api_version: &str,
+        namespace: &str,
+        memory: &Memory,
+        explain: Explain,
+        now: Timestamp,
+    ) -> Plan {
+        let is_set = |name: &str| self.sets.binary_search_by(|have| have.as_str().cmp(name)).is_ok();
+        let observed = Observed {
+            set,
+            api_version,
+            namespace,
+            pods: &self.pods,
+            revisions: &self.revisions,
+            in_namespace: &|name| self.namespaces.contains(name),
+            is_set: &is_set,
+            memory,
+            explain,
+        };
+        plan(&observed, now)
+    }
+}
+
+/// The sets that a change of a pod concerns: those injected, before and after.
+pub fn sets_of_pod(delta: &Delta<PodView>) -> Vec<ObjectKey> {
+    let mut sets: Vec<ObjectKey> = delta
+        .old
+        .iter()
+        .chain(&delta.new)
+        .flat_map(|pod| injected(pod))
+        .map(|name| ObjectKey::new("", name))
+        .collect();
+    sets.sort();
+    sets.dedup();
+    sets
+}
+
+/// Names of the sets injected into a pod.
+pub fn injected(pod: &PodView) -> impl Iterator<Item = &str> {
+    let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
+    list.split(',').filter(|name| !name.is_empty())
+}
+
+/// The set that a change of a revision concerns.
+pub fn set_of_revision(revision: &RevisionView) -> Option<ObjectKey> {
+    let name = revision.labels.get(names::SET_NAME)?;
+    Some(ObjectKey::new("", name))
+}
