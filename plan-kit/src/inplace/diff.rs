@@ -360,6 +360,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_first_annotation_of_all_restarts_who_reads_it() {
+        let mut old = template();
+        reading(&mut old, 0, "config");
+        old["metadata"].as_object_mut().unwrap().remove("annotations");
+        let mut new = old.clone();
+        new["metadata"]["annotations"] = json!({"config": "v1"});
+        assert_eq!(
+            diff(&old, &new).unwrap().read["main"],
+            json!({"annotations": {"config": "v1"}})
+        );
+        assert!(diff(&new, &old).unwrap().restarts());
+    }
+
     fn reading(template: &mut Value, container: usize, key: &str) {
         let path = format!("metadata.annotations['{key}']");
         template["spec"]["containers"][container]["env"] =

@@ -118,6 +118,8 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
 #[test]
 fn whatever_is_better_here_has_a_test() {
     assert_tested("cloneset.md", 'M', (1..=7).chain(10..=21).chain([23]), 2);
+    let in_place = (1..=10).chain(12..=16).chain(18..=20);
+    assert_tested("in-place-update.md", 'N', in_place, 2);
 }
 
 /// The tests in the last cell of each row of a table whose rows are `wanted`.
