@@ -23,6 +23,8 @@ pub struct Options {
     pub daemon: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
     pub probe_markers: bool,
+    /// Without a whitelist SidecarSets may patch any annotation: gate `SidecarSetPatchPodMetadataDefaultsAllowed`.
+    pub patch_metadata_by_default: bool,
     /// Workloads may be spread: gate `WorkloadSpread`.
     pub workload_spread: bool,
     /// There may be budgets of unavailable pods: either of their gates.
@@ -42,6 +44,7 @@ impl Options {
         claims_resized: false,
         daemon: true,
         probe_markers: true,
+        patch_metadata_by_default: false,
         workload_spread: true,
         budgets: true,
     };

@@ -1,7 +1,7 @@
 //! Looks up in the cluster what a review needs to know.
 
 use kruise_admission::pod::{Known, Need, Revision, sidecars::Sets};
-use kruise_api::meta::{ObjectMeta, StringMap};
+use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client};
 use serde::Deserialize;
@@ -10,10 +10,21 @@ use serde_json::Value;
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
+/// ConfigMap of what administrators decide.
+pub(crate) const CONFIGURATION: &str = "kruise-configuration";
+/// Its entry of the annotations that SidecarSets may patch.
+const WHITELIST: &str = "SidecarSet_PatchPodMetadata_WhiteList";
+
 #[derive(Deserialize)]
 struct List {
     #[serde(default)]
     items: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default, deserialize_with = "null_as_default")]
+    data: StringMap,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +48,15 @@ pub(crate) async fn look_up(
             let labels: Option<StringMap> = existing(found)?.map(|namespace| namespace.metadata.labels);
             known.namespaces.insert(name.clone(), labels);
         }
+        Need::Set(name) => {
+            let found = set(client, name).await?;
+            known.by_name.insert(name.clone(), found);
+        }
+        Need::Whitelist => {
+            let path = format!("/api/v1/namespaces/{manager_namespace}/configmaps/{CONFIGURATION}");
+            let found: Option<ConfigMap> = existing(client.get(&path).await)?;
+            known.whitelist = Some(found.and_then(|mut map| map.data.remove(WHITELIST)));
+        }
         Need::Revision(wanted) => {
             let found = revision(client, manager_namespace, wanted).await?;
             known.revisions.insert(wanted.clone(), found);
@@ -56,6 +76,17 @@ async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
         }
     }
     Ok(Vec::new())
+}
+
+/// One set, in the newest version served.
+async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
+    for version in VERSIONS {
+        let path = format!("/apis/apps.kruise.io/{version}/sidecarsets/{name}");
+        if let Some(found) = existing(client.get(&path).await)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {

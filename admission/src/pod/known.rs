@@ -19,6 +19,10 @@ pub struct Known {
     pub namespaces: BTreeMap<String, Option<StringMap>>,
     /// Revisions of SidecarSets, as stored.
     pub revisions: BTreeMap<Revision, Option<Value>>,
+    /// SidecarSets asked for by name, where [`Self::sets`] does not have them: it may be a moment behind.
+    pub by_name: BTreeMap<String, Option<Value>>,
+    /// Which annotations SidecarSets may patch, as an administrator wrote it.
+    pub whitelist: Option<Option<String>>,
 }
 
 /// Something to look up.
@@ -26,10 +30,14 @@ pub struct Known {
 pub enum Need {
     /// All SidecarSets.
     Sets,
+    /// A SidecarSet that is not among them, by its name.
+    Set(String),
     /// A namespace, by its name.
     Namespace(String),
     /// A revision of a SidecarSet, in the manager's namespace.
     Revision(Revision),
+    /// Which annotations SidecarSets may patch, in the manager's namespace.
+    Whitelist,
 }
 
 /// Which revision.

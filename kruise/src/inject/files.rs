@@ -81,6 +81,9 @@ impl Files {
     pub(super) fn answer(&self, need: &Need, known: &mut Known) {
         match need {
             Need::Sets => known.sets = Some(Sets::of(self.sets.clone()).into()),
+            // Pods never ask.
+            Need::Whitelist => known.whitelist = Some(None),
+            Need::Set(name) => drop(known.by_name.insert(name.clone(), None)),
             Need::Namespace(name) => {
                 let found = self.namespaces.iter().find(|one| is_named(one, name));
                 let labels = found.and_then(|one| one.pointer("/metadata/labels"));

@@ -63,12 +63,34 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let origin = match origin {
-            Some(files) => Origin::Files(files),
-            None => Origin::Cluster(connect(options).await?, options.manager_namespace.clone()),
-        };
-        inject(&pod, options, &origin).await
+        match origin {
+            Some(files) => inject(&pod, options, &Origin::Files(files), Timestamp::now()).await,
+            None => of_cluster(&pod, options, connect(options).await?).await,
+        }
     })
+}
+
+/// As [`run`], in the cluster of this client and at its time.
+pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
+    let now = client.now();
+    let origin = Origin::Cluster(client, options.manager_namespace.clone());
+    inject(pod, options, &origin, now).await
+}
+
+#[cfg(test)]
+impl Options {
+    /// In a cluster, for a pod of this namespace.
+    pub(crate) fn of_a_test(namespace: &str) -> Self {
+        Self {
+            filename: PathBuf::new(),
+            with: Vec::new(),
+            namespace: namespace.into(),
+            manager_namespace: "kruise-system".into(),
+            sort_sidecars: false,
+            readiness_gate_for_all: false,
+            kubeconfig: None,
+        }
+    }
 }
 
 /// Where answers come from.
@@ -90,19 +112,19 @@ async fn connect(options: &Options) -> anyhow::Result<Client> {
     Ok(client::connect(&source, settings).await?)
 }
 
-async fn inject(pod: &Value, options: &Options, origin: &Origin) -> anyhow::Result<String> {
+async fn inject(pod: &Value, options: &Options, origin: &Origin, now: Timestamp) -> anyhow::Result<String> {
     let gates = Gates {
         sort_sidecars: options.sort_sidecars,
         readiness_gate_for_all: options.readiness_gate_for_all,
         ..Gates::default()
     };
     let request = json!({
-        "uid": Timestamp::now().to_string(), "operation": "CREATE", "namespace": options.namespace,
+        "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
     });
     let request = Request::from_review(&request)?;
     let mut known = Known {
-        now: Timestamp::now(),
+        now,
         ..Known::default()
     };
     for _ in 0..ROUNDS {

@@ -11,16 +11,15 @@ use kruise_admission::{
     convert::convert,
     images, kinds,
     manifests::{self, Handler},
-    sidecarset,
+    pod, sidecarset,
 };
-use kruise_runtime::Client;
 use kruise_server::{
     review::{Review, Verdict},
     webhook,
 };
 use kube_cache::ObjectKey;
 
-use super::{caches::Caches, config::Config, pod_reviews::PodReviews};
+use super::{caches::Caches, config::Config, reviews::Reviews};
 
 /// Path of the conversion webhook, as definitions name it.
 pub(super) const CONVERT: &str = "/convert";
@@ -38,6 +37,7 @@ pub(super) fn options(config: &Config) -> Options {
         claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
         daemon: config.gates.on("KruiseDaemon"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
+        patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),
         budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
             .iter()
@@ -47,28 +47,24 @@ pub(super) fn options(config: &Config) -> Options {
 
 /// The routes of this build. Without `pods` (gate `PodWebhook`) pods are not answered for, and the entries that would
 /// send them here are taken out of the live configuration.
-pub(super) fn routes(
-    options: Options,
-    pods: Option<PodReviews>,
-    caches: &Caches,
-    client: &Client,
-) -> BTreeMap<String, webhook::Handler> {
+pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<String, webhook::Handler> {
     let mut routes = BTreeMap::new();
-    let pods = pods.map(Arc::new);
+    let (options, reviews) = (reviews.options, Arc::new(reviews));
     for (path, handler) in manifests::paths() {
-        if handler == Handler::MutatePod && pods.is_none() {
+        if handler == Handler::MutatePod && !pods {
             continue;
         }
-        let (caches, pods, client) = (caches.clone(), pods.clone(), client.clone());
+        let (caches, reviews) = (caches.clone(), reviews.clone());
         let reviewer = move |review: Review| {
             let mut request = match Request::from_review(&review.request) {
                 Ok(request) => request,
                 Err(error) => return verdict(unreadable(&error)).into(),
             };
-            request.now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            match (handler, &pods) {
-                (Handler::MutatePod, Some(pods)) => pods.decide(request),
-                (handler, _) => verdict(decide(handler, &request, options, &caches)).into(),
+            request.now = reviews.client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            match handler {
+                Handler::MutatePod => reviews.decide(pod::review, request),
+                Handler::ValidateSidecarSet => reviews.decide(sidecarset::validate::validate, request),
+                handler => verdict(decide(handler, &request, options, &caches)).into(),
             }
         };
         routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
@@ -88,10 +84,9 @@ fn unreadable(error: &kruise_admission::Error) -> Answer {
 /// Decides what the caches suffice for.
 fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches) -> Answer {
     match handler {
-        // Not a route without reviews of pods.
-        Handler::MutatePod => Answer::ALLOW,
+        // Decided with lookups.
+        Handler::MutatePod | Handler::ValidateSidecarSet => Answer::ALLOW,
         Handler::MutateSidecarSet => sidecarset::mutate::mutate(request),
-        Handler::ValidateSidecarSet => sidecarset::validate::validate(request),
         Handler::MutateImages => images::mutate(request),
         Handler::ValidateImages => images::validate::validate(request),
         Handler::MutateKind => kinds::mutate(request, options),

@@ -37,7 +37,7 @@ use super::{
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig, Server},
     pod_readiness::{self, PodReadiness},
-    pod_reviews::PodReviews,
+    reviews::Reviews,
     sidecars::{SidecarCaches, SidecarHandlers},
     sidecarset::{self, SidecarSets},
 };
@@ -113,13 +113,13 @@ where
         let served = if config.dry_run {
             JoinSet::new()
         } else {
-            let pods = config.gates.on("PodWebhook").then(|| PodReviews {
+            let reviews = Reviews {
                 options: admission::options(config),
                 caches: caches.sidecars.clone(),
                 client: client.named(&agent("webhook")),
                 namespace: config.webhook.namespace.clone(),
-            });
-            let routes = admission::routes(admission::options(config), pods, &caches, client);
+            };
+            let routes = admission::routes(reviews, config.gates.on("PodWebhook"), &caches);
             open(routes, caches.sidecars.wishes(), closing.clone()).await?
         };
         let handlers = controllers.handlers();

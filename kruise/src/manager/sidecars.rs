@@ -266,6 +266,8 @@ impl SidecarCaches {
                 known.namespaces.insert(name.clone(), Some(labels));
                 Found::Yes
             }
+            // Rarely asked, and of the first it is known that it is not here.
+            Need::Set(_) | Need::Whitelist => Found::No,
             Need::Revision(wanted) => {
                 let Some(found) = self.revision(namespace, wanted) else {
                     return Found::No;

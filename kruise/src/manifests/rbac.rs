@@ -5,6 +5,7 @@ use kruise_api::definition::Kind;
 use serde_json::{Value, json};
 
 use crate::gates::Gates;
+use crate::lookup::CONFIGURATION;
 
 /// Service account, roles and bindings in a namespace.
 pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
@@ -31,7 +32,7 @@ pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
         (
             "kruise-webhook-role",
             "kruise-webhook-rolebinding",
-            secret_rules(),
+            webhook_rules(),
         ),
     ] {
         objects.push(
@@ -59,14 +60,16 @@ fn lease_rules() -> Value {
     )])
 }
 
-/// The certificates, and no other Secret of the namespace. A creation cannot be limited to a name.
-fn secret_rules() -> Value {
+/// The certificates, and no other Secret of the namespace; a creation cannot be limited to a name. And what administrators
+/// decide about webhooks.
+fn webhook_rules() -> Value {
     json!([
         rule("", &["secrets"], &["create"]),
         named(
             rule("", &["secrets"], &["get", "update"]),
             &["kruise-webhook-certs"]
         ),
+        named(rule("", &["configmaps"], &["get"]), &[CONFIGURATION]),
     ])
 }
 
@@ -95,7 +98,7 @@ fn cluster_rules(gates: &Gates) -> Value {
         rule("apps", &["controllerrevisions"], MANAGE),
         rule("apps.kruise.io", &["clonesets"], &["list", "watch", "patch"]),
         rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
-        rule("apps.kruise.io", &["sidecarsets"], &["list", "watch"]),
+        rule("apps.kruise.io", &["sidecarsets"], &["get", "list", "watch"]),
         rule("apps.kruise.io", &["sidecarsets/status"], &["patch"]),
         // Asked for by clusters that check who may block the deletion of an owner.
         rule(

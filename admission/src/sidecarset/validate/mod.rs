@@ -9,12 +9,16 @@
 //! | `spec.updateStrategy` | if it is rolling: ranges; no partition beside a selector | [`spec`] |
 //! | `spec.containers`, `initContainers`, `volumes` | could become part of a pod; own fields make sense | [`containers`] |
 //! | `spec.patchPodMetadata` | annotations are named, each once | [`containers`] |
+//! | all of these | no other set for the same pods is in the way; base and revision exist; annotations are allowed | [`others`] |
 //! | UPDATE | no container is added; how one is upgraded stays | here |
+//!
+//! Rules about other objects come last, once the others are kept: they need lookups.
 //!
 //! **What is stored stays writable.** On UPDATE a rule that the stored object breaks in the same way is not held
 //! against the new one.
 
 mod containers;
+mod others;
 mod spec;
 
 use kruise_plan_kit::sidecars::{Matcher, canary_of, is_native};
@@ -22,26 +26,43 @@ use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
 use super::{items, text};
-use crate::{Answer, Operation, Request};
+use crate::pod::{Known, Outcome};
+use crate::{Answer, Operation, Options, Request};
 
 const NAME_LENGTH: usize = 63;
 
 /// Checks a SidecarSet about to be stored.
-pub fn validate(request: &Request) -> Answer {
+pub fn validate(request: &Request, options: Options, known: &Known) -> Outcome {
     if !request.sub_resource.is_empty() || !matches!(request.operation, Operation::Create | Operation::Update)
     {
-        return Answer::ALLOW;
+        return Outcome::Answer(Answer::ALLOW);
     }
     if let Err(answer) = super::known(request) {
-        return answer;
+        return Outcome::Answer(answer);
     }
     let (new, old) = (&request.object, &request.old_object);
+    let is_update = request.operation == Operation::Update;
     let mut errors = errors_of(new);
-    if request.operation == Operation::Update {
+    if is_update {
         let mut found = Errors(validate::new_errors(errors, errors_of(old)));
         changes(&mut found, new, old);
         errors = found.0;
     }
+    if !errors.is_empty() {
+        return Outcome::Answer(verdict(new, &errors));
+    }
+    let mut found = others::errors_of(new, options, known);
+    if is_update && found.as_ref().is_ok_and(|errors| !errors.is_empty()) {
+        let stored = others::errors_of(old, options, known);
+        found = found.and_then(|errors| Ok(validate::new_errors(errors, stored?)));
+    }
+    match found {
+        Ok(errors) => Outcome::Answer(verdict(new, &errors)),
+        Err(needs) => Outcome::Needs(needs),
+    }
+}
+
+fn verdict(new: &Value, errors: &[FieldError]) -> Answer {
     if errors.is_empty() {
         return Answer::ALLOW;
     }
@@ -53,7 +74,7 @@ pub fn validate(request: &Request) -> Answer {
         code: 422,
         message: format!(
             "SidecarSet.apps.kruise.io {name:?} is invalid: {}",
-            validate::aggregate(&errors)
+            validate::aggregate(errors)
         ),
     }
 }

@@ -5,8 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::validate;
+use crate::pod::sidecars::Sets;
+use crate::pod::{Known, Need, Outcome, Revision};
 use crate::sidecarset::complete;
-use crate::{Answer, Request};
+use crate::{Answer, Options, Request};
 
 fn set() -> Value {
     let mut set = json!({
@@ -17,13 +19,45 @@ fn set() -> Value {
     set
 }
 
+/// Other sets, no revision, no whitelist.
+fn among(sets: &[&Value]) -> Known {
+    Known {
+        sets: Some(Sets::of(sets.iter().map(|set| (*set).clone())).into()),
+        whitelist: Some(None),
+        ..Known::default()
+    }
+}
+
+/// Where any annotation may be patched, and whatever is asked for exists.
 fn answer(operation: &str, object: &Value, old: &Value) -> Answer {
+    let options = Options {
+        patch_metadata_by_default: true,
+        ..Options::default()
+    };
+    let mut known = among(&[]);
+    loop {
+        match outcome(operation, object, old, options, &known) {
+            Outcome::Answer(answer) => return answer,
+            Outcome::Needs(needs) => {
+                for need in needs {
+                    match need {
+                        Need::Revision(wanted) => drop(known.revisions.insert(wanted, Some(json!({})))),
+                        Need::Set(name) => drop(known.by_name.insert(name, Some(json!({})))),
+                        other => panic!("{other:?}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn outcome(operation: &str, object: &Value, old: &Value, options: Options, known: &Known) -> Outcome {
     let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
     let review = json!({
         "kind": {"group": "apps.kruise.io", "version": version, "kind": "SidecarSet"},
         "operation": operation, "object": object, "oldObject": old,
     });
-    validate(&Request::from_review(&review).unwrap())
+    validate(&Request::from_review(&review).unwrap(), options, known)
 }
 
 /// The message that refuses it; empty if nothing does.
@@ -310,4 +344,230 @@ fn a_canary_has_a_base_that_stays_and_upgrades_nothing() {
     assert!(refusal("CREATE", &canary("s", "NotUpdate"), &Value::Null).contains("of itself"));
     assert!(refusal("CREATE", &canary("base", "RollingUpdate"), &Value::Null).contains("use NotUpdate"));
     assert!(refusal("UPDATE", &canary("other", "NotUpdate"), &good).contains("cannot be changed"));
+}
+
+/// The message that refuses a new set among others; empty if nothing does.
+fn refusal_among(object: &Value, old: Option<&Value>, known: &Known) -> String {
+    let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
+    let old = old.unwrap_or(&Value::Null);
+    match outcome(operation, object, old, Options::default(), known) {
+        Outcome::Answer(Answer::Allow { .. }) => String::new(),
+        Outcome::Answer(Answer::Deny { code, message }) => {
+            assert_eq!(code, 422);
+            message
+        }
+        Outcome::Needs(needs) => panic!("{needs:?}"),
+    }
+}
+
+fn named(name: &str, selector: Value) -> Value {
+    let mut set = set();
+    set["metadata"]["name"] = json!(name);
+    set["spec"]["selector"] = selector;
+    set
+}
+
+#[test]
+fn sets_for_the_same_pods_cannot_have_containers_of_one_name() {
+    let value = |operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": "a", "operator": operator, "values": values}]});
+    let equal = |key: &str, value: &str| json!({"matchLabels": {key: value}});
+    let present = json!({"matchExpressions": [{"key": "a", "operator": "Exists"}]});
+    let absent = json!({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]});
+    for (one, two, together) in [
+        (equal("a", "b"), equal("a", "b"), true),
+        (equal("a", "b"), equal("a", "c"), false),
+        (equal("a", "b"), equal("x", "y"), true),
+        (value("In", &["b", "c"]), value("In", &["c", "d"]), true),
+        (value("In", &["b"]), value("In", &["c", "d"]), false),
+        (value("In", &["b"]), value("NotIn", &["b", "c"]), false),
+        (value("In", &["b", "d"]), value("NotIn", &["b", "c"]), true),
+        (equal("a", "b"), present.clone(), true),
+        (present.clone(), equal("x", "y"), false),
+        (equal("a", "b"), absent.clone(), false),
+        (present, absent, false),
+    ] {
+        for (one, two) in [(&one, &two), (&two, &one)] {
+            let stored = named("other", two.clone());
+            let message = refusal_among(&named("s", one.clone()), None, &among(&[&stored]));
+            assert_eq!(
+                message.contains("spec.containers[0].name"),
+                together,
+                "{one} {two}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sets_of_different_namespaces_or_with_other_names_are_not_in_each_others_way() {
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let in_namespace = |name: &str, namespace: &str| {
+        let mut set = named(name, selector.clone());
+        set["spec"]["namespaceSelector"] = json!({"matchLabels": {"env": namespace}});
+        set
+    };
+    let known = among(&[&in_namespace("other", "prod")]);
+    assert_eq!(refusal_among(&in_namespace("s", "test"), None, &known), "");
+    assert!(refusal_among(&in_namespace("s", "prod"), None, &known).contains("SidecarSet other"));
+    assert!(refusal_among(&named("s", selector.clone()), None, &known).contains("SidecarSet other"));
+    assert_eq!(
+        refusal_among(&in_namespace("other", "prod"), None, &known),
+        "",
+        "it is itself"
+    );
+    let mut own = in_namespace("s", "prod");
+    own["spec"]["containers"][0]["name"] = json!("d");
+    own["spec"]["initContainers"] = json!([{"name": "c", "image": "c:1"}]);
+    complete(&mut own);
+    assert_eq!(refusal_among(&own, None, &known), "");
+}
+
+#[test]
+fn volumes_of_one_name_must_be_the_same() {
+    let with_volume = |name: &str, container: &str, path: &str| {
+        let mut set = set();
+        set["metadata"]["name"] = json!(name);
+        set["spec"]["containers"][0]["name"] = json!(container);
+        set["spec"]["volumes"] = json!([{"name": "v", "hostPath": {"path": path, "type": ""}}]);
+        complete(&mut set);
+        set
+    };
+    let known = among(&[&with_volume("other", "x", "/a")]);
+    assert_eq!(refusal_among(&with_volume("s", "c", "/a"), None, &known), "");
+    let message = refusal_among(&with_volume("s", "c", "/b"), None, &known);
+    assert!(message.contains("spec.volumes[0].name"), "{message}");
+}
+
+fn patching(name: &str, container: &str, policy: &str) -> Value {
+    let mut set = set();
+    set["metadata"]["name"] = json!(name);
+    set["spec"]["containers"][0]["name"] = json!(container);
+    set["spec"]["patchPodMetadata"] = json!([{"annotations": {"logs.x": "1"}, "patchPolicy": policy}]);
+    complete(&mut set);
+    set
+}
+
+#[test]
+fn an_annotation_that_one_set_overwrites_is_patched_by_no_other() {
+    for (one, two, refused) in [
+        ("Overwrite", "Overwrite", true),
+        ("Overwrite", "MergePatchJson", true),
+        ("MergePatchJson", "Overwrite", true),
+        ("MergePatchJson", "MergePatchJson", false),
+        ("Retain", "Overwrite", false),
+        ("Overwrite", "Retain", false),
+    ] {
+        let mut known = among(&[&patching("other", "x", two)]);
+        known.whitelist = Some(Some(
+            r#"{"rules":[{"allowedAnnotationKeyExprs":[".*"]}]}"#.to_owned(),
+        ));
+        let message = refusal_among(&patching("s", "c", one), None, &known);
+        assert_eq!(!message.is_empty(), refused, "{one} {two}: {message}");
+    }
+}
+
+#[test]
+fn annotations_are_patched_only_where_the_whitelist_allows() {
+    let set = patching("s", "c", "Retain");
+    let asked = |whitelist: Option<&str>, by_default: bool| {
+        let mut known = among(&[]);
+        known.whitelist = Some(whitelist.map(str::to_owned));
+        let options = Options {
+            patch_metadata_by_default: by_default,
+            ..Options::default()
+        };
+        match outcome("CREATE", &set, &Value::Null, options, &known) {
+            Outcome::Answer(answer) => answer == Answer::ALLOW,
+            Outcome::Needs(needs) => panic!("{needs:?}"),
+        }
+    };
+    let of_others =
+        r#"{"rules":[{"selector":{"matchLabels":{"team":"x"}},"allowedAnnotationKeyExprs":["^logs"]}]}"#;
+    for (whitelist, by_default, allowed) in [
+        (None, false, false),
+        (None, true, true),
+        (
+            Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^logs\\."]}]}"#),
+            false,
+            true,
+        ),
+        (
+            Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["^other"]}]}"#),
+            true,
+            false,
+        ),
+        (Some(of_others), false, false),
+        (Some(of_others), true, true),
+        (
+            Some(r#"{"rules":[{"allowedAnnotationKeyExprs":["("]}]}"#),
+            true,
+            false,
+        ),
+        (Some("no JSON"), true, false),
+        (Some("{}"), false, false),
+    ] {
+        assert_eq!(
+            asked(whitelist, by_default),
+            allowed,
+            "{whitelist:?} {by_default}"
+        );
+    }
+}
+
+fn canary(name: &str, base: &str) -> Value {
+    let mut set = set();
+    set["metadata"]["name"] = json!(name);
+    set["metadata"]["annotations"]["apps.kruise.io/sidecarset-canary"] = json!("true");
+    set["metadata"]["annotations"]["apps.kruise.io/sidecarset-base"] = json!(base);
+    set["spec"]["updateStrategy"] = json!({"type": "NotUpdate"});
+    set
+}
+
+#[test]
+fn the_base_of_a_canary_exists_and_neither_is_in_the_others_way() {
+    let base = named("base", json!({"matchLabels": {"a": "b"}}));
+    let first = canary("s", "base");
+    let mut known = among(&[]);
+    let asked = outcome("CREATE", &first, &Value::Null, Options::default(), &known);
+    assert_eq!(asked, Outcome::Needs(vec![Need::Set("base".to_owned())]));
+    known.by_name.insert("base".to_owned(), None);
+    let message = refusal_among(&first, None, &known);
+    assert!(message.contains("there is no such SidecarSet"), "{message}");
+    known.by_name.insert("base".to_owned(), Some(base.clone()));
+    assert_eq!(refusal_among(&first, None, &known), "");
+    assert_eq!(refusal_among(&first, None, &among(&[&base])), "");
+    assert_eq!(refusal_among(&base, Some(&base), &among(&[&base, &first])), "");
+    let second = canary("t", "s");
+    let message = refusal_among(&second, None, &among(&[&base, &first]));
+    assert!(message.contains("is a canary itself"), "{message}");
+}
+
+#[test]
+fn the_revision_to_inject_exists() {
+    let set = with(
+        "/spec/injectionStrategy",
+        json!({"revision": {"revisionName": "s-1", "policy": "Always"}}),
+    );
+    let wanted = Revision::Named("s-1".to_owned());
+    let options = Options::default();
+    let mut known = among(&[]);
+    let asked = outcome("CREATE", &set, &Value::Null, options, &known);
+    assert_eq!(asked, Outcome::Needs(vec![Need::Revision(wanted.clone())]));
+    known.revisions.insert(wanted.clone(), None);
+    let message = refusal_among(&set, None, &known);
+    assert!(message.contains("spec.injectionStrategy.revision"), "{message}");
+    known.revisions.insert(wanted, Some(json!({})));
+    assert_eq!(refusal_among(&set, None, &known), "");
+}
+
+#[test]
+fn a_set_that_is_in_the_way_of_another_already_stays_writable() {
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let (stored, other) = (named("s", selector.clone()), named("other", selector));
+    let known = among(&[&stored, &other]);
+    let mut edited = stored.clone();
+    edited["spec"]["containers"][0]["image"] = json!("c:2");
+    assert_eq!(refusal_among(&edited, Some(&stored), &known), "");
+    let elsewhere = named("s", json!({"matchLabels": {"a": "z"}}));
+    assert!(!refusal_among(&stored, Some(&elsewhere), &known).is_empty());
 }

@@ -25,6 +25,9 @@ const RARE: &[(&str, &str)] = &[
     ("patch", "pods/resize"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
+    // Only for a SidecarSet that is a canary, or patches annotations.
+    ("get", "sidecarsets"),
+    ("get", "configmaps"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
     ("update", "sidecarsets/finalizers"),

@@ -3,6 +3,7 @@ use std::{future::pending, io};
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response, StatusCode};
 use http_body_util::Full;
+use kruise_admission::pod::review;
 use kruise_runtime::{Clock, client::Settings};
 use kruise_server::review::Verdict;
 use kube_client::client::Body;
@@ -10,12 +11,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
+use crate::inject::{Options as InjectOptions, of_cluster};
 use crate::manager::sidecars::tests::filled;
 
 /// How a server treats whoever asks.
 #[derive(Clone, Copy)]
 enum Server {
-    /// After this time, with the namespace `young`, labelled `env: prod`, and nothing else.
+    /// After this time, with the namespace `young`, labelled `env: prod`, the sets `logs` and, by name, `base`, and a
+    /// whitelist of annotations.
     Answers(Duration),
     /// Never.
     Silent,
@@ -35,14 +38,24 @@ fn client(server: Server) -> Client {
         match server {
             Server::Answers(delay) => {
                 tokio::time::sleep(delay).await;
-                if request.uri().path() == "/api/v1/namespaces/young" {
-                    let labels = json!({"env": "prod"});
-                    answer(
-                        StatusCode::OK,
-                        &json!({"metadata": {"name": "young", "labels": labels}}),
-                    )
-                } else {
-                    answer(StatusCode::NOT_FOUND, &json!({"kind": "Status", "code": 404}))
+                match request.uri().path() {
+                    "/api/v1/namespaces/young" => {
+                        let labels = json!({"env": "prod"});
+                        answer(
+                            StatusCode::OK,
+                            &json!({"metadata": {"name": "young", "labels": labels}}),
+                        )
+                    }
+                    "/apis/apps.kruise.io/v1beta1/sidecarsets" => {
+                        answer(StatusCode::OK, &json!({"items": [logs()]}))
+                    }
+                    "/apis/apps.kruise.io/v1alpha1/sidecarsets/base" => answer(StatusCode::OK, &logs()),
+                    "/api/v1/namespaces/kruise-system/configmaps/kruise-configuration" => {
+                        let rules = json!({"rules": [{"allowedAnnotationKeyExprs": ["^logs"]}]});
+                        let data = json!({"SidecarSet_PatchPodMetadata_WhiteList": rules.to_string()});
+                        answer(StatusCode::OK, &json!({"data": data}))
+                    }
+                    _ => answer(StatusCode::NOT_FOUND, &json!({"kind": "Status", "code": 404})),
                 }
             }
             Server::Silent => pending().await,
@@ -73,8 +86,8 @@ fn logs() -> Value {
     }})
 }
 
-fn reviews(server: Server, caches: SidecarCaches) -> Arc<PodReviews> {
-    Arc::new(PodReviews {
+fn reviews(server: Server, caches: SidecarCaches) -> Arc<Reviews> {
+    Arc::new(Reviews {
         options: Options::default(),
         caches,
         client: client(server),
@@ -124,9 +137,9 @@ fn is_unavailable(verdict: &Verdict) -> bool {
 #[tokio::test(start_paused = true)]
 async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
     let reviews = reviews(Server::Silent, with_namespaces());
-    assert!(is_injected(&now(reviews.decide(request("prod", "web")))));
+    assert!(is_injected(&now(reviews.decide(review, request("prod", "web")))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
-        let verdict = now(reviews.decide(request(namespace, app)));
+        let verdict = now(reviews.decide(review, request(namespace, app)));
         assert!(
             matches!(&verdict, Verdict::Allow { patch, .. } if patch.is_empty()),
             "{verdict:?}"
@@ -137,8 +150,10 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_was_just_made_is_asked_for() {
     let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
-    assert!(is_injected(&later(reviews.decide(request("young", "web"))).await));
-    let gone = later(reviews.decide(request("gone", "web"))).await;
+    assert!(is_injected(
+        &later(reviews.decide(review, request("young", "web"))).await
+    ));
+    let gone = later(reviews.decide(review, request("gone", "web"))).await;
     assert!(
         matches!(&gone, Verdict::Allow { patch, .. } if patch.is_empty()),
         "{gone:?}"
@@ -155,7 +170,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
     ] {
         let start = Instant::now();
         let reviews = reviews(server, with_namespaces());
-        let verdict = later(reviews.decide(request("young", "web"))).await;
+        let verdict = later(reviews.decide(review, request("young", "web"))).await;
         assert!(is_unavailable(&verdict), "{verdict:?}");
         // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
         assert!(
@@ -179,7 +194,7 @@ async fn the_limit_is_for_all_questions_together() {
     // namespace, then two revisions: each alone would be in time
     let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
     assert!(is_unavailable(
-        &later(reviews.decide(request("young", "web"))).await
+        &later(reviews.decide(review, request("young", "web"))).await
     ));
     assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
 }
@@ -187,7 +202,9 @@ async fn the_limit_is_for_all_questions_together() {
 #[tokio::test]
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
     let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
-    assert!(is_unavailable(&now(reviews.decide(request("prod", "web")))));
+    assert!(is_unavailable(&now(
+        reviews.decide(review, request("prod", "web"))
+    )));
 }
 
 #[tokio::test]
@@ -196,9 +213,80 @@ async fn without_the_kind_there_is_nothing_to_look_up() {
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
-    let verdict = now(reviews.decide(request));
+    let verdict = now(reviews.decide(review, request));
     assert!(
         matches!(&verdict, Verdict::Allow { patch, .. } if patch.len() == 1),
         "{verdict:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
+    let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
+    for (namespace, app) in [("young", "web"), ("young", "db")] {
+        let request = request(namespace, app);
+        let pod = request.object.clone();
+        let told = of_cluster(&pod, &InjectOptions::of_a_test(namespace), reviews.client.clone());
+        let told = told.await.unwrap();
+        let verdict = match reviews.decide(review, request) {
+            Decision::Now(verdict) => verdict,
+            Decision::Later(verdict) => verdict.await,
+        };
+        let Verdict::Allow { patch, .. } = verdict else {
+            panic!("{verdict:?}")
+        };
+        let mut made = pod;
+        kube_schema::patch::json(&mut made, &json!(patch)).unwrap();
+        let printed: Vec<&str> = told.lines().filter(|line| !line.starts_with('#')).collect();
+        let made = serde_saphyr::to_string(&made).unwrap();
+        assert_eq!(printed, made.lines().collect::<Vec<_>>());
+        assert_eq!(made.contains("agent:1"), app == "web", "{made}");
+    }
+}
+
+fn set_request(change: impl FnOnce(&mut Value)) -> Request {
+    let mut set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "own"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "updateStrategy": {"type": "NotUpdate"},
+            "containers": [{"name": "own", "image": "own:1"}]}});
+    change(&mut set);
+    kruise_admission::sidecarset::complete(&mut set);
+    let review = json!({"operation": "CREATE", "object": set,
+        "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": "SidecarSet"}});
+    Request::from_review(&review).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
+    use kruise_admission::sidecarset::validate::validate;
+    let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
+    let code = |verdict: &Verdict| match verdict {
+        Verdict::Allow { .. } => 200,
+        Verdict::Deny { code, .. } => *code,
+    };
+    let canary_of = |base: &'static str| {
+        set_request(|set| {
+            set["metadata"]["annotations"] =
+                json!({"apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": base});
+        })
+    };
+    let patching = |key: &'static str| {
+        set_request(|set| set["spec"]["patchPodMetadata"] = json!([{"annotations": {key: "1"}}]))
+    };
+    let injecting = |revision: &'static str| {
+        set_request(|set| set["spec"]["injectionStrategy"] = json!({"revision": {"revisionName": revision}}))
+    };
+    for (request, expected) in [
+        (canary_of("base"), 200),
+        (canary_of("nobody"), 422),
+        (patching("logs.x"), 200),
+        (patching("x.logs"), 422),
+        (injecting("gone"), 422),
+    ] {
+        let object = request.object.clone();
+        let verdict = later(reviews.decide(validate, request)).await;
+        assert_eq!(code(&verdict), expected, "{object} {verdict:?}");
+    }
+    let clash = set_request(|set| set["spec"]["containers"][0]["name"] = json!("agent"));
+    assert_eq!(code(&now(reviews.decide(validate, clash))), 422);
+    assert_eq!(code(&now(reviews.decide(validate, set_request(|_| ())))), 200);
 }

@@ -1,14 +1,14 @@
-//! Reviews of new pods: the pure steps, and who tells them what they ask.
+//! Reviews of new pods and of SidecarSets: pure functions, and who tells them what they ask.
 //!
 //! The caches are asked first. What is not in them, such as a namespace that was just made, is asked of the API server,
 //! all of it within [`LIMIT`]: an answer never waits longer for a server that is slow or gone. Then, and before the
-//! first list of SidecarSets is in, the answer is 503 and whoever makes the pod tries again.
+//! first list of SidecarSets is in, the answer is 503 and whoever asks tries again.
 
 use std::{sync::Arc, time::Duration};
 
 use kruise_admission::{
     Answer, Options, Request,
-    pod::{Known, Need, Outcome, review},
+    pod::{Known, Need, Outcome},
 };
 use kruise_runtime::{ApiError, Client};
 use kruise_server::webhook::Decision;
@@ -20,15 +20,18 @@ use super::{
 };
 use crate::lookup::look_up;
 
-/// Time for all that the API server is asked about one pod.
+/// Time for all that the API server is asked for one review.
 const LIMIT: Duration = Duration::from_millis(300);
 
 /// Questions one after the other that a review may have: sets, then namespaces and revisions.
 const ROUNDS: usize = 4;
 
-/// Reviews pods.
+/// Decides a request, or says what it has to know first.
+pub(super) type Decide = fn(&Request, Options, &Known) -> Outcome;
+
+/// Reviews what needs lookups.
 #[derive(Clone)]
-pub(super) struct PodReviews {
+pub(super) struct Reviews {
     pub(super) options: Options,
     pub(super) caches: SidecarCaches,
     /// For what is not in the caches.
@@ -43,27 +46,27 @@ enum Progress {
     Asks(Vec<Need>),
 }
 
-impl PodReviews {
+impl Reviews {
     /// Decides, at once if the caches know all there is to know.
-    pub(super) fn decide(self: &Arc<Self>, request: Request) -> Decision {
+    pub(super) fn decide(self: &Arc<Self>, decide: Decide, request: Request) -> Decision {
         let mut known = Known {
             now: self.client.now(),
             ..Known::default()
         };
-        match self.advance(&request, &mut known) {
+        match self.advance(decide, &request, &mut known) {
             Progress::Done(answer) => verdict(answer).into(),
             Progress::Asks(needs) => {
                 let reviews = self.clone();
                 Decision::Later(Box::pin(async move {
-                    verdict(reviews.ask(request, known, needs).await)
+                    verdict(reviews.ask(decide, request, known, needs).await)
                 }))
             }
         }
     }
 
-    fn advance(&self, request: &Request, known: &mut Known) -> Progress {
+    fn advance(&self, decide: Decide, request: &Request, known: &mut Known) -> Progress {
         for _ in 0..ROUNDS {
-            let needs = match review(request, self.options, known) {
+            let needs = match decide(request, self.options, known) {
                 Outcome::Answer(answer) => return Progress::Done(answer),
                 Outcome::Needs(needs) => needs,
             };
@@ -83,19 +86,19 @@ impl PodReviews {
         }
         Progress::Done(Answer::Deny {
             code: 500,
-            message: "the pod cannot be reviewed: what it needs is never all known".to_owned(),
+            message: "no decision can be made: what it needs is never all known".to_owned(),
         })
     }
 
     /// Asks the API server what the caches do not know.
-    async fn ask(&self, request: Request, mut known: Known, needs: Vec<Need>) -> Answer {
+    async fn ask(&self, decide: Decide, request: Request, mut known: Known, needs: Vec<Need>) -> Answer {
         let asking = async {
             let mut needs = needs;
             loop {
                 for need in &needs {
                     look_up(&self.client, &self.namespace, need, &mut known).await?;
                 }
-                match self.advance(&request, &mut known) {
+                match self.advance(decide, &request, &mut known) {
                     Progress::Done(answer) => return Ok::<_, ApiError>(answer),
                     Progress::Asks(more) => needs = more,
                 }
@@ -114,7 +117,7 @@ impl PodReviews {
 fn unavailable(why: &str) -> Answer {
     Answer::Deny {
         code: 503,
-        message: format!("the pod cannot be reviewed yet: {why}; try again"),
+        message: format!("no decision can be made yet: {why}; try again"),
     }
 }
 
