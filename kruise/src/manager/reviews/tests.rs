@@ -226,8 +226,8 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
     for (namespace, app) in [("young", "web"), ("young", "db")] {
         let request = request(namespace, app);
         let pod = request.object.clone();
-        let told = of_cluster(&pod, &InjectOptions::of_a_test(namespace), reviews.client.clone());
-        let told = told.await.unwrap();
+        let options = InjectOptions::of_a_test(namespace);
+        let told = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
         let verdict = match reviews.decide(review, request) {
             Decision::Now(verdict) => verdict,
             Decision::Later(verdict) => verdict.await,
