@@ -24,8 +24,8 @@
 //!
 //! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
 //!
-//! Where it is still more permissive than a server: CEL rules and the less exact formats (`uri`, `email`, `hostname`, …) of
-//! custom resources, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
+//! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the part
+//! of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
 //! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
 //! little beyond their metadata; logs say what the pod's status says, and do not follow. Where it is stricter: match
 //! conditions know a part of CEL and are refused beyond it; patterns with Unicode classes are refused; a write whose

@@ -145,8 +145,8 @@ fn structural(mut value: Value, definition: &Value) -> Result<Read, typed::Decod
     Ok(Read { value, unknown })
 }
 
-/// What the schema of a custom resource refuses; nothing for built-in kinds.
-pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError> {
+/// What the schema of a custom resource and its rules refuse; nothing for built-in kinds.
+pub(crate) fn schema_errors(object: &Value, old: Option<&Value>, version: &Version) -> Vec<FieldError> {
     let Schema::Structural(definition) = &version.schema else {
         return Vec::new();
     };
@@ -165,6 +165,9 @@ pub(crate) fn schema_errors(object: &Value, version: &Version) -> Vec<FieldError
         .and_then(Value::as_i64);
     if let (Some(path), Some(replicas @ ..0)) = (path, replicas) {
         errors.invalid(path, replicas, "should be a non-negative integer");
+    }
+    if errors.0.is_empty() {
+        errors.0 = crate::crd::rules::errors(&version.rules, object, old);
     }
     errors.0
 }

@@ -95,8 +95,8 @@ impl Scope<'_> {
                 let inner = self.names.iter().rev().find(|(one, _)| one == name);
                 Ok(Cow::Borrowed(match (inner, name.as_str()) {
                     (Some((_, value)), _) => value,
-                    (None, "object") => self.variables.object,
-                    (None, "oldObject") => self.variables.old_object,
+                    (None, "object" | "self") => self.variables.object,
+                    (None, "oldObject" | "oldSelf") => self.variables.old_object,
                     (None, _) => self.variables.request,
                 }))
             }

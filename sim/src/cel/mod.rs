@@ -1,9 +1,10 @@
-//! The part of the Common Expression Language that match conditions of webhooks are written in.
+//! The part of the Common Expression Language that match conditions of webhooks are written in, and rules of ours.
 //!
-//! Literals, the empty map, `object`, `oldObject` and `request`, members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the
-//! macros `exists` and `all`, and of functions `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused
-//! when the expression is read, by name: nothing is ignored. As in the language, `||` and `&&` hide an error on one
-//! side if the other decides, and a member that is absent is an error.
+//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`), members,
+//! indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`, and of functions `startsWith`,
+//! `endsWith`, `contains` and `size`. Anything else is refused when the expression is read, by name: nothing is ignored.
+//! As in the language, `||` and `&&` hide an error on one side if the other decides, and a member that is absent is an
+//! error.
 
 mod eval;
 mod lexer;
@@ -25,7 +26,15 @@ pub(crate) struct Expression(Node);
 impl Expression {
     /// Reads an expression.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Ok(Self(parser::parse(&lexer::tokens(text)?)?))
+        Ok(Self(parser::parse(
+            &lexer::tokens(text)?,
+            &["object", "oldObject", "request"],
+        )?))
+    }
+
+    /// Reads a rule of a definition, which speaks of `self` and `oldSelf`: what is `object` and `oldObject` elsewhere.
+    pub(crate) fn parse_rule(text: &str) -> Result<Self, String> {
+        Ok(Self(parser::parse(&lexer::tokens(text)?, &["self", "oldSelf"])?))
     }
 
     /// Whether it is true of something.
@@ -38,7 +47,7 @@ impl Expression {
 enum Node {
     Literal(Value),
     List(Vec<Node>),
-    /// `object`, `oldObject`, `request`, or what a macro ranges over.
+    /// `object`, `oldObject`, `request`, `self`, `oldSelf`, or what a macro ranges over.
     Name(String),
     Member(Box<Node>, String),
     Index(Box<Node>, Box<Node>),

@@ -9,12 +9,11 @@ use super::{Function, Node, Operator, Quantifier};
 const DEPTH: usize = 100;
 /// Most relations, or members, in a row, which make a deep tree too.
 const LINKS: usize = 200;
-/// What expressions may speak of.
-const VARIABLES: &[&str] = &["object", "oldObject", "request"];
-
-pub(super) fn parse(tokens: &[Token]) -> Result<Node, String> {
+/// Reads an expression that may speak of these variables.
+pub(super) fn parse(tokens: &[Token], variables: &[&str]) -> Result<Node, String> {
     let mut parser = Parser {
         tokens,
+        variables,
         at: 0,
         depth: 0,
         names: Vec::new(),
@@ -47,6 +46,7 @@ fn balanced(operator: Operator, mut operands: Vec<Node>) -> Node {
 
 struct Parser<'a> {
     tokens: &'a [Token],
+    variables: &'a [&'a str],
     at: usize,
     depth: usize,
     /// What the macros around range over.
@@ -234,7 +234,7 @@ impl Parser<'_> {
         if self.take("(") {
             return self.call(&name);
         }
-        if !VARIABLES.contains(&name.as_str()) && !self.names.contains(&name) {
+        if !self.variables.contains(&name.as_str()) && !self.names.contains(&name) {
             return Err(format!("undeclared or unsupported reference to {name:?}"));
         }
         Ok(Node::Name(name))

@@ -89,6 +89,11 @@ pub(crate) fn resource(definition: &Value) -> Option<Resource> {
         .map(|version| Version {
             name: text(version, "name").to_owned(),
             schema: Schema::Structural(Arc::new(version.clone())),
+            rules: version
+                .pointer("/schema/openAPIV3Schema")
+                .map(super::rules::read)
+                .unwrap_or_default()
+                .into(),
         })
         .collect();
     served.sort_by_key(|version| std::cmp::Reverse(rank(&version.name)));

@@ -81,6 +81,7 @@ impl Row {
         let version = Version {
             name: "v1".into(),
             schema: Schema::Typed(of),
+            rules: std::sync::Arc::default(),
         };
         Some(Resource {
             id: ResourceId {

@@ -6,6 +6,7 @@ use kube_schema::table::TypeId;
 use kube_schema::validate::FieldError;
 use serde_json::Value;
 
+use crate::crd::rules::Rule;
 use crate::status::Subject;
 use crate::store::ResourceId;
 
@@ -49,6 +50,8 @@ pub(crate) enum Scope {
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) schema: Schema,
+    /// What must hold of a custom resource besides.
+    pub(crate) rules: Arc<[Rule]>,
 }
 
 /// What objects look like.

@@ -149,7 +149,7 @@ fn validate(call: &Call<'_>, object: &Value) -> Result<(), Failure> {
     let traits = &call.resource.traits;
     let mut errors = validation::create(object, traits.metadata, traits.name);
     errors.extend((traits.validate)(object));
-    errors.extend(object::schema_errors(object, &call.version));
+    errors.extend(object::schema_errors(object, None, &call.version));
     if errors.is_empty() {
         return Ok(());
     }

@@ -204,7 +204,7 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
 
 fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let mut errors = validation::update(new, old, call.resource.traits.metadata, call.resource.traits.name);
-    errors.extend(object::schema_errors(new, &call.version));
+    errors.extend(object::schema_errors(new, Some(old), &call.version));
     if call.target.subresource.is_empty() {
         errors.extend((call.resource.traits.validate_update)(new, old));
     } else if call.target.subresource == "status" {
