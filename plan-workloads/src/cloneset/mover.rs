@@ -290,6 +290,9 @@ impl<'o, 'a> Mover<'o, 'a> {
         }
         let named = format!("update pod {} in-place(revision {})", pod.name, revision.name);
         let failed = || writes::failure("FailedUpdatePodInPlace", format!("failed to {named}: "));
+        // A resize and the write that tells of it are two: late ones, of a manager that leads no more, must not take apart
+        // what another one has done since.
+        let resizes = departure.resize.is_some() || !way.outset.change().resources.is_empty();
         let resize = departure.resize.map(|resize| {
             let mut step = writes::patch(pod, Intent::ResizePod, Part::Resize, resize, reason.clone());
             step.failed = Some(failed());
@@ -309,7 +312,7 @@ impl<'o, 'a> Mover<'o, 'a> {
             pod.status_of(name)
                 .is_none_or(|status| status.image_id.is_empty())
         };
-        if changing || way.outset.change().images.keys().any(starts) {
+        if changing || resizes || way.outset.change().images.keys().any(starts) {
             guard_by_version(&mut steps, pod);
         }
         writes::chain(steps)
