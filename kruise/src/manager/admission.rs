@@ -19,7 +19,11 @@ use kruise_server::{
 };
 use kube_cache::ObjectKey;
 
-use super::{caches::Caches, config::Config, reviews::Reviews};
+use super::{
+    caches::Caches,
+    config::Config,
+    reviews::{LIMIT, PATIENCE, Reviews},
+};
 
 /// Path of the conversion webhook, as definitions name it.
 pub(super) const CONVERT: &str = "/convert";
@@ -62,8 +66,10 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
             };
             request.now = reviews.client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             match handler {
-                Handler::MutatePod => reviews.decide(pod::review, request),
-                Handler::ValidateSidecarSet => reviews.decide(sidecarset::validate::validate, request),
+                Handler::MutatePod => reviews.decide(pod::review, LIMIT, request),
+                Handler::ValidateSidecarSet => {
+                    reviews.decide(sidecarset::validate::validate, PATIENCE, request)
+                }
                 handler => verdict(decide(handler, &request, options, &caches)).into(),
             }
         };

@@ -1,8 +1,8 @@
 //! Reviews of new pods and of SidecarSets: pure functions, and who tells them what they ask.
 //!
 //! The caches are asked first. What is not in them, such as a namespace that was just made, is asked of the API server,
-//! all of it within [`LIMIT`]: an answer never waits longer for a server that is slow or gone. Then, and before the
-//! first list of SidecarSets is in, the answer is 503 and whoever asks tries again.
+//! all of it within a limit, in which the first list of SidecarSets is waited for, too: an answer never waits longer for
+//! a server that is slow or gone. Then the answer is 503 and whoever asks tries again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use kruise_admission::{
     Answer, Options, Request,
     pod::{Known, Need, Outcome},
 };
-use kruise_runtime::{ApiError, Client};
+use kruise_runtime::Client;
 use kruise_server::webhook::Decision;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{
     admission::verdict,
@@ -21,7 +21,13 @@ use super::{
 use crate::lookup::look_up;
 
 /// Time for all that the API server is asked for one review.
-const LIMIT: Duration = Duration::from_millis(300);
+pub(super) const LIMIT: Duration = Duration::from_millis(300);
+
+/// As [`LIMIT`], where nobody but the author of a SidecarSet waits.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether the first lists are in.
+const STEP: Duration = Duration::from_millis(5);
 
 /// Questions one after the other that a review may have: sets, then namespaces and revisions.
 const ROUNDS: usize = 4;
@@ -44,24 +50,31 @@ pub(super) struct Reviews {
 enum Progress {
     Done(Answer),
     Asks(Vec<Need>),
+    /// The first lists are not in.
+    NotYet,
 }
 
 impl Reviews {
     /// Decides, at once if the caches know all there is to know.
-    pub(super) fn decide(self: &Arc<Self>, decide: Decide, request: Request) -> Decision {
+    pub(super) fn decide(self: &Arc<Self>, decide: Decide, limit: Duration, request: Request) -> Decision {
         let mut known = Known {
             now: self.client.now(),
             ..Known::default()
         };
-        match self.advance(decide, &request, &mut known) {
-            Progress::Done(answer) => verdict(answer).into(),
-            Progress::Asks(needs) => {
-                let reviews = self.clone();
-                Decision::Later(Box::pin(async move {
-                    verdict(reviews.ask(decide, request, known, needs).await)
-                }))
-            }
-        }
+        let needs = match self.advance(decide, &request, &mut known) {
+            Progress::Done(answer) => return verdict(answer).into(),
+            Progress::Asks(needs) => needs,
+            Progress::NotYet => Vec::new(),
+        };
+        let reviews = self.clone();
+        Decision::Later(Box::pin(async move {
+            let asking = reviews.ask(decide, request, known, needs);
+            let answer = timeout(limit, asking).await;
+            verdict(
+                answer
+                    .unwrap_or_else(|_| unavailable("the API server is too slow to tell what it depends on")),
+            )
+        }))
     }
 
     fn advance(&self, decide: Decide, request: &Request, known: &mut Known) -> Progress {
@@ -75,9 +88,7 @@ impl Reviews {
                 match self.caches.answer(&self.namespace, &need, known) {
                     Found::Yes => {}
                     Found::No => missing.push(need),
-                    Found::NotYet => {
-                        return Progress::Done(unavailable("the manager has just started"));
-                    }
+                    Found::NotYet => return Progress::NotYet,
                 }
             }
             if !missing.is_empty() {
@@ -90,26 +101,24 @@ impl Reviews {
         })
     }
 
-    /// Asks the API server what the caches do not know.
-    async fn ask(&self, decide: Decide, request: Request, mut known: Known, needs: Vec<Need>) -> Answer {
-        let asking = async {
-            let mut needs = needs;
-            loop {
-                for need in &needs {
-                    look_up(&self.client, &self.namespace, need, &mut known).await?;
-                }
-                match self.advance(decide, &request, &mut known) {
-                    Progress::Done(answer) => return Ok::<_, ApiError>(answer),
-                    Progress::Asks(more) => needs = more,
+    /// Asks the API server what the caches do not know, and waits for their first lists.
+    async fn ask(&self, decide: Decide, request: Request, mut known: Known, mut needs: Vec<Need>) -> Answer {
+        loop {
+            for need in &needs {
+                if let Err(error) = look_up(&self.client, &self.namespace, need, &mut known).await {
+                    return unavailable(&format!(
+                        "the API server does not tell what it depends on: {error}"
+                    ));
                 }
             }
-        };
-        match timeout(LIMIT, asking).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => unavailable(&format!(
-                "the API server does not tell what it depends on: {error}"
-            )),
-            Err(_) => unavailable("the API server is too slow to tell what it depends on"),
+            needs = match self.advance(decide, &request, &mut known) {
+                Progress::Done(answer) => return answer,
+                Progress::Asks(more) => more,
+                Progress::NotYet => {
+                    sleep(STEP).await;
+                    Vec::new()
+                }
+            };
         }
     }
 }

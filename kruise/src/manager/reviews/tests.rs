@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::inject::{Options as InjectOptions, of_cluster};
-use crate::manager::sidecars::tests::filled;
+use crate::manager::sidecars::tests::{fill_with, filled};
 
 /// How a server treats whoever asks.
 #[derive(Clone, Copy)]
@@ -137,9 +137,13 @@ fn is_unavailable(verdict: &Verdict) -> bool {
 #[tokio::test(start_paused = true)]
 async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
     let reviews = reviews(Server::Silent, with_namespaces());
-    assert!(is_injected(&now(reviews.decide(review, request("prod", "web")))));
+    assert!(is_injected(&now(reviews.decide(
+        review,
+        LIMIT,
+        request("prod", "web")
+    ))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
-        let verdict = now(reviews.decide(review, request(namespace, app)));
+        let verdict = now(reviews.decide(review, LIMIT, request(namespace, app)));
         assert!(
             matches!(&verdict, Verdict::Allow { patch, .. } if patch.is_empty()),
             "{verdict:?}"
@@ -151,9 +155,9 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 async fn a_namespace_that_was_just_made_is_asked_for() {
     let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
     assert!(is_injected(
-        &later(reviews.decide(review, request("young", "web"))).await
+        &later(reviews.decide(review, LIMIT, request("young", "web"))).await
     ));
-    let gone = later(reviews.decide(review, request("gone", "web"))).await;
+    let gone = later(reviews.decide(review, LIMIT, request("gone", "web"))).await;
     assert!(
         matches!(&gone, Verdict::Allow { patch, .. } if patch.is_empty()),
         "{gone:?}"
@@ -170,7 +174,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
     ] {
         let start = Instant::now();
         let reviews = reviews(server, with_namespaces());
-        let verdict = later(reviews.decide(review, request("young", "web"))).await;
+        let verdict = later(reviews.decide(review, LIMIT, request("young", "web"))).await;
         assert!(is_unavailable(&verdict), "{verdict:?}");
         // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
         assert!(
@@ -194,17 +198,36 @@ async fn the_limit_is_for_all_questions_together() {
     // namespace, then two revisions: each alone would be in time
     let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
     assert!(is_unavailable(
-        &later(reviews.decide(review, request("young", "web"))).await
+        &later(reviews.decide(review, LIMIT, request("young", "web"))).await
     ));
     assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
+    let start = Instant::now();
     let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
-    assert!(is_unavailable(&now(
-        reviews.decide(review, request("prod", "web"))
-    )));
+    let verdict = later(reviews.decide(review, LIMIT, request("prod", "web"))).await;
+    assert!(is_unavailable(&verdict), "{verdict:?}");
+    assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_list_that_comes_in_time_is_waited_for() {
+    let caches = SidecarCaches::new(Some("v1beta1"));
+    let reviews = reviews(Server::Silent, caches.clone());
+    let verdict = reviews.decide(review, LIMIT, request("prod", "web"));
+    let filling = async {
+        sleep(Duration::from_millis(200)).await;
+        fill_with(
+            &caches,
+            &[logs()],
+            &[json!({"metadata": {"name": "prod", "labels": {"env": "prod"}}})],
+            &[],
+        );
+    };
+    let (verdict, ()) = tokio::join!(later(verdict), filling);
+    assert!(is_injected(&verdict), "{verdict:?}");
 }
 
 #[tokio::test]
@@ -213,7 +236,7 @@ async fn without_the_kind_there_is_nothing_to_look_up() {
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
-    let verdict = now(reviews.decide(review, request));
+    let verdict = now(reviews.decide(review, LIMIT, request));
     assert!(
         matches!(&verdict, Verdict::Allow { patch, .. } if patch.len() == 1),
         "{verdict:?}"
@@ -228,7 +251,7 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
         let pod = request.object.clone();
         let options = InjectOptions::of_a_test(namespace);
         let told = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
-        let verdict = match reviews.decide(review, request) {
+        let verdict = match reviews.decide(review, LIMIT, request) {
             Decision::Now(verdict) => verdict,
             Decision::Later(verdict) => verdict.await,
         };
@@ -283,10 +306,13 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
         (injecting("gone"), 422),
     ] {
         let object = request.object.clone();
-        let verdict = later(reviews.decide(validate, request)).await;
+        let verdict = later(reviews.decide(validate, PATIENCE, request)).await;
         assert_eq!(code(&verdict), expected, "{object} {verdict:?}");
     }
     let clash = set_request(|set| set["spec"]["containers"][0]["name"] = json!("agent"));
-    assert_eq!(code(&now(reviews.decide(validate, clash))), 422);
-    assert_eq!(code(&now(reviews.decide(validate, set_request(|_| ())))), 200);
+    assert_eq!(code(&now(reviews.decide(validate, PATIENCE, clash))), 422);
+    assert_eq!(
+        code(&now(reviews.decide(validate, PATIENCE, set_request(|_| ())))),
+        200
+    );
 }

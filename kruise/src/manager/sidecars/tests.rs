@@ -31,10 +31,20 @@ fn read_all<T: serde::de::DeserializeOwned>(objects: &[Value]) -> Vec<T> {
 /// Caches whose first lists are in.
 pub(in crate::manager) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> SidecarCaches {
     let caches = SidecarCaches::new(Some("v1beta1"));
-    fill(&caches.sets, read_all(sets));
+    fill_with(&caches, sets, namespaces, revisions);
+    caches
+}
+
+/// Brings the first lists in.
+pub(in crate::manager) fn fill_with(
+    caches: &SidecarCaches,
+    sets: &[Value],
+    namespaces: &[Value],
+    revisions: &[Value],
+) {
     fill(&caches.namespaces, read_all(namespaces));
     fill(&caches.revisions, read_all(revisions));
-    caches
+    fill(&caches.sets, read_all(sets));
 }
 
 fn set(name: &str, spec: Value) -> Value {
