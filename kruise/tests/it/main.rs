@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod admission;
 mod api_server;
 mod certificates;
 mod command;

@@ -95,6 +95,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("cloneset.md", 'C', 42),
         ("in-place-update.md", 'U', 26),
         ("sidecarset.md", 'S', 38),
+        ("admission.md", 'A', 24),
     ] {
         let rows = rows(document, letter);
         let numbers: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();

@@ -1,0 +1,169 @@
+//! Kinds that nothing acts on yet, in a playground: the webhooks are asked, fill in, and refuse with the field's path.
+
+use serde_json::{Value, json};
+
+use crate::process::{Playground, Scratch};
+
+/// A kind by its plural, a good specification, what is found in it once it is stored, and how to break it: where, with
+/// what, and the field that is named.
+struct Case {
+    plural: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    good: Value,
+    filled_in: &'static [(&'static str, &'static str)],
+    broken: Vec<(&'static str, Value, &'static str)>,
+}
+
+fn template(restart: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": "good"}},
+        "spec": {"restartPolicy": restart, "containers": [{"name": "main", "image": "nginx:1"}]},
+    })
+}
+
+fn workloads() -> Vec<Case> {
+    let good = json!({"selector": {"matchLabels": {"app": "good"}}, "template": template("Always")});
+    vec![
+        Case {
+            plural: "statefulsets",
+            version: "v1beta1",
+            kind: "StatefulSet",
+            good: good.clone(),
+            filled_in: &[
+                ("/podManagementPolicy", "\"OrderedReady\""),
+                ("/updateStrategy/rollingUpdate/maxUnavailable", "1"),
+                ("/persistentVolumeClaimRetentionPolicy/whenScaled", "\"Retain\""),
+                ("/template/spec/dnsPolicy", "\"ClusterFirst\""),
+            ],
+            broken: vec![
+                ("/reserveOrdinals", json!(["5-2"]), "spec.reserveOrdinals[0]"),
+                (
+                    "/template/spec/restartPolicy",
+                    json!("Never"),
+                    "spec.template.spec.restartPolicy",
+                ),
+            ],
+        },
+        Case {
+            plural: "daemonsets",
+            version: "v1beta1",
+            kind: "DaemonSet",
+            good,
+            filled_in: &[
+                ("/burstReplicas", "250"),
+                ("/updateStrategy/rollingUpdate/rollingUpdateType", "\"Standard\""),
+            ],
+            broken: vec![
+                (
+                    "/lifecycle",
+                    json!({"inPlaceUpdate": {"markPodNotReady": true}}),
+                    "spec.lifecycle.inPlaceUpdate",
+                ),
+                (
+                    "/template/spec/containers",
+                    json!([{"name": "main"}]),
+                    "spec.template.spec.containers[0].image",
+                ),
+            ],
+        },
+    ]
+}
+
+fn jobs() -> Vec<Case> {
+    let broadcast = json!({"template": template("Never")});
+    vec![
+        Case {
+            plural: "broadcastjobs",
+            version: "v1beta1",
+            kind: "BroadcastJob",
+            good: broadcast.clone(),
+            filled_in: &[
+                ("/completionPolicy/type", "\"Always\""),
+                ("/failurePolicy/type", "\"FailFast\""),
+                ("/parallelism", "2147483647"),
+            ],
+            broken: vec![(
+                "/template/spec/restartPolicy",
+                json!("Always"),
+                "spec.template.spec.restartPolicy",
+            )],
+        },
+        Case {
+            plural: "advancedcronjobs",
+            version: "v1beta1",
+            kind: "AdvancedCronJob",
+            good: json!({"schedule": "@daily", "template": {"broadcastJobTemplate": {"spec": broadcast}}}),
+            filled_in: &[
+                ("/concurrencyPolicy", "\"Allow\""),
+                ("/failedJobsHistoryLimit", "1"),
+            ],
+            broken: vec![
+                ("/schedule", json!("0 0 * * 7"), "spec.schedule"),
+                ("/timeZone", json!("Mars/Base"), "spec.timeZone"),
+            ],
+        },
+    ]
+}
+
+fn requests() -> Vec<Case> {
+    vec![
+        Case {
+            plural: "containerrecreaterequests",
+            version: "v1beta1",
+            kind: "ContainerRecreateRequest",
+            good: json!({"podName": "web-0", "containers": [{"name": "web"}]}),
+            filled_in: &[("/strategy/failurePolicy", "\"Fail\"")],
+            broken: vec![(
+                "/containers",
+                json!([{"name": "web"}, {"name": "web"}]),
+                "spec.containers[1].name",
+            )],
+        },
+        Case {
+            plural: "podprobemarkers",
+            version: "v1alpha1",
+            kind: "PodProbeMarker",
+            good: json!({"selector": {"matchLabels": {"app": "game"}}, "probes": [{
+                "name": "idle", "containerName": "main", "podConditionType": "game.example/idle",
+                "probe": {"exec": {"command": ["/idle.sh"]}},
+            }]}),
+            filled_in: &[],
+            broken: vec![("/probes/0/name", json!("a#b"), "spec.probes[0].name")],
+        },
+    ]
+}
+
+#[test]
+fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
+    let scratch = Scratch::new("admission");
+    let playground = Playground::start(&scratch, &["--fast"]);
+    for one in workloads().into_iter().chain(jobs()).chain(requests()) {
+        let path = format!(
+            "/apis/apps.kruise.io/{}/namespaces/default/{}",
+            one.version, one.plural
+        );
+        let create = |spec: &Value| {
+            let object = json!({
+                "apiVersion": format!("apps.kruise.io/{}", one.version), "kind": one.kind,
+                "metadata": {"name": "good"}, "spec": spec,
+            });
+            playground.request("POST", &path, "application/json", &object.to_string())
+        };
+        for (pointer, value, field) in &one.broken {
+            let mut spec = one.good.clone();
+            let (parent, name) = pointer.rsplit_once('/').unwrap();
+            spec.pointer_mut(parent).unwrap()[name] = value.clone();
+            let (code, answer) = create(&spec);
+            assert!((400..500).contains(&code), "{pointer}: {code} {answer}");
+            let message = answer["message"].as_str().unwrap();
+            assert!(message.contains(field), "{pointer}: {message}");
+        }
+        let (code, stored) = create(&one.good);
+        assert_eq!(code, 201, "{stored}");
+        for (pointer, value) in one.filled_in {
+            let found = stored["spec"].pointer(pointer).map(Value::to_string);
+            assert_eq!(found.as_deref(), Some(*value), "{} {pointer}", one.kind);
+        }
+    }
+}
