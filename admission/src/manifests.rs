@@ -4,12 +4,15 @@
 //! [`paths`] is the other side: what a manager serves, including the paths that older installations registered.
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
-//! made that still lack the readiness gate, and our own controllers set the gate themselves. So creation of other
-//! pods survives an outage of every manager. Likewise a CloneSet that is not protected from deletion can be deleted
-//! meanwhile, by hand or with its namespace; a protected one cannot. The same holds for every kind that can be protected.
+//! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
+//! of their containers. So creation of other pods survives an outage of every manager. Likewise a CloneSet that is not
+//! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
+//! for every kind that can be protected.
 
 use kruise_api::definition::Scope;
-use kruise_api::names::{APPS_GROUP, DELETE_PROTECTION, KRUISE_POD_READY};
+use kruise_api::names::{
+    APPS_GROUP, DELETE_PROTECTION, KRUISE_POD_READY, LAUNCH_PRIORITY, LAUNCH_PRIORITY_VARIABLE,
+};
 use serde_json::{Value, json};
 
 use crate::kinds::{Admitted, KINDS};
@@ -297,24 +300,21 @@ fn protected_if_deleted() -> Value {
     })
 }
 
-/// CEL that holds only for pods the pod webhook would change.
+/// CEL that holds only for pods a step of the pod webhook would change.
 fn pod_conditions() -> Value {
-    json!([
-        {
-            "name": "controlled-by-kruise",
-            "expression": format!(
-                "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, \
-                 has(owner.controller) && owner.controller && owner.apiVersion.startsWith('{APPS_GROUP}/'))"
-            ),
-        },
-        {
-            "name": "without-readiness-gate",
-            "expression": format!(
-                "!has(object.spec.readinessGates) || \
-                 !object.spec.readinessGates.exists(gate, gate.conditionType == '{KRUISE_POD_READY}')"
-            ),
-        },
-    ])
+    let gate = format!(
+        "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, \
+         has(owner.controller) && owner.controller && owner.apiVersion.startsWith('{APPS_GROUP}/')) && \
+         (!has(object.spec.readinessGates) || \
+         !object.spec.readinessGates.exists(gate, gate.conditionType == '{KRUISE_POD_READY}'))"
+    );
+    let in_order =
+        format!("has(object.metadata.annotations) && '{LAUNCH_PRIORITY}' in object.metadata.annotations");
+    let by_priority = format!(
+        "object.spec.containers != null && object.spec.containers.exists(one, \
+         has(one.env) && one.env.exists(variable, variable.name == '{LAUNCH_PRIORITY_VARIABLE}'))"
+    );
+    json!([{"name": "asks-for-a-step", "expression": format!("{gate} || {in_order} || {by_priority}")}])
 }
 
 #[cfg(test)]
@@ -425,7 +425,7 @@ mod tests {
                 .find(|webhook| webhook["name"] == "mpod.kb.io");
             found.unwrap()
         };
-        assert_eq!(pod(false)["matchConditions"].as_array().unwrap().len(), 2);
+        assert_eq!(pod(false)["matchConditions"].as_array().unwrap().len(), 1);
         assert_eq!(pod(true).get("matchConditions"), None);
         for pod in [pod(false), pod(true)] {
             let excluded = &pod["namespaceSelector"]["matchExpressions"];

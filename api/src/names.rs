@@ -61,6 +61,17 @@ pub const POD_RESIZE_PENDING: &str = "PodResizePending";
 /// Condition that a kubelet sets: a change of resources is under way.
 pub const POD_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 
+/// Pod annotation: `Ordered` starts the containers one after the other, as they are listed.
+pub const LAUNCH_PRIORITY: &str = "apps.kruise.io/container-launch-priority";
+/// Pod annotation: every container may start, nothing is left to be ordered.
+pub const LAUNCH_COMPLETED: &str = "apps.kruise.io/container-launch-priority-completed";
+/// Variable of a container: a number; containers with higher ones start first.
+pub const LAUNCH_PRIORITY_VARIABLE: &str = "KRUISE_CONTAINER_PRIORITY";
+/// Variable whose key `p_<n>` in the pod's barrier holds a container back until those with a higher number run.
+pub const LAUNCH_BARRIER_VARIABLE: &str = "KRUISE_CONTAINER_BARRIER";
+/// Label of barriers, by which they are told from all other ConfigMaps.
+pub const LAUNCH_BARRIER_LABEL: &str = "apps.kruise.io/container-launch-barrier";
+
 /// Namespace label that the API server sets to the namespace's name.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.

@@ -10,8 +10,19 @@ pub struct Memory {
     /// How often the server has refused writes of an object, by its uid, since one of them succeeded. Where one of many is
     /// to be chosen, those that are refused come last.
     pub refused: BTreeMap<String, u32>,
+    /// What has the name of an object that was to be created.
+    pub holders: BTreeMap<String, Holder>,
     /// First error among creations and deletions, if the last attempt had one.
     pub scale_error: Option<String>,
     /// First error among updates, if the last attempt had one.
     pub update_error: Option<String>,
+}
+
+/// An object that was in the way of a creation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// Its uid.
+    pub uid: String,
+    /// Uids of all its owners.
+    pub owners: Vec<String>,
 }

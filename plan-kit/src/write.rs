@@ -89,6 +89,14 @@ pub enum Intent {
     DeletePullJob,
     /// A revision's label says what became of its images ahead of the rollout.
     NoteImages,
+    /// The barrier of a pod, with the keys of the containers that start first.
+    CreateBarrier,
+    /// Further containers of a pod may start.
+    OpenBarrier,
+    /// A barrier of an earlier pod of the same name goes.
+    DeleteBarrier,
+    /// All containers of a pod may start.
+    CompleteLaunch,
 }
 
 impl Intent {
@@ -117,6 +125,10 @@ impl Intent {
             Self::CreatePullJob => "create-pull-job",
             Self::DeletePullJob => "delete-pull-job",
             Self::NoteImages => "note-images",
+            Self::CreateBarrier => "create-barrier",
+            Self::OpenBarrier => "open-barrier",
+            Self::DeleteBarrier => "delete-barrier",
+            Self::CompleteLaunch => "complete-launch",
         }
     }
 }
@@ -128,6 +140,8 @@ pub enum Resource {
     Pods,
     /// core/v1 persistentvolumeclaims.
     Claims,
+    /// core/v1 configmaps that are barriers of pods.
+    Barriers,
     /// apps/v1 controllerrevisions.
     Revisions,
     /// apps.kruise.io clonesets, in the version on the wire.
@@ -144,6 +158,7 @@ impl Resource {
         match self {
             Self::Pods => "pods",
             Self::Claims => "persistentvolumeclaims",
+            Self::Barriers => "configmaps",
             Self::Revisions => "controllerrevisions",
             Self::CloneSets => "clonesets",
             Self::SidecarSets => "sidecarsets",
@@ -154,7 +169,7 @@ impl Resource {
     /// Group and version, where they do not depend on the cluster.
     pub fn fixed_api_version(self) -> Option<&'static str> {
         match self {
-            Self::Pods | Self::Claims => Some("v1"),
+            Self::Pods | Self::Claims | Self::Barriers => Some("v1"),
             Self::Revisions => Some("apps/v1"),
             Self::CloneSets | Self::SidecarSets | Self::PullJobs => None,
         }

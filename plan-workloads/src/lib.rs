@@ -3,4 +3,5 @@
 //! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
 
 pub mod cloneset;
+pub mod launch;
 pub mod pod_readiness;

@@ -4,6 +4,7 @@
 //! never ours to carry. A view costs a few kilobytes where the full object costs tens.
 
 mod amounts;
+mod barrier;
 mod claim;
 mod image_job;
 mod labels;
@@ -13,6 +14,7 @@ mod pod;
 mod revision;
 
 pub use amounts::{AmountsView, amount};
+pub use barrier::BarrierView;
 pub use claim::ClaimView;
 pub use image_job::ImageJobView;
 pub use labels::Labels;

@@ -41,6 +41,8 @@ pub struct PodView {
     pub init_containers: Box<[Box<str>]>,
     /// Regular containers in order.
     pub containers: Box<[ContainerView]>,
+    /// Do ended containers always start again?
+    pub restarts_always: bool,
     /// Phase.
     pub phase: Phase,
     /// Conditions.
@@ -70,7 +72,7 @@ pub struct ContainerView {
     /// Image as written.
     pub image: Box<str>,
     /// Place in the order in which the pod's containers start: the highest first.
-    pub priority: Option<i32>,
+    pub priority: Option<i64>,
     /// Processor time and memory that it asks for; none if it asks for none.
     pub resources: Option<Box<AmountsView>>,
 }
@@ -120,27 +122,27 @@ pub struct ConditionView {
 
 /// The state of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(from = "WireContainerStatus")]
 pub struct ContainerStatusView {
     /// Name.
     pub name: Box<str>,
     /// Image as the runtime reports it.
     pub image: Box<str>,
     /// Digest or id of the image that runs.
-    #[serde(rename = "imageID")]
     pub image_id: Box<str>,
     /// Id of the running container.
-    #[serde(rename = "containerID")]
     pub container_id: Box<str>,
     /// Passing its readiness probe?
     pub ready: bool,
     /// Restarts so far.
     pub restart_count: i32,
     /// Has it ended, or is it waiting to be started?
-    #[serde(rename = "state", deserialize_with = "is_between_runs")]
     pub between_runs: bool,
+    /// Has it ended well?
+    pub succeeded: bool,
+    /// Is it waiting because something its configuration names is not there?
+    pub unconfigured: bool,
     /// Processor time and memory that its node gives it; none if its node does not say.
-    #[serde(deserialize_with = "amounts::boxed")]
     pub resources: Option<Box<AmountsView>>,
 }
 
@@ -149,18 +151,6 @@ impl ContainerStatusView {
     pub fn running_id(&self) -> &str {
         if self.between_runs { "" } else { &self.container_id }
     }
-}
-
-/// Of a container's state only this is kept.
-fn is_between_runs<'de, D: serde::Deserializer<'de>>(state: D) -> Result<bool, D::Error> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct State {
-        waiting: Option<serde::de::IgnoredAny>,
-        terminated: Option<serde::de::IgnoredAny>,
-    }
-    let state = Option::<State>::deserialize(state)?.unwrap_or_default();
-    Ok(state.waiting.is_some() || state.terminated.is_some())
 }
 
 impl PodView {
@@ -236,6 +226,7 @@ fn is_read(annotation: &str) -> bool {
         || annotation == names::INPLACE_GRACE
         || annotation == names::RUNTIME_CONTAINERS_META
         || annotation == names::LIFECYCLE_TIMESTAMP
+        || annotation == names::LAUNCH_COMPLETED
 }
 
 impl<'de> Deserialize<'de> for PodView {
@@ -272,6 +263,7 @@ struct WireMeta {
 #[serde(rename_all = "camelCase", default)]
 struct WireSpec {
     node_name: Option<Box<str>>,
+    restart_policy: Option<Box<str>>,
     readiness_gates: Option<Vec<WireGate>>,
     containers: Option<Vec<WireContainer>>,
     init_containers: Option<Vec<WireInit>>,
@@ -312,16 +304,13 @@ struct WireKey {
     key: Box<str>,
 }
 
-/// The variable whose key `p_<n>` holds a container back until those with a higher number run.
-const BARRIER: &str = "KRUISE_CONTAINER_BARRIER";
-
 impl From<WireContainer> for ContainerView {
     fn from(wire: WireContainer) -> Self {
         let barrier = wire
             .env
             .into_iter()
             .flatten()
-            .find(|variable| &*variable.name == BARRIER);
+            .find(|variable| &*variable.name == names::LAUNCH_BARRIER_VARIABLE);
         let key = barrier.and_then(|variable| variable.value_from?.config_map_key_ref);
         Self {
             name: wire.name,
@@ -408,6 +397,7 @@ impl From<Wire> for PodView {
                 .into_iter()
                 .map(ContainerView::from)
                 .collect(),
+            restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,
@@ -435,6 +425,61 @@ fn pending(resize: Box<str>) -> Option<ConditionView> {
         reason: resize,
         ..ConditionView::default()
     })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireContainerStatus {
+    name: Box<str>,
+    image: Box<str>,
+    #[serde(rename = "imageID")]
+    image_id: Box<str>,
+    #[serde(rename = "containerID")]
+    container_id: Box<str>,
+    ready: bool,
+    restart_count: i32,
+    state: Option<WireState>,
+    #[serde(deserialize_with = "amounts::boxed")]
+    resources: Option<Box<AmountsView>>,
+}
+
+/// Of a container's state only what it comes to is kept.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireState {
+    waiting: Option<WireWaiting>,
+    terminated: Option<WireTerminated>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireWaiting {
+    reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTerminated {
+    exit_code: Option<i32>,
+}
+
+impl From<WireContainerStatus> for ContainerStatusView {
+    fn from(wire: WireContainerStatus) -> Self {
+        let WireState { waiting, terminated } = wire.state.unwrap_or_default();
+        let reason = waiting.as_ref().and_then(|waiting| waiting.reason.as_deref());
+        Self {
+            name: wire.name,
+            image: wire.image,
+            image_id: wire.image_id,
+            container_id: wire.container_id,
+            ready: wire.ready,
+            restart_count: wire.restart_count,
+            resources: wire.resources,
+            unconfigured: reason == Some("CreateContainerConfigError"),
+            between_runs: waiting.is_some() || terminated.is_some(),
+            succeeded: terminated.is_some_and(|ended| ended.exit_code == Some(0)),
+        }
+    }
 }
 
 impl From<WireCondition> for ConditionView {
@@ -498,6 +543,46 @@ mod tests {
             let text = format!(r#"{{"name":"c","containerID":"cri://1","state":{state}}}"#);
             let status: ContainerStatusView = serde_json::from_str(&text).unwrap();
             assert_eq!(status.running_id(), id, "{state}");
+        }
+    }
+
+    #[test]
+    fn how_a_container_ended_and_why_it_waits_is_told_from_its_state() {
+        for (state, succeeded, unconfigured) in [
+            (r#"{"running":{}}"#, false, false),
+            ("null", false, false),
+            (
+                r#"{"waiting":{"reason":"CreateContainerConfigError","message":"m"}}"#,
+                false,
+                true,
+            ),
+            (r#"{"waiting":{"reason":"ImagePullBackOff"}}"#, false, false),
+            (r#"{"waiting":{}}"#, false, false),
+            (r#"{"terminated":{"exitCode":0}}"#, true, false),
+            (r#"{"terminated":{"exitCode":1}}"#, false, false),
+            (r#"{"terminated":{}}"#, false, false),
+        ] {
+            let text = format!(r#"{{"name":"c","state":{state}}}"#);
+            let status: ContainerStatusView = serde_json::from_str(&text).unwrap();
+            assert_eq!(
+                (status.succeeded, status.unconfigured),
+                (succeeded, unconfigured),
+                "{state}"
+            );
+        }
+    }
+
+    #[test]
+    fn containers_start_again_unless_the_pod_says_otherwise() {
+        for (policy, always) in [
+            ("\"Always\"", true),
+            ("null", true),
+            ("\"OnFailure\"", false),
+            ("\"Never\"", false),
+        ] {
+            let text = format!(r#"{{"spec":{{"restartPolicy":{policy}}}}}"#);
+            let pod: PodView = serde_json::from_str(&text).unwrap();
+            assert_eq!(pod.restarts_always, always, "{policy}");
         }
     }
 

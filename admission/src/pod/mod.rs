@@ -8,6 +8,7 @@
 //! missing, and are asked again with it: [`Outcome::Needs`].
 
 mod known;
+mod launch;
 pub mod patch;
 mod readiness;
 pub mod sidecars;
@@ -25,6 +26,7 @@ type Step = (&'static str, fn(&mut Value, &Context<'_>) -> Result<(), Stop>);
 const CHAIN: &[Step] = &[
     ("readiness-gate", readiness::apply),
     ("sidecars", sidecars::apply),
+    ("launch", launch::apply),
 ];
 
 /// What a step may look at.

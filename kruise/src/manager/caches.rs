@@ -8,12 +8,13 @@ use std::{
 };
 
 use anyhow::bail;
+use kruise_api::names::LAUNCH_BARRIER_LABEL;
 use kruise_plan_kit::{
     Resource,
     planted::{Bug, is_planted},
 };
 use kruise_runtime::follow::{Scope, follow};
-use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
+use kruise_views::{BarrierView, ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
@@ -44,6 +45,7 @@ pub const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
 const PULL_JOBS_BY_UID: Index<ImageJobView> = Index::new("uid", |job| vec![job.uid.clone()]);
 const CLAIMS_BY_UID: Index<ClaimView> = Index::new("uid", |claim| vec![claim.uid.clone()]);
 const PODS_BY_UID: Index<PodView> = Index::new("uid", |pod| vec![pod.uid.clone()]);
+const BARRIERS_BY_UID: Index<BarrierView> = Index::new("uid", |barrier| vec![barrier.uid.clone()]);
 const REVISIONS_BY_UID: Index<RevisionView> = Index::new("uid", |revision| vec![revision.uid.clone()]);
 
 /// The informers.
@@ -55,6 +57,8 @@ pub struct Caches {
     pub pods: SharedInformer<PodView>,
     /// All claims.
     pub claims: SharedInformer<ClaimView>,
+    /// Barriers of pods; no other ConfigMaps.
+    pub barriers: SharedInformer<BarrierView>,
     /// All revisions.
     pub revisions: SharedInformer<RevisionView>,
     /// Jobs that pull images; empty unless they are watched.
@@ -84,6 +88,8 @@ pub struct Handlers {
     pub claim: Box<dyn FnMut(Delta<ClaimView>) + Send>,
     /// A job that pulls images changed.
     pub pull_job: Box<dyn FnMut(Delta<ImageJobView>) + Send>,
+    /// A barrier changed.
+    pub barrier: Box<dyn FnMut(Delta<BarrierView>) + Send>,
     /// A revision changed.
     pub revision: Box<dyn FnMut(Delta<RevisionView>) + Send>,
     /// A SidecarSet, or what it depends on, changed.
@@ -97,6 +103,7 @@ impl Caches {
             sets: SharedInformer::new([]),
             pods: SharedInformer::new([PODS_BY_OWNER, PODS_BY_UID, PODS_BY_SIDECARSET]),
             claims: SharedInformer::new([CLAIMS_BY_OWNER, CLAIMS_BY_UID]),
+            barriers: SharedInformer::new([BARRIERS_BY_UID]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
             pull_jobs: SharedInformer::new([PULL_JOBS_BY_OWNER, PULL_JOBS_BY_UID]),
             nodes: SharedInformer::new([]),
@@ -168,6 +175,21 @@ impl Caches {
             );
             synced(&self.pull_jobs, "imagepulljobs", patience).await?;
         }
+        let barriers = Scope {
+            selector: Some(format!(
+                "labelSelector={}%3Dtrue",
+                LAUNCH_BARRIER_LABEL.replace('/', "%2F")
+            )),
+            ..scope("/api/v1", "configmaps")
+        };
+        spawn(
+            &mut tasks,
+            host,
+            barriers,
+            &self.barriers,
+            handlers.barrier,
+            stop.clone(),
+        );
         let owners = synced(&self.sets, "clonesets", patience).await?;
         let claims = synced(&self.claims, "persistentvolumeclaims", patience).await?;
         if !is_planted(Bug::StaleListTrusted) {
@@ -184,6 +206,7 @@ impl Caches {
         synced(&self.pods, "pods", patience).await?;
         synced(&self.revisions, "controllerrevisions", patience).await?;
         synced(&self.nodes, "nodes", patience).await?;
+        synced(&self.barriers, "configmaps", patience).await?;
         self.sidecars.synced(patience).await?;
         Ok(tasks)
     }
@@ -197,6 +220,7 @@ impl Caches {
             Resource::Claims => self.claims.observed(),
             Resource::SidecarSets => self.sidecars.sets.observed(),
             Resource::PullJobs => self.pull_jobs.observed(),
+            Resource::Barriers => self.barriers.observed(),
         }
     }
 
@@ -226,6 +250,11 @@ impl Caches {
                 .by_index(&PULL_JOBS_BY_UID, uid)
                 .iter()
                 .any(|job| !job.deleting),
+            Resource::Barriers => !self
+                .barriers
+                .snapshot()
+                .by_index(&BARRIERS_BY_UID, uid)
+                .is_empty(),
             Resource::CloneSets | Resource::SidecarSets => false,
         }
     }

@@ -6,6 +6,7 @@ mod cloneset;
 mod config;
 mod endpoints;
 mod flags;
+mod launch;
 mod logging;
 mod objects;
 mod pod_readiness;

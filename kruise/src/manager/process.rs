@@ -20,7 +20,7 @@ use kruise_runtime::{
     lease::{self, Ending},
     metrics::Metrics,
     shutdown,
-    worker::{Controller, Settings},
+    worker::{Controller, Planner, Settings},
 };
 use kruise_server::{configuration::Presence, webhook::Handler};
 use kube_cache::{Cached, ObjectKey};
@@ -36,6 +36,7 @@ use super::{
     caches::{Caches, Handlers, Jitter, Watched},
     cloneset::{self, CloneSets},
     config::{Config, LeaseConfig, Server},
+    launch::{self, Launches},
     pod_readiness::{self, PodReadiness},
     reviews::Reviews,
     sidecars::{SidecarCaches, SidecarHandlers},
@@ -89,10 +90,11 @@ where
     tracing::info!(version = clonesets, "CloneSets are served");
     let server = ask(&config.gates, client, clonesets).await?;
     tracing::warn!(
-        "this build runs {}, {} and {}; nothing acts on the other kinds, which are served and stored: {}",
+        "this build runs {}, {}, {} and {}; nothing acts on the other kinds, which are served and stored: {}",
         cloneset::NAME,
         sidecarset::NAME,
         pod_readiness::NAME,
+        launch::NAME,
         without_controller()
     );
     let caches = Caches::new(sidecarsets);
@@ -102,10 +104,12 @@ where
     let sink = |name: &'static str| EventSink::spawn(client.named(&agent(name)), name);
     let (of_sets, sets_written) = sink(cloneset::NAME);
     let (of_sidecars, sidecars_written) = sink(sidecarset::NAME);
-    let written = async { tokio::join!(sets_written, sidecars_written) };
+    let (of_pods, pods_written) = sink(launch::NAME);
+    let written = async { tokio::join!(sets_written, sidecars_written, pods_written) };
     let events = Events {
         sets: of_sets,
         sidecars: of_sidecars,
+        pods: of_pods,
     };
     let options = config.cloneset_options(server);
     let controllers = Controllers::new(config, options, client, clonesets, &caches, metrics, events);
@@ -258,10 +262,23 @@ fn ended(ending: Ending) -> anyhow::Result<()> {
     }
 }
 
+/// A controller whose owners are objects in namespaces.
+fn controller<P: Planner<Key = ObjectKey>>(
+    planner: P,
+    settings: Settings,
+    client: &Client,
+    metrics: &Metrics,
+) -> Arc<Controller<P>> {
+    let client = client.named(&agent(settings.name));
+    let observer = metrics.controller(settings.name, settings.workers);
+    Controller::new(planner, settings, client, observer, |key| &key.namespace)
+}
+
 /// Where the events of each kind go.
 struct Events {
     sets: EventSink,
     sidecars: EventSink,
+    pods: EventSink,
 }
 
 /// The controllers, wired to the caches.
@@ -269,6 +286,7 @@ struct Controllers {
     sets: Arc<Controller<CloneSets>>,
     sidecarsets: Arc<Controller<SidecarSets>>,
     readiness: Arc<Controller<PodReadiness>>,
+    launches: Arc<Controller<Launches>>,
     sidecars: SidecarCaches,
 }
 
@@ -310,14 +328,16 @@ impl Controllers {
         let readiness = PodReadiness {
             caches: caches.clone(),
         };
-        let (sets_workers, pod_workers) = (config.cloneset_workers, pod_readiness::WORKERS);
+        let launches = Launches {
+            caches: caches.clone(),
+            events: events.pods,
+        };
         Self {
-            sets: Controller::new(
+            sets: controller(
                 sets,
-                settings(cloneset::NAME, sets_workers),
-                client.named(&agent(cloneset::NAME)),
-                metrics.controller(cloneset::NAME, sets_workers),
-                |key| &key.namespace,
+                settings(cloneset::NAME, config.cloneset_workers),
+                client,
+                metrics,
             ),
             sidecarsets: Controller::new(
                 sidecarsets,
@@ -329,13 +349,13 @@ impl Controllers {
                 metrics.controller(sidecarset::NAME, config.sidecarset_workers),
                 |key| &key.namespace,
             ),
-            readiness: Controller::new(
+            readiness: controller(
                 readiness,
-                settings(pod_readiness::NAME, pod_workers),
-                client.named(&agent(pod_readiness::NAME)),
-                metrics.controller(pod_readiness::NAME, pod_workers),
-                |key| &key.namespace,
+                settings(pod_readiness::NAME, pod_readiness::WORKERS),
+                client,
+                metrics,
             ),
+            launches: controller(launches, settings(launch::NAME, launch::WORKERS), client, metrics),
             sidecars: caches.sidecars.clone(),
         }
     }
@@ -344,6 +364,7 @@ impl Controllers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
         let (of_claim, of_job, readiness) = (self.sets.clone(), self.sets.clone(), self.readiness.clone());
         let (sidecars, sidecars_of_revision) = (self.sidecarsets.clone(), self.sidecarsets.clone());
+        let (launches, of_barrier) = (self.launches.clone(), self.launches.clone());
         Handlers {
             sidecars: self.sidecar_handlers(),
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
@@ -356,7 +377,9 @@ impl Controllers {
                     .filter(|pod| kruise_plan_workloads::pod_readiness::concerns(pod))
                     .take(1);
                 readiness.push_all(concerned.map(|pod| ObjectKey::of(&**pod)));
+                launches.push_all(launch::of_pod(&delta));
             }),
+            barrier: Box::new(move |delta| of_barrier.push_all(launch::of_barrier(&delta))),
             claim: Box::new(move |delta| of_claim.push_all(cloneset::owners_of_claim(&delta))),
             pull_job: Box::new(move |delta| of_job.push_all(cloneset::owners_of_pull_job(&delta))),
             revision: Box::new(move |delta| {
@@ -400,6 +423,7 @@ impl Controllers {
         tasks.spawn(self.sets.clone().run(shutdown::stopped(stop.clone())));
         tasks.spawn(self.sidecarsets.clone().run(shutdown::stopped(stop.clone())));
         tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop.clone())));
+        tasks.spawn(self.launches.clone().run(shutdown::stopped(stop.clone())));
         tasks.spawn(self.sidecars.clone().keep_scope(stop));
         tasks.join_all().await;
     }

@@ -91,6 +91,7 @@ fn cluster_rules(gates: &Gates) -> Value {
     let mut rules = vec![
         rule("", &["pods"], MANAGE),
         rule("", &["persistentvolumeclaims"], MANAGE),
+        rule("", &["configmaps"], MANAGE),
         rule("", &["pods/status", "pods/resize"], &["patch"]),
         rule("", &["nodes"], &["list", "watch"]),
         rule("", &["namespaces"], &["get", "list", "watch"]),

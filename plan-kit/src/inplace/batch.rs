@@ -183,7 +183,7 @@ mod tests {
     use super::{apply, awaited, first, next};
     use crate::inplace::{Change, Resize, UpdateState};
 
-    fn pod(containers: &[(&str, Option<i32>)]) -> PodView {
+    fn pod(containers: &[(&str, Option<i64>)]) -> PodView {
         PodView {
             containers: containers
                 .iter()
@@ -222,7 +222,7 @@ mod tests {
         change.read.insert(container.into(), read);
     }
 
-    fn batch(change: &Change, containers: &[(&str, Option<i32>)]) -> Option<Vec<String>> {
+    fn batch(change: &Change, containers: &[(&str, Option<i64>)]) -> Option<Vec<String>> {
         first(change, &pod(containers)).map(|batch| batch.into_iter().collect())
     }
 

@@ -12,6 +12,7 @@
 )]
 
 mod cases;
+mod launch;
 mod lossless;
 mod oracle;
 mod properties;

@@ -201,7 +201,7 @@ impl World {
                     Resource::Pods => self.pods.get_mut(&target.name),
                     Resource::Revisions => self.revisions.get_mut(&target.name),
                     Resource::CloneSets => Some(&mut self.set),
-                    Resource::SidecarSets => None,
+                    Resource::SidecarSets | Resource::Barriers => None,
                     Resource::Claims => self.claims.get_mut(&target.name),
                     Resource::PullJobs => panic!("nobody changes jobs"),
                 };
@@ -235,6 +235,7 @@ impl World {
             Resource::Claims => &mut self.claims,
             Resource::PullJobs => &mut self.jobs,
             Resource::CloneSets | Resource::SidecarSets => panic!("nobody creates sets"),
+            Resource::Barriers => panic!("no set has barriers"),
         };
         if store.contains_key(name) {
             return Err(Refused::AlreadyExists);
@@ -279,6 +280,7 @@ impl World {
             Resource::Claims => &mut self.claims,
             Resource::PullJobs => &mut self.jobs,
             Resource::CloneSets | Resource::SidecarSets => panic!("nobody deletes sets"),
+            Resource::Barriers => panic!("no set has barriers"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         let metadata = &mut object["metadata"];

@@ -6,7 +6,7 @@ use kruise_plan_kit::{Part, Resource, Target};
 /// none. `clonesets` is the version in which the kind of `apps.kruise.io` that is meant is served, such as `v1alpha1`.
 pub fn path_of(target: &Target, part: Part, clonesets: &str) -> String {
     let prefix = match target.resource {
-        Resource::Pods | Resource::Claims => "/api/v1".to_owned(),
+        Resource::Pods | Resource::Claims | Resource::Barriers => "/api/v1".to_owned(),
         Resource::Revisions => "/apis/apps/v1".to_owned(),
         Resource::CloneSets | Resource::SidecarSets | Resource::PullJobs => {
             format!("/apis/apps.kruise.io/{clonesets}")

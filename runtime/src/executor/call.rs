@@ -89,6 +89,8 @@ pub struct Stored {
     pub is_terminating: bool,
     /// Uid of the controlling owner.
     pub controller: Option<String>,
+    /// Uids of all owners.
+    pub owners: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -116,14 +118,16 @@ struct Owner {
 impl<'de> Deserialize<'de> for Stored {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let metadata = Object::deserialize(deserializer)?.metadata;
-        let mut owners = metadata.owner_references.into_iter();
+        let owners = metadata.owner_references;
         Ok(Self {
             uid: metadata.uid,
             version: metadata.resource_version,
             is_terminating: metadata.deletion_timestamp.is_some(),
             controller: owners
+                .iter()
                 .find(|owner| owner.controller == Some(true))
-                .map(|owner| owner.uid),
+                .map(|owner| owner.uid.clone()),
+            owners: owners.into_iter().map(|owner| owner.uid).collect(),
         })
     }
 }

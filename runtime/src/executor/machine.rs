@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_plan_kit::{Chain, EventKind, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
-use kruise_plan_kit::{Resource, Target};
+use kruise_plan_kit::{Holder, Resource, Target};
 use kube_cache::Expectation;
 
 use super::call::delete_options;
@@ -99,6 +99,7 @@ impl Run {
             expectations: Vec::new(),
             events: Vec::new(),
             taken: Vec::new(),
+            holders: Vec::new(),
             failures: Vec::new(),
             status_form: limits.status_form,
         };
@@ -165,6 +166,11 @@ impl Run {
         let Some(step) = track.chain.steps.get(track.step).cloned() else {
             return;
         };
+        let found = outcome.as_ref().ok().filter(|_| stage == Stage::Inspect);
+        let holder = found.map(|stored| Holder {
+            uid: stored.uid.clone(),
+            owners: stored.owners.clone(),
+        });
         match verdict(&step.write, stage, outcome, self.report.status_form) {
             Verdict::Next(stage) => track.state = State::Due(stage),
             Verdict::Continue(stage, stored) => {
@@ -180,7 +186,12 @@ impl Run {
                 self.record(index, result);
                 self.end(index);
             }
-            Verdict::Failed(failure) => self.step_failed(index, &step, failure),
+            Verdict::Failed(failure) => {
+                let name = &step.write.target().name;
+                let holder = holder.map(|holder| (name.clone(), holder));
+                self.report.holders.extend(holder);
+                self.step_failed(index, &step, failure);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use kruise_plan_kit::{EventNote, Resource, Target};
+use kruise_plan_kit::{EventNote, Holder, Resource, Target};
 use kube_cache::Expectation;
 
 use super::StatusForm;
@@ -63,6 +63,8 @@ pub struct Report {
     pub events: Vec<EventNote>,
     /// Names the planner must not choose again.
     pub taken: Vec<Target>,
+    /// What has the names that were taken, by name, where it was seen.
+    pub holders: Vec<(String, Holder)>,
     /// Failures in the order in which they came.
     pub failures: Vec<Failure>,
     /// How this server takes status patches that also change metadata; pass it to the next run.

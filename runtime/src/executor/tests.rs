@@ -145,6 +145,8 @@ fn a_name_of_somebody_else_or_of_a_terminating_object_is_taken() {
         assert!(run.due().is_empty());
         let report = run.finish();
         assert_eq!(report.taken, [target("a")]);
+        assert_eq!(report.holders[0].0, "a");
+        assert_eq!(report.holders[0].1.uid, "u1");
         assert_eq!(report.steps[0][1], StepResult::Skipped);
         assert!(report.expectations.is_empty());
     }

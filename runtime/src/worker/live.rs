@@ -5,20 +5,29 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::{Part, Resource, Target};
+use kruise_plan_kit::{Chain, Part, Resource, Target};
 use kube_cache::{Expectation, Version};
 use serde::Deserialize;
 
 use super::{Controller, Planner};
 use crate::{ApiError, client::path_of};
 
-/// What a plan may have written when a reply is lost, as far as it is watched.
-pub(super) const WRITTEN: [Resource; 4] = [
+/// What workloads write, and so what they look at.
+const WORKLOADS: [Resource; 4] = [
     Resource::Pods,
     Resource::Claims,
     Resource::Revisions,
     Resource::PullJobs,
 ];
+
+/// What must be seen anew when a reply to one of these writes is lost, as far as it is watched.
+pub(super) fn written(chains: &[Chain]) -> BTreeSet<Resource> {
+    let steps = chains.iter().flat_map(|chain| &chain.steps);
+    steps
+        .map(|step| step.write.target().resource)
+        .chain(WORKLOADS)
+        .collect()
+}
 
 pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
     match expectation {

@@ -28,7 +28,8 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::ReleasePod
         | Intent::CreateClaim
         | Intent::DeleteClaim
-        | Intent::GiveClaim => Some(0),
+        | Intent::GiveClaim
+        | Intent::CreateBarrier => Some(0),
         Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages => None,
         _ => Some(1),
     }
@@ -41,7 +42,9 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
     let before = (memory.scale_error.clone(), memory.update_error.clone());
     if report.failures.is_empty() && !report.steps.is_empty() {
         memory.taken_names.clear();
+        memory.holders.clear();
     }
+    memory.holders.extend(report.holders.iter().cloned());
     memory
         .taken_names
         .extend(report.taken.iter().map(|target| target.name.clone()));
@@ -68,7 +71,7 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
 
 #[cfg(test)]
 mod tests {
-    use kruise_plan_kit::{Intent, Memory, Resource, Target};
+    use kruise_plan_kit::{Holder, Intent, Memory, Resource, Target};
 
     use super::learn;
     use crate::executor::{Failure, Report, StatusForm, StepResult};
@@ -79,6 +82,7 @@ mod tests {
             expectations: Vec::new(),
             events: Vec::new(),
             taken: Vec::new(),
+            holders: Vec::new(),
             failures: Vec::new(),
             status_form: StatusForm::default(),
         }
@@ -116,6 +120,7 @@ mod tests {
                 namespace: "shop".into(),
                 name: "web-1".into(),
             }],
+            holders: vec![("web-1".into(), Holder::default())],
             ..failed(Failure::NameTaken("exists".into()))
         };
         let nothing = Report {
@@ -130,6 +135,7 @@ mod tests {
         ] {
             learn(&mut memory, &report, &Vec::new());
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
+            assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
     }
 

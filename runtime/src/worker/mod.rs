@@ -307,11 +307,18 @@ impl<P: Planner> Controller<P> {
             ..Limits::default()
         };
         let intents = memory::intents(&plan.chains);
+        let written = live::written(&plan.chains);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.chains, limits);
         let report = executor::execute(&self.client, &self.settings.clonesets, run, stopping).await;
         for note in &report.events {
             self.planner.emit(key, note.clone());
+        }
+        if report.needs_live_read() {
+            let mut inner = self.lock();
+            let owner = inner.owners.entry(key.clone()).or_default();
+            let watched = |resource: &Resource| self.planner.observed(*resource).is_some();
+            owner.unsure.extend(written.into_iter().filter(watched));
         }
         self.settle(key, &report, &intents, plan.requeue)
     }
@@ -350,10 +357,6 @@ impl<P: Planner> Controller<P> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents);
-        if report.needs_live_read() {
-            let watched = |resource: &Resource| self.planner.observed(*resource).is_some();
-            owner.unsure.extend(live::WRITTEN.into_iter().filter(watched));
-        }
         if let Some(failure) = report.weightiest_failure() {
             // Newer state pushes the key before that; without any there is no point in trying soon.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);

@@ -18,6 +18,7 @@ mod hooks;
 mod in_place;
 mod injection;
 mod installation;
+mod launch;
 mod likeness;
 mod lossless;
 mod migration;

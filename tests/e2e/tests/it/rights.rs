@@ -9,8 +9,8 @@ use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::claims;
 use crate::cluster::{LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, variable, web};
+use crate::{claims, launch};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -28,6 +28,9 @@ const RARE: &[(&str, &str)] = &[
     // Only for a SidecarSet that is a canary, or patches annotations.
     ("get", "sidecarsets"),
     ("get", "configmaps"),
+    ("get", "configmaps"),
+    // A barrier is left of an earlier pod of a name.
+    ("delete", "configmaps"),
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
     ("update", "sidecarsets/finalizers"),
@@ -144,6 +147,7 @@ fn live(scenario: &Scenario) {
     .unwrap();
     roll_back_half_way(scenario);
     live_with_claims(scenario);
+    launch::live(&scenario.kubectl);
     report_of_sidecars(scenario);
 }
 

@@ -1,0 +1,111 @@
+//! The writes: to the barrier, and one to the pod.
+
+use std::collections::BTreeSet;
+
+use kruise_api::names::{LAUNCH_BARRIER_LABEL, LAUNCH_COMPLETED};
+use kruise_plan_kit::{Intent, Part, Patch, Precondition, Resource, Step, Target, Write};
+use kruise_views::{BarrierView, PodView};
+use serde_json::{Map, Value, json};
+
+use super::{barrier_of, key};
+
+/// A new barrier with these keys.
+pub(super) fn create(pod: &PodView, open: &BTreeSet<i64>) -> Step {
+    let name = barrier_of(&pod.name);
+    let body = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": &*pod.namespace,
+            "labels": {LAUNCH_BARRIER_LABEL: "true"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": &*pod.name, "uid": &*pod.uid}],
+        },
+        "data": data(open),
+    });
+    step(
+        Write::Create {
+            intent: Intent::CreateBarrier,
+            target: barrier(&pod.namespace, &name),
+            body: body.into(),
+            owner_uid: pod.uid.to_string(),
+        },
+        open,
+    )
+}
+
+/// The pod's barrier as OpenKruise made it, without our label.
+pub(super) fn adopt(pod: &PodView, uid: &str, open: &BTreeSet<i64>) -> Step {
+    let patch = json!({"metadata": {"labels": {LAUNCH_BARRIER_LABEL: "true"}}, "data": data(open)});
+    let target = barrier(&pod.namespace, &barrier_of(&pod.name));
+    step(patched(Intent::OpenBarrier, target, uid, patch), open)
+}
+
+/// Further keys.
+pub(super) fn open(seen: &BarrierView, missing: &BTreeSet<i64>) -> Step {
+    let target = barrier(&seen.namespace, &seen.name);
+    let patch = json!({"data": data(missing)});
+    step(patched(Intent::OpenBarrier, target, &seen.uid, patch), missing)
+}
+
+/// A barrier of another pod goes.
+pub(super) fn delete(seen: &BarrierView) -> Step {
+    Step {
+        write: Write::Delete {
+            intent: Intent::DeleteBarrier,
+            target: barrier(&seen.namespace, &seen.name),
+            precondition: Precondition::Uid(seen.uid.to_string()),
+        },
+        reason: "it is of an earlier pod of this name".into(),
+        done: None,
+        failed: None,
+    }
+}
+
+/// Nothing is left to be ordered.
+pub(super) fn complete(pod: &PodView) -> Step {
+    let target = Target {
+        resource: Resource::Pods,
+        namespace: pod.namespace.to_string(),
+        name: pod.name.to_string(),
+    };
+    let patch = json!({"metadata": {"annotations": {LAUNCH_COMPLETED: "true"}}});
+    Step {
+        write: patched(Intent::CompleteLaunch, target, &pod.uid, patch),
+        reason: "all its containers may start".into(),
+        done: None,
+        failed: None,
+    }
+}
+
+fn step(write: Write, open: &BTreeSet<i64>) -> Step {
+    let keys: Vec<String> = open.iter().rev().map(|number| key(*number)).collect();
+    Step {
+        write,
+        reason: format!("containers may start that wait for {}", keys.join(", ")),
+        done: None,
+        failed: None,
+    }
+}
+
+fn patched(intent: Intent, target: Target, uid: &str, patch: Value) -> Write {
+    Write::Patch {
+        intent,
+        target,
+        part: Part::Main,
+        patch: Patch::Merge(patch),
+        precondition: Precondition::Uid(uid.to_owned()),
+    }
+}
+
+fn barrier(namespace: &str, name: &str) -> Target {
+    Target {
+        resource: Resource::Barriers,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn data(open: &BTreeSet<i64>) -> Map<String, Value> {
+    open.iter().map(|number| (key(*number), "true".into())).collect()
+}
