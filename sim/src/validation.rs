@@ -1,7 +1,7 @@
 //! Rules for names and metadata, in the words of a real server.
 
-use kube_schema::validate::{Errors, FieldError, metadata as labels_and_annotations};
-use serde_json::{Map, Value};
+use kube_schema::validate::{Errors, FieldError, labels_and_annotations};
+use serde_json::Value;
 
 use crate::registry::MetadataRules;
 
@@ -155,14 +155,7 @@ fn change(new: &Value, old: &Value) -> Vec<FieldError> {
 fn common(metadata: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     // names were checked with the kind's own rule
-    let mut rest = Map::new();
-    rest.insert("name".into(), "x".into());
-    for name in ["labels", "annotations"] {
-        rest.insert(name.into(), metadata.get(name).cloned().unwrap_or_default());
-    }
-    errors
-        .0
-        .extend(labels_and_annotations(&Value::Object(rest), "metadata"));
+    errors.0.extend(labels_and_annotations(metadata, "metadata"));
     owners(&mut errors, metadata);
     errors.0
 }

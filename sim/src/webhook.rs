@@ -56,14 +56,16 @@ pub(crate) enum Asked {
 }
 
 impl Question {
-    pub(crate) fn call(&self, id: CallId) -> WebhookCall {
-        WebhookCall {
+    /// The call to make, and what its answer will be looked up by.
+    pub(crate) fn call(self, id: CallId) -> (WebhookCall, Asked) {
+        let call = WebhookCall {
             id,
-            webhook: self.webhook.clone(),
-            client: self.client.clone(),
+            webhook: self.webhook,
+            client: self.client,
             timeout_seconds: self.timeout_seconds,
-            review: self.review.clone(),
-        }
+            review: self.review,
+        };
+        (call, self.asked)
     }
 }
 

@@ -8,6 +8,8 @@ mod conditions;
 mod matching;
 pub(crate) mod review;
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube_schema::patch;
@@ -93,7 +95,7 @@ fn mutated(
     if !hook.selects(api, call, object, old) {
         return Ok(None);
     }
-    let (mut shown, old) = in_version(call, hook, object, old)?;
+    let (shown, old) = in_version(call, hook, object, old)?;
     let Some(response) = ask(call, hook, operation, &shown, &old)? else {
         return Ok(None);
     };
@@ -105,6 +107,7 @@ fn mutated(
         .decode(encoded)
         .map_err(|error| failed(&error.to_string()))?;
     let operations: Value = serde_json::from_slice(&decoded).map_err(|error| failed(&error.to_string()))?;
+    let mut shown = shown.into_owned();
     patch::json(&mut shown, &operations).map_err(|error| Failure::internal(&error.to_string()))?;
     if review::kind_of_subresource(call).is_some() {
         return Ok(Some(shown));
@@ -116,13 +119,18 @@ fn mutated(
 }
 
 /// The new and the old object in the version that a webhook is registered for.
-fn in_version(call: &Call<'_>, hook: &Hook, object: &Value, old: &Value) -> Result<(Value, Value), Stop> {
+fn in_version<'v>(
+    call: &Call<'_>,
+    hook: &Hook,
+    object: &'v Value,
+    old: &'v Value,
+) -> Result<(Cow<'v, Value>, Cow<'v, Value>), Stop> {
     let same = hook.version == call.version.name || review::kind_of_subresource(call).is_some();
-    let convert = |one: &Value| {
+    let convert = |one: &'v Value| {
         if same || one.is_null() {
-            return Ok(one.clone());
+            return Ok(Cow::Borrowed(one));
         }
-        conversion::one(call, one.clone(), &hook.version)
+        conversion::one(call, one.clone(), &hook.version).map(Cow::Owned)
     };
     Ok((convert(object)?, convert(old)?))
 }

@@ -261,8 +261,8 @@ impl Api {
             Err(Stop::Failure(failure)) => Outcome::Respond(failure.response()),
             Err(Stop::Ask(question)) => {
                 let id = self.next_call();
-                let call = question.call(id);
-                let pending = Pending::Request(Box::new(attempt), question.asked, origin);
+                let (call, asked) = question.call(id);
+                let pending = Pending::Request(Box::new(attempt), asked, origin);
                 self.pending.insert(id, pending);
                 Outcome::Call(Box::new(call))
             }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::object::at;
+
 /// The parts of an object that lists, watches and garbage collection look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -29,7 +31,7 @@ impl Head {
                 .flatten()
                 .map(|(key, value)| (key.as_str().into(), text(Some(value))))
                 .collect(),
-            fields: fields.map(|pointer| text(object.pointer(pointer))).collect(),
+            fields: fields.map(|pointer| text(at(object, pointer))).collect(),
             owners: owners
                 .into_iter()
                 .flatten()

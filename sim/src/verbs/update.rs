@@ -224,7 +224,7 @@ fn validate(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
 
 /// Whether the last finalizer of a deleted object just went.
 fn is_finished(new: &Value, old: &Value) -> bool {
-    let of_spec = new.pointer("/spec/finalizers").and_then(Value::as_array);
+    let of_spec = object::at(new, "/spec/finalizers").and_then(Value::as_array);
     finalizers(new).is_empty()
         // a namespace has some that are its own
         && of_spec.is_none_or(Vec::is_empty)

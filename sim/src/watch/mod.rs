@@ -248,8 +248,9 @@ impl Api {
         };
         let question = batch.question();
         let call = self.next_call();
-        self.calls.push(question.call(call));
-        self.pending.insert(call, Pending::Watch(id, question.asked));
+        let (asked_for, asked) = question.call(call);
+        self.calls.push(asked_for);
+        self.pending.insert(call, Pending::Watch(id, asked));
     }
 
     /// A webhook answered what [`Api::convert`] asked.

@@ -51,7 +51,11 @@ pub fn decode(table: &Table, of: TypeId, mut value: Value) -> Result<Decoded, De
 pub fn stored(table: &Table, of: TypeId, value: &mut Value) {
     let Value::Object(members) = value else { return };
     let of = table.get(of);
-    for (name, member) in members {
+    // lists are only in lists and objects
+    let holders = members
+        .iter_mut()
+        .filter(|(_, member)| member.is_array() || member.is_object());
+    for (name, member) in holders {
         if let Some(field) = of.field(name) {
             store(table, &field.kind, member);
         }

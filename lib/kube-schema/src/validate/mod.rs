@@ -34,7 +34,7 @@ use serde_json::{Map, Value};
 pub use self::error::{Errors, FieldError, Kind, aggregate, new_errors};
 use self::json::{items, member, text};
 pub use self::names::{dns_label, port_name, qualified_name};
-pub use self::object::{metadata, selector};
+pub use self::object::{labels_and_annotations, metadata, selector};
 pub use self::scheduling::{node_selector_term, preferred_term, toleration};
 use crate::table::Table;
 

@@ -20,6 +20,13 @@ pub fn metadata(metadata: &Value, path: &str) -> Vec<FieldError> {
                       and must start and end with an alphanumeric character, and have no more than 253 characters";
         errors.invalid(format!("{path}.name"), name, detail);
     }
+    errors.0.extend(labels_and_annotations(metadata, path));
+    errors.0
+}
+
+/// Checks labels and annotations alone.
+pub fn labels_and_annotations(metadata: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Errors::default();
     labels(&mut errors, metadata, path);
     annotations(&mut errors, metadata, path);
     errors.0

@@ -33,7 +33,7 @@ use self::pod::Pod;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
 pub use self::timings::Timings;
-use crate::object::metadata_text;
+use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
 use crate::store::Key;
 use crate::world::{Client, pod_path};
@@ -53,7 +53,7 @@ pub(super) struct Kubelets {
 
 /// The node that a pod was given.
 pub(super) fn node_of(pod: &Value) -> Option<&str> {
-    pod.pointer("/spec/nodeName")?.as_str()
+    at(pod, "/spec/nodeName")?.as_str()
 }
 
 impl Kubelets {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::object::at;
+
 /// When and how long a container runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -24,7 +26,7 @@ pub(super) enum RestartPolicy {
 
 impl RestartPolicy {
     pub(super) fn of(pod: &Value) -> Self {
-        match pod.pointer("/spec/restartPolicy").and_then(Value::as_str) {
+        match at(pod, "/spec/restartPolicy").and_then(Value::as_str) {
             Some("Never") => Self::Never,
             Some("OnFailure") => Self::OnFailure,
             _ => Self::Always,
@@ -52,7 +54,7 @@ pub(super) struct ContainerSpec<'a> {
 /// Init containers (sidecars among them), then the others, in the order of the spec.
 pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
     let list = |name: &str| {
-        let items = pod.pointer(&format!("/spec/{name}")).and_then(Value::as_array);
+        let items = pod.get("spec").and_then(|spec| spec.get(name)?.as_array());
         items.into_iter().flatten()
     };
     let init = list("initContainers").map(|one| {
@@ -75,7 +77,7 @@ fn restarts_for(container: &Value) -> Vec<&str> {
 fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
     let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
     let seconds = |pointer: &str| {
-        let seconds = container.pointer(pointer).and_then(Value::as_u64);
+        let seconds = at(container, pointer).and_then(Value::as_u64);
         Duration::from_secs(seconds.unwrap_or_default())
     };
     ContainerSpec {
