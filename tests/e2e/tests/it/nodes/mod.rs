@@ -6,6 +6,7 @@
 mod hooks;
 mod in_place;
 mod kubelet;
+mod order;
 mod resize;
 mod runtime;
 mod timing;
