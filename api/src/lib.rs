@@ -19,6 +19,7 @@ pub mod podunavailablebudget;
 pub mod probes;
 pub mod recreate;
 pub mod resourcedistribution;
+mod rules;
 pub mod schema;
 pub mod sidecarset;
 pub mod statefulset;

@@ -5,6 +5,7 @@ pub mod columns;
 use serde_json::{Value, json};
 
 use crate::convert::Conversion;
+use crate::rules;
 use crate::schema::{Object, string, with};
 
 /// A kind that is served.
@@ -93,7 +94,7 @@ impl Kind {
 
     fn version(&self, version: Version) -> Value {
         let (group, name, kind) = (self.group, version.name, self.kind);
-        let root: Value = Object::new(self.about)
+        let mut root: Value = Object::new(self.about)
             .with(
                 "apiVersion",
                 string(&format!(
@@ -110,6 +111,7 @@ impl Kind {
             .with("spec", version.spec)
             .with("status", version.status)
             .into();
+        rules::put(self.plural, &mut root);
         let mut subresources = json!({"status": {}});
         if version.scale {
             let paths = json!({

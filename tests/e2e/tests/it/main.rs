@@ -7,12 +7,15 @@
     reason = "everything here is a test; clippy only sees the functions marked as such"
 )]
 
+mod admission_kinds;
+mod admission_other_kinds;
 mod claims;
 mod cloneset;
 mod cluster;
 mod crash;
 mod definitions;
 mod deletion;
+mod door;
 mod gates;
 mod hooks;
 mod in_place;
