@@ -6,6 +6,7 @@
 mod hooks;
 mod in_place;
 mod kubelet;
+mod launch;
 mod order;
 mod resize;
 mod runtime;
