@@ -422,3 +422,49 @@ fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
     let made = scenario.pods_of("waiting").remove(0);
     assert_eq!(names(&made, "containers"), ["injection-outage-agent", "main"]);
 }
+
+#[test]
+fn sets_that_are_in_each_others_way_or_refer_to_nothing_are_refused() {
+    let Some(scenario) = scenario("injection-rules") else {
+        return;
+    };
+    // Its pods come to us, so the manager knows it.
+    let _stored = Injected::new(&scenario, "injection-rules", json!({}));
+    let set = |spec: Value, annotations: Value| {
+        let mut full = json!({"selector": {"matchLabels": {"sidecars": "injection-rules"}},
+            "updateStrategy": {"type": "NotUpdate"},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "injection-rules"}},
+            "containers": [{"name": "own", "image": "own:1"}]});
+        full.as_object_mut()
+            .unwrap()
+            .extend(spec.as_object().unwrap().clone());
+        json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "spec": full,
+            "metadata": {"name": "injection-rules-second", "annotations": annotations}})
+    };
+    let canary = |base: &str| json!({"apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": base});
+    let patched = json!({"patchPodMetadata": [{"annotations": {"injection-rules": "1"}}]});
+    let revision = json!({"injectionStrategy": {"revision": {"revisionName": "injection-rules-none"}}});
+    let same_name = json!({"containers": [{"name": "injection-rules-agent", "image": "own:1"}]});
+    for (set, field) in [
+        (set(same_name, json!({})), "spec.containers[0].name"),
+        (set(patched, json!({})), "spec.patchPodMetadata[0]"),
+        (set(revision, json!({})), "spec.injectionStrategy.revision"),
+        (set(json!({}), canary("injection-rules-none")), "sidecarset-base"),
+    ] {
+        let refusal = scenario
+            .kubectl
+            .refused(&["create", "-f", "-"], &set.to_string())
+            .unwrap();
+        assert!(refusal.contains(field), "{field}: {refusal}");
+    }
+    let dry_run = ["create", "--dry-run=server", "-f", "-"];
+    for set in [
+        set(json!({}), json!({})),
+        set(json!({}), canary("injection-rules")),
+    ] {
+        scenario
+            .kubectl
+            .run_with_input(&dry_run, &set.to_string())
+            .unwrap();
+    }
+}
