@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::cluster::{LIMIT, Scenario, audit_log, scenario, scenario_alone, text, variable};
 
 /// A SidecarSet, which goes however the scenario ends.
-struct Set<'a> {
+pub(crate) struct Set<'a> {
     scenario: &'a Scenario,
     name: String,
 }
 
 impl<'a> Set<'a> {
     /// Injects a container into pods `app: web` of the scenario's namespace; returns once new pods would get it.
-    fn new(scenario: &'a Scenario, name: &str, spec: &Value) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, name: &str, spec: &Value) -> Self {
         let namespace = scenario.kubectl.namespace().unwrap();
         let mut full = json!({
             "selector": {"matchLabels": {"app": "web"}},
@@ -66,13 +66,13 @@ impl<'a> Set<'a> {
     }
 
     /// Changes the first container.
-    fn change(&self, member: &str, value: &Value) {
+    pub(crate) fn change(&self, member: &str, value: &Value) {
         let mut containers = self.get()["spec"]["containers"].clone();
         containers[0][member] = value.clone();
         self.patch(&json!({"containers": containers}));
     }
 
-    fn until_status(&self, fields: &Value) {
+    pub(crate) fn until_status(&self, fields: &Value) {
         wait::until_true(&format!("status of {} has {fields}", self.name), LIMIT, || {
             let set = self.scenario.kubectl.get("sidecarsets", &self.name)?;
             let current = set["status"]["observedGeneration"] == set["metadata"]["generation"];

@@ -10,6 +10,7 @@ mod launch;
 mod order;
 mod resize;
 mod runtime;
+mod sidecars;
 mod timing;
 
 use std::path::PathBuf;

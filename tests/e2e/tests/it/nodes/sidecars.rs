@@ -1,0 +1,148 @@
+//! Injected sidecars that are upgraded: what happens to processes, sandboxes and requests.
+
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use super::runtime::{version, version_at};
+use super::{OnNodes, TOOL, WEB, identity, on_nodes, server_and_neighbour, status_of, web_of};
+use crate::cluster::LIMIT;
+use crate::sidecarset::Set;
+
+#[test]
+fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
+    let Some(on) = on_nodes("nodes-cold") else { return };
+    let agent =
+        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
+    let set = Set::new(&on.scenario, "nodes-cold", &agent);
+    on.scenario
+        .kubectl
+        .apply(&web_of(1, &server_and_neighbour(WEB)))
+        .unwrap();
+    on.until_updated(1);
+    set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
+    let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
+    assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
+
+    set.change("image", &json!("lab.test/web:2"));
+    set.until_status(&json!({"matchedPods": 1, "updatedPods": 1, "updatedReadyPods": 1}));
+    let (after, now) = (on.pod(), on.runtime.processes(&on.pod()));
+    assert_eq!(identity(&after), identity(&before));
+    assert_eq!(now.sandboxes, running.sandboxes);
+    for kept in ["main", "neighbour"] {
+        assert_eq!(now.containers[kept], running.containers[kept]);
+    }
+    assert_ne!(now.containers["agent"].id, running.containers["agent"].id);
+    assert_eq!(version_at(&after, 8080).as_deref(), Some("2"));
+    assert_eq!(version(&after).as_deref(), Some("1"));
+    let restarts = ["agent", "main"].map(|name| status_of(&after, name)["restartCount"].clone());
+    assert_eq!(restarts, [json!(1), json!(0)]);
+}
+
+/// A twin: idles if it is told so, and else serves at the port that is free, says which, and only then is ready.
+const TWIN: &str = r#"
+if test "$SIDECARSET_VERSION" = 0; then touch /tmp/ready; exec /bin/pause; fi
+if httpd -p 8001 -h /www; then port=8001; elif httpd -p 8002 -h /www; then port=8002; else exit 1; fi
+until wget -q -O /dev/null http://127.0.0.1:$port/version; do sleep 1; done
+echo $port > /mesh/next && busybox mv /mesh/next /mesh/port && touch /tmp/ready
+while true; do sleep 3600; done
+"#;
+
+/// Asks the twin that said so last, again and again. A request without an answer is lost, unless the other twin has
+/// said meanwhile that it serves. Tells how many were made, how many were lost, and the last answer.
+const CLIENT: &str = r#"
+asked=0 lost=0 answer=none
+httpd -p 80 -h /tmp
+while true; do
+  port=$(cat /mesh/port)
+  if test -n "$port"; then
+    asked=$((asked + 1))
+    if wget -q -O /tmp/answer http://127.0.0.1:$port/version; then answer=$(cat /tmp/answer)
+    elif test "$port" = "$(cat /mesh/port)"; then lost=$((lost + 1)); fi
+    echo "$asked $lost $answer" > /tmp/next && busybox mv /tmp/next /tmp/version
+  fi
+  sleep 0.1
+done
+"#;
+
+/// What the client tells.
+#[derive(Debug)]
+struct Told {
+    asked: u32,
+    lost: u32,
+    answer: String,
+}
+
+fn told(pod: &Value) -> Option<Told> {
+    let line = version(pod)?;
+    let mut words = line.split(' ');
+    Some(Told {
+        asked: words.next()?.parse().ok()?,
+        lost: words.next()?.parse().ok()?,
+        answer: words.next()?.to_owned(),
+    })
+}
+
+/// Waits until the client has asked at least so often, and was answered this last.
+fn until_told(on: &OnNodes, asked: u32, answer: &str) -> Told {
+    wait::until(&format!("{asked} requests, answer {answer}"), LIMIT, || {
+        Ok(told(&on.pod()).filter(|told| told.asked >= asked && told.answer == answer))
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_hot_upgrade_loses_no_request() {
+    let Some(on) = on_nodes("nodes-hot") else { return };
+    let set = Set::new(
+        &on.scenario,
+        "nodes-hot",
+        &json!({"containers": [{
+            "name": "mesh", "image": WEB, "command": ["sh", "-c", TWIN],
+            "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": TOOL},
+            "shareVolumePolicy": {"type": "enabled"},
+            "readinessProbe": {"exec": {"command": ["test", "-f", "/tmp/ready"]},
+                "periodSeconds": 1, "timeoutSeconds": 30},
+        }]}),
+    );
+    let client = json!([{"name": "main", "image": TOOL, "command": ["sh", "-c", CLIENT],
+        "volumeMounts": [{"name": "mesh", "mountPath": "/mesh"}]}]);
+    let mut web = web_of(1, &client);
+    web["spec"]["template"]["spec"]["volumes"] = json!([{"name": "mesh", "emptyDir": {}}]);
+    on.scenario.kubectl.apply(&web).unwrap();
+    on.until_updated(1);
+    set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
+    let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
+    let mut asked = until_told(&on, 30, "1").asked;
+
+    set.change("image", &json!("lab.test/web:none"));
+    wait::until_true("a kubelet tries to pull", LIMIT, || {
+        let pod = on.pod();
+        let reason = &status_of(&pod, "mesh-2")["state"]["waiting"]["reason"];
+        Ok(reason == "ErrImagePull" || reason == "ImagePullBackOff")
+    })
+    .unwrap();
+    asked = until_told(&on, asked + 30, "1").asked;
+    let stuck = on.runtime.processes(&on.pod());
+    assert_eq!(stuck.containers["mesh-1"], running.containers["mesh-1"]);
+
+    for (image, answer, idle) in [
+        ("lab.test/web:2", "2", "mesh-1"),
+        ("lab.test/web:3", "3", "mesh-2"),
+    ] {
+        set.change("image", &json!(image));
+        set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
+        asked = until_told(&on, asked + 30, answer).asked;
+        wait::until_true("the other one idles", LIMIT, || {
+            Ok(status_of(&on.pod(), idle)["image"] == TOOL)
+        })
+        .unwrap();
+    }
+    let now = on.runtime.processes(&on.pod());
+    assert_eq!(identity(&on.pod()), identity(&before));
+    assert_eq!(now.sandboxes, running.sandboxes);
+    assert_eq!(now.containers["main"], running.containers["main"]);
+    let told = told(&on.pod()).unwrap();
+    println!("{told:?}");
+    assert!(told.asked > 100, "{told:?}");
+    assert_eq!(told.lost, 0, "{told:?}");
+}
