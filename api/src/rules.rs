@@ -4,7 +4,7 @@
 //! One table for all kinds. Each rule is also one of the webhook's, which upstream's webhook has as well for every
 //! creation and update: so nothing that OpenKruise accepted breaks one. A rule stands on the smallest part that it is
 //! about, because a server (1.30 and newer) does not ask again about a part that an update leaves as it is; and what
-//! may not change is said by rules of the transition. None stands inside a list or a map, where its cost would be
+//! may not change is said by rules of the transition. Older servers ask them of every update, as upstream's webhook does. None stands inside a list or a map, where its cost would be
 //! multiplied. Selectors are compared only as far as nobody can write the same selector in two ways.
 
 use serde_json::{Value, json};
