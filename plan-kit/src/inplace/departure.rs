@@ -273,7 +273,7 @@ impl Outset {
 /// The patch of the pod, and that of its resources where they have a request of their own.
 fn split(applied: Applied, scaling: VerticalScaling) -> (Value, Option<Value>) {
     let Applied { mut patch, resize } = applied;
-    if scaling == VerticalScaling::Endpoint {
+    if scaling.has_endpoint() {
         return (patch, resize);
     }
     if let Some(resize) = resize {

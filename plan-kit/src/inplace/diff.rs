@@ -107,8 +107,10 @@ pub fn diff(old: &Value, new: &Value, scaling: VerticalScaling) -> Result<Change
         }
     }
     if let Some(path) = resized {
-        let path = || format!("{path} (the class of service would be another)");
-        change.resources = resources::changed(old, new).ok_or_else(|| NotInPlace { path: path() })?;
+        let refused = |why| NotInPlace {
+            path: format!("{path} ({why})"),
+        };
+        change.resources = resources::changed(old, new, scaling).map_err(refused)?;
     }
     change.read = read_metadata(old, new);
     for patch in change.read.values() {

@@ -1,7 +1,7 @@
 //! Processor time and memory that running containers get more or less of.
 //!
 //! Only amounts that were there before may be replaced, and only where the pod's class of service stays what it is: that
-//! is all a server takes. A request that the template leaves out is what its limit says, because the server filled it in
+//! is all a server takes; before 1.34 it takes a lower memory limit only of a container that restarts for it. A request that the template leaves out is what its limit says, because the server filled it in
 //! so when the pod was made: it follows the limit.
 
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub enum VerticalScaling {
     Off,
     /// With the pod's specification, as servers before 1.32 want it.
     Specification,
+    /// By the pod's `resize` endpoint, but for memory limits that go down: servers before 1.34.
+    RaisingEndpoint,
     /// By the pod's `resize` endpoint.
     Endpoint,
 }
@@ -40,9 +42,15 @@ impl VerticalScaling {
                 part.get(..end).unwrap_or_default().parse::<u32>().ok()
             });
         match (numbers.next().flatten(), numbers.next().flatten()) {
-            (Some(major), Some(minor)) if (major, minor) >= (1, 32) => Self::Endpoint,
+            (Some(major), Some(minor)) if (major, minor) >= (1, 34) => Self::Endpoint,
+            (Some(major), Some(minor)) if (major, minor) >= (1, 32) => Self::RaisingEndpoint,
             _ => Self::Specification,
         }
+    }
+
+    /// Do resources have a request of their own?
+    pub fn has_endpoint(self) -> bool {
+        matches!(self, Self::RaisingEndpoint | Self::Endpoint)
     }
 }
 
@@ -97,10 +105,14 @@ fn each(amounts: &Value) -> impl Iterator<Item = (&'static str, &'static str, &V
     places.filter_map(|(list, name)| Some((list, name, amounts.get(list)?.get(name)?)))
 }
 
-/// The other amounts of each container; `None` if the pod's class of service would be another.
-pub(super) fn changed(old: &Value, new: &Value) -> Option<BTreeMap<String, Resize>> {
+/// The other amounts of each container, or why the server would not take them.
+pub(super) fn changed(
+    old: &Value,
+    new: &Value,
+    scaling: VerticalScaling,
+) -> Result<BTreeMap<String, Resize>, &'static str> {
     if class_of_service(old) != class_of_service(new) {
-        return None;
+        return Err("the class of service would be another");
     }
     let mut changed = BTreeMap::new();
     for (before, after) in containers(old, "containers").zip(containers(new, "containers")) {
@@ -109,6 +121,14 @@ pub(super) fn changed(old: &Value, new: &Value) -> Option<BTreeMap<String, Resiz
             let (had, wanted) = (asked(before, list, name), asked(after, list, name));
             if had.and_then(amount) == wanted.and_then(amount) {
                 continue;
+            }
+            let is_lower = wanted.and_then(amount) < had.and_then(amount);
+            let is_memory_limit = (list, name) == ("limits", "memory");
+            if scaling != VerticalScaling::Endpoint
+                && (is_memory_limit && is_lower)
+                && !restarts_for(after, name)
+            {
+                return Err("this server lowers memory limits only with a restart");
             }
             if let Some(wanted) = wanted {
                 put(&mut resize.amounts, &[list, name], wanted.clone());
@@ -120,7 +140,7 @@ pub(super) fn changed(old: &Value, new: &Value) -> Option<BTreeMap<String, Resiz
             changed.insert(name.to_owned(), resize);
         }
     }
-    Some(changed)
+    Ok(changed)
 }
 
 fn containers<'a>(template: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> {
@@ -334,6 +354,31 @@ mod tests {
     }
 
     #[test]
+    fn a_lower_memory_limit_needs_a_new_pod_on_older_servers_unless_its_container_restarts_for_it() {
+        let of = |memory: &str| json!({"requests": {"memory": "1Mi"}, "limits": {"memory": memory}});
+        let (old, newer) = (VerticalScaling::Specification, VerticalScaling::RaisingEndpoint);
+        for (from, to, policy, server, taken) in [
+            ("2Gi", "1Gi", "cpu", old, false),
+            ("2Gi", "1Gi", "cpu", newer, false),
+            ("2Gi", "1Gi", "cpu", VerticalScaling::Endpoint, true),
+            ("2Gi", "1Gi", "memory", old, true),
+            ("2Gi", "1Gi", "memory", newer, true),
+            ("1Gi", "2Gi", "cpu", old, true),
+            ("1Gi", "2Gi", "cpu", newer, true),
+        ] {
+            let found = diff(&template(&of(from), policy), &template(&of(to), policy), server);
+            assert_eq!(found.is_ok(), taken, "{from} to {to}, {policy}, {server:?}");
+            if let Err(blocked) = found {
+                assert!(
+                    blocked.path.contains("limits/memory (this server"),
+                    "{}",
+                    blocked.path
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_request_that_the_template_leaves_out_follows_its_limit() {
         let of = |cpu: &str| json!({"limits": {"cpu": cpu, "memory": "1Gi"}});
         let both = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
@@ -364,10 +409,17 @@ mod tests {
 
     #[test]
     fn the_servers_version_says_how_resources_change() {
-        for version in ["v1.32.3+vendor.1", "1.32+gke.1", "v1.34.2", "v2.0.0"] {
+        for version in ["v1.34.2", "v1.34+", "v2.0.0"] {
             assert_eq!(
                 VerticalScaling::of_server(version),
                 VerticalScaling::Endpoint,
+                "{version}"
+            );
+        }
+        for version in ["v1.32.3+vendor.1", "1.32+gke.1", "v1.33.9"] {
+            assert_eq!(
+                VerticalScaling::of_server(version),
+                VerticalScaling::RaisingEndpoint,
                 "{version}"
             );
         }

@@ -8,7 +8,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Chain, Intent, Part,
-    inplace::{self, Progress, VerticalScaling},
+    inplace::{self, Progress},
     lifecycle::{self, State},
     put,
     revision::Revision,
@@ -107,7 +107,7 @@ fn go_on(
     mut patch: Value,
     reason: &str,
 ) -> Chain {
-    if observed.options.vertical_scaling != VerticalScaling::Endpoint
+    if !observed.options.vertical_scaling.has_endpoint()
         && let Some(resize) = resize.take()
     {
         inplace::fold(resize, &mut patch);
