@@ -194,7 +194,14 @@ fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Sc
         });
     }
     if member(&request.object, "spec").is_none() {
-        return Err(Answer::undecodable("spec must be an object"));
+        // What is stored without one stays writable.
+        let is_stored =
+            request.operation == Operation::Update && member(&request.old_object, "spec").is_none();
+        return Err(if is_stored {
+            Answer::ALLOW
+        } else {
+            Answer::undecodable("spec must be an object")
+        });
     }
     let old = (request.operation == Operation::Update).then_some(&request.old_object);
     let scope = Scope {

@@ -187,6 +187,28 @@ fn nonsense_is_answered_and_never_a_panic() {
 }
 
 #[test]
+fn what_is_stored_without_a_specification_stays_writable_and_none_is_taken_away() {
+    for sample in samples() {
+        let case = reviewed(&sample);
+        let mut bare = sample.clone();
+        bare.as_object_mut().unwrap().remove("spec");
+        let mut labelled = bare.clone();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        for (old, taken) in [(&bare, true), (&sample, false)] {
+            let request = case.request("UPDATE", &labelled, old);
+            for answer in [
+                mutate(&request, Options::DEFAULT),
+                validate(&request, Options::DEFAULT),
+            ] {
+                let refused = matches!(answer, Answer::Deny { code: 400, .. });
+                assert_eq!(refused, !taken, "{answer:?} {sample}");
+                assert!(!taken || answer == Answer::ALLOW, "{answer:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn other_kinds_versions_and_subresources_are_told_apart() {
     let review = |kind: &str, version: &str, sub_resource: &str| {
         let request = Request::from_review(&json!({
