@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Memory {
     /// Names that belong to objects of somebody else.
     pub taken_names: BTreeSet<String>,
-    /// How often the server has refused writes of an object, by its uid, since one of them succeeded. Where one of many is
+    /// How often the server has refused writes of a pod, by its uid, since one of them succeeded. Where one of many is
     /// to be chosen, those that are refused come last.
     pub refused: BTreeMap<String, u32>,
     /// What has the name of an object that was to be created.

@@ -15,7 +15,7 @@ pub(super) fn intents(chains: &[Chain]) -> Intents {
         .collect()
 }
 
-/// Objects whose refusals are remembered, at most.
+/// Pods whose refusals are remembered, at most.
 const REFUSED: usize = 10_000;
 
 /// Which condition a failure of this kind of write shows up in: 0 is `FailedScale`, 1 `FailedUpdate`. Images that cannot be
@@ -37,8 +37,13 @@ fn condition_of(intent: Intent) -> Option<usize> {
 
 /// Files names taken and the first error of each kind; says whether what status reports has changed. A conflict is no
 /// error: the next plan settles it. An execution that did all of its plan needs the names taken no more: whoever holds
-/// them may be gone by the time one is drawn again.
-pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> bool {
+/// them may be gone by the time one is drawn again. Refusals of pods that are gone are forgotten.
+pub(super) fn learn(
+    memory: &mut Memory,
+    report: &Report,
+    intents: &Intents,
+    is_pod: &dyn Fn(&str) -> bool,
+) -> bool {
     let before = (memory.scale_error.clone(), memory.update_error.clone());
     if report.failures.is_empty() && !report.steps.is_empty() {
         memory.taken_names.clear();
@@ -48,6 +53,7 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
     memory
         .taken_names
         .extend(report.taken.iter().map(|target| target.name.clone()));
+    memory.refused.retain(|uid, _| is_pod(uid));
     let mut errors: [Option<String>; 2] = [None, None];
     for ((intent, uid), result) in intents.iter().flatten().zip(report.steps.iter().flatten()) {
         if let (StepResult::Done | StepResult::Gone, Some(uid)) = (result, uid) {
@@ -56,7 +62,9 @@ pub(super) fn learn(memory: &mut Memory, report: &Report, intents: &Intents) -> 
         if let StepResult::Failed(failure) = result
             && !failure.is_conflict()
         {
-            if let Some(uid) = uid.as_ref().filter(|_| memory.refused.len() < REFUSED) {
+            let has_room =
+                |uid: &&String| memory.refused.len() < REFUSED || memory.refused.contains_key(*uid);
+            if let Some(uid) = uid.as_ref().filter(has_room).filter(|uid| is_pod(uid)) {
                 *memory.refused.entry(uid.clone()).or_default() += 1;
             }
             let slot = condition_of(*intent).and_then(|index| errors.get_mut(index));
@@ -105,7 +113,12 @@ mod tests {
             (Intent::NoteImages, false, false),
         ] {
             let mut memory = Memory::default();
-            learn(&mut memory, &failed(refused()), &vec![vec![(intent, None)]]);
+            learn(
+                &mut memory,
+                &failed(refused()),
+                &vec![vec![(intent, None)]],
+                &|_| true,
+            );
             let told = (memory.scale_error.is_some(), memory.update_error.is_some());
             assert_eq!(told, (scale, update), "{intent:?}");
         }
@@ -133,7 +146,7 @@ mod tests {
             (nothing, true),
             (report(StepResult::Done), false),
         ] {
-            learn(&mut memory, &report, &Vec::new());
+            learn(&mut memory, &report, &Vec::new(), &|_| true);
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
             assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
@@ -150,8 +163,21 @@ mod tests {
             (StepResult::Failed(Failure::Refused("no".into())), Some(2)),
             (StepResult::Done, None),
         ] {
-            learn(&mut memory, &report(result.clone()), &step);
+            learn(&mut memory, &report(result.clone()), &step, &|_| true);
             assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
+    }
+
+    #[test]
+    fn refusals_are_kept_of_pods_that_are_there() {
+        let refused = || failed(Failure::Refused("no".into()));
+        let of = |uid: &str| vec![vec![(Intent::UpdateInPlace, Some(uid.to_owned()))]];
+        let mut memory = Memory::default();
+        for uid in ["goes", "stays", "no-pod"] {
+            learn(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
+        }
+        assert_eq!(memory.refused.len(), 2);
+        learn(&mut memory, &refused(), &of("stays"), &|uid| uid == "stays");
+        assert_eq!(memory.refused, [("stays".to_owned(), 2)].into());
     }
 }

@@ -356,7 +356,9 @@ impl<P: Planner> Controller<P> {
             inner.gate.record(key.clone(), expectation.clone(), now);
         }
         let owner = inner.owners.entry(key.clone()).or_default();
-        let changed = memory::learn(&mut owner.memory, report, intents);
+        let changed = memory::learn(&mut owner.memory, report, intents, &|uid| {
+            self.planner.present(Resource::Pods, uid)
+        });
         if let Some(failure) = report.weightiest_failure() {
             // Newer state pushes the key before that; without any there is no point in trying soon.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
