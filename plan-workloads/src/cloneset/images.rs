@@ -2,7 +2,7 @@
 //!
 //! # What it promises
 //! - There is one job for each container whose image is new, made once for a rollout: a job that ended and was cleaned up
-//!   is not made again, unless the rollout begins anew.
+//!   is not made again, unless the rollout begins anew. A job of the same name that is still going away is waited for.
 //! - Nothing is pulled ahead of a rollout that has no time for it, or whose pods may be recreated elsewhere. That is looked
 //!   at again when the set changes, until there are jobs.
 //! - Jobs go with their rollout: when it is over, and when another takes its place.
@@ -68,7 +68,9 @@ pub(super) fn tend(
         .collect();
     // A revision that is about to be written is looked at once it is.
     let revision = observed.revisions.iter().find(|view| *view.name == *update.name);
-    if let Some(revision) = revision.filter(|_| rolls && found.chain.is_none()) {
+    // A partition that may take pods back keeps the revision they would go back to, though all have left it.
+    let is_left = rolls && members.iter().any(|member| member.side == Side::Old);
+    if let Some(revision) = revision.filter(|_| is_left && found.chain.is_none()) {
         chains.extend(decide(observed, found, members, limits, revision, now));
     }
     chains
@@ -100,7 +102,11 @@ fn decide(
             Some(chain(Wave::Pods, vec![step]))
         }
         Ok(change) => {
-            let mut steps = creations(observed, found, &change);
+            let (mut steps, blocked) = creations(observed, found, &change);
+            if blocked {
+                // Its end brings the set back here.
+                return (!steps.is_empty()).then(|| chain(Wave::Pods, steps));
+            }
             let mut labels = json!({PREDOWNLOAD_CREATED: "true"});
             if ignored {
                 put(&mut labels, &[PREDOWNLOAD_IGNORED], Value::Null);
@@ -151,19 +157,29 @@ fn change(
         .map_err(|_| "the change needs new pods")
 }
 
-/// One job for each new image, by the names of the containers. A name that somebody else's job has is left to it.
-fn creations(observed: &Observed<'_>, found: &Found, change: &Change) -> Vec<Step> {
+/// One job for each new image, by the names of the containers, and whether one has to wait for its name. A name that
+/// somebody else's job has is left to it.
+fn creations(observed: &Observed<'_>, found: &Found, change: &Change) -> (Vec<Step>, bool) {
     let update = &found.revisions.update;
     let shared = body(observed, found);
     let is_known = |name: &str| {
         observed.memory.taken_names.contains(name) || observed.pull_jobs.iter().any(|job| *job.name == *name)
     };
-    let images = change.images.iter();
-    let wanted = images.map(|(container, image)| (format!("{}-{container}", update.name), image));
-    wanted
+    let is_going = |name: &str| {
+        let mut jobs = observed.pull_jobs.iter();
+        jobs.any(|job| job.deleting && *job.name == *name)
+    };
+    let name = |container: &String| format!("{}-{container}", update.name);
+    let blocked = change.images.keys().any(|container| is_going(&name(container)));
+    let wanted = change
+        .images
+        .iter()
+        .map(|(container, image)| (name(container), image));
+    let steps = wanted
         .filter(|(name, _)| !is_known(name))
         .map(|(name, image)| create(observed, shared.clone(), name, image))
-        .collect()
+        .collect();
+    (steps, blocked)
 }
 
 /// What all jobs of a rollout have in common.

@@ -68,7 +68,7 @@ struct Case {
     /// Gate `PreDownloadImageForInPlaceUpdate`.
     #[serde(default)]
     images_ahead: bool,
-    /// Jobs that pull images: letter of the revision and container.
+    /// Jobs that pull images: letter of the revision and container, and `terminating`.
     #[serde(default)]
     jobs: Vec<String>,
     /// A further label of a stored revision, by letter.
@@ -183,12 +183,16 @@ fn world(case: &Case, names: &Names) -> World {
         strategic(&mut world.set["status"], &case.status);
     }
     for line in &case.jobs {
-        let (letter, container) = line.split_once(' ').unwrap();
+        let (letter, rest) = line.split_once(' ').unwrap();
+        let container = rest.trim_end_matches(" terminating");
         let revision = names.get(letter).1;
         let name = format!("{revision}-{container}");
         let labels = json!({"controller.kubernetes.io/hash": revision::short_hash(revision)});
-        let job = json!({"metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{letter}-{container}"),
+        let mut job = json!({"metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{letter}-{container}"),
                                       "resourceVersion": "8", "labels": labels, "ownerReferences": [owner()]}});
+        if rest != container {
+            job["metadata"]["deletionTimestamp"] = json!(text(world.now));
+        }
         world.jobs.insert(name, job);
     }
     for line in &case.claims {
