@@ -1,6 +1,6 @@
 //! What the cluster serves, asked once at start.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{ApiError, Client};
 
@@ -110,6 +110,15 @@ pub async fn serves(client: &Client, version: &str, plural: &str) -> Result<bool
         .await
         .map_err(|error| failed(client, error))?;
     Ok(list.resources.iter().any(|resource| resource.name == plural))
+}
+
+/// May this client list the objects at a path?
+pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryError> {
+    match client.get::<IgnoredAny>(&format!("{path}?limit=1")).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.status().is_some_and(|status| status.code == 403) => Ok(false),
+        Err(error) => Err(failed(client, error)),
+    }
 }
 
 /// Makes sure that versions of CloneSet which are served side by side are converted by a webhook.

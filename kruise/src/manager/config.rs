@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use go_compat::flags::Values;
-use kruise_plan_kit::inplace::VerticalScaling;
+use kruise_plan_kit::{Resource, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset;
 
 use crate::gates::Gates;
@@ -123,6 +123,15 @@ impl Config {
             allow_privileged: values.get_bool("allow-privileged"),
             dry_run: values.get_bool("dry-run"),
         })
+    }
+
+    /// Where the jobs that pull images are listed.
+    pub fn pull_jobs_path(&self, version: &str) -> String {
+        let plural = Resource::PullJobs.plural();
+        match &self.namespace {
+            Some(namespace) => format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/{plural}"),
+            None => format!("/apis/apps.kruise.io/{version}/{plural}"),
+        }
     }
 
     /// What CloneSet decisions depend on.

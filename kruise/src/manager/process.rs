@@ -88,7 +88,8 @@ where
     discovery::check_conversion(client).await?;
     let sidecarsets = discovery::sidecarset_version(client).await?;
     tracing::info!(version = clonesets, "CloneSets are served");
-    let server = ask(&config.gates, client, clonesets).await?;
+    let mut server = ask(&config.gates, client, clonesets).await?;
+    server.pull_jobs = server.pull_jobs && may_pull(config, client, clonesets).await?;
     tracing::warn!(
         "this build runs {}, {}, {} and {}; nothing acts on the other kinds, which are served and stored: {}",
         cloneset::NAME,
@@ -174,6 +175,19 @@ pub(crate) async fn ask(gates: &Gates, client: &Client, clonesets: &str) -> anyh
         vertical_scaling,
         pull_jobs,
     })
+}
+
+/// May the manager see the jobs that pull images? Without that right no set stands still: nothing is pulled ahead.
+async fn may_pull(config: &Config, client: &Client, version: &str) -> anyhow::Result<bool> {
+    let may = discovery::may_list(client, &config.pull_jobs_path(version)).await?;
+    if !may {
+        tracing::warn!(
+            "images are not pulled ahead, though gate PreDownloadImageForInPlaceUpdate is on: the manager may not list \
+             ImagePullJobs; `kruise manifests --feature-gates=PreDownloadImageForInPlaceUpdate=true` prints the rights \
+             that it needs"
+        );
+    }
+    Ok(may)
 }
 
 /// The kinds that nothing of this build acts on.

@@ -176,3 +176,17 @@ async fn a_named_client_does_not_wait_for_the_rate_of_another_and_its_clones_sha
     assert_eq!(waited, Duration::ZERO);
     assert_eq!(begun.elapsed().as_secs(), 9);
 }
+
+#[tokio::test]
+async fn what_may_be_listed_is_told_from_what_may_not_and_from_a_server_in_trouble() {
+    for (code, expected) in [(200, Some(true)), (403, Some(false)), (401, None), (500, None)] {
+        let service = service_fn(move |request: Request<Body>| async move {
+            assert_eq!(request.uri(), "/api/v1/pods?limit=1");
+            let body = if code == 200 { r#"{"items": []}"# } else { "{}" };
+            Ok::<_, std::io::Error>(answer(code, body))
+        });
+        let client = Client::new(kube_client::Client::new(service, "default"), settings());
+        let may = crate::discovery::may_list(&client, "/api/v1/pods").await;
+        assert_eq!(may.ok(), expected, "{code}");
+    }
+}
