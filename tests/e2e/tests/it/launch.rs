@@ -124,6 +124,8 @@ fn keys_open_one_after_the_other_with_one_write_each_and_go_with_their_pod() {
     );
 
     let first = until_open(kubectl, "web", &["p_0"]);
+    // From here on the watch is known to look: it misses no write.
+    watch.until_shown(1, LIMIT).unwrap();
     assert_eq!(
         first["metadata"]["ownerReferences"],
         json!([{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": pod["metadata"]["uid"]}])
