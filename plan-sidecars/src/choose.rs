@@ -1,6 +1,10 @@
 //! Which pods are upgraded now.
 
-use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use go_compat::{IntOrString, Rounding, partition};
 use jiff::Timestamp;
@@ -44,13 +48,15 @@ pub(crate) fn choose<'m, 'a>(
     let mut waiting: Vec<&Member<'_>> = Vec::new();
     let old: Vec<&Member<'_>> = members.iter().filter(|member| !member.updated).collect();
     for member in &old {
-        let selector = strategy.selector.as_ref();
-        if selector.is_some_and(|selector| !selector.matches_by(|key| member.pod.labels.get(key))) {
+        if !member.selected {
             choice.explain(
                 observed,
                 member,
                 "stays: updateStrategy.selector does not match it",
             );
+        } else if let Some(left) = member.fresh_for(now) {
+            choice.explain(observed, member, "waits: it has just been made");
+            choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else if !member.upgradable {
             choice.explain(
                 observed,
@@ -108,7 +114,8 @@ fn sort<'m, 'a>(
     }
     if !strategy.scatter_strategy.is_empty() {
         let all: Vec<&Labels> = members.iter().map(|member| &member.pod.labels).collect();
-        let terms = expand(&strategy.scatter_strategy, &all);
+        let labels = waiting.iter().map(|member| &member.pod.labels);
+        let terms = expand(&strategy.scatter_strategy, labels);
         waiting = priority::scatter(waiting, |member| &member.pod.labels, &all, &terms);
     }
     let set = &observed.set.metadata.name;
@@ -125,16 +132,21 @@ fn sort<'m, 'a>(
     waiting
 }
 
-/// A term for each value that pods have, where any value is meant.
-fn expand(terms: &[ScatterTerm], all: &[&Labels]) -> Vec<ScatterTerm> {
+/// A term for each value that pods which wait have, where any value is meant. There is nothing to spread in a value of
+/// one pod alone: such values are left out, for they may be as many as pods.
+fn expand<'l>(terms: &[ScatterTerm], waiting: impl Iterator<Item = &'l Labels> + Clone) -> Vec<ScatterTerm> {
     let mut out = Vec::new();
     for term in terms {
         if term.value != "*" {
             out.push(term.clone());
             continue;
         }
-        let values: BTreeSet<&str> = all.iter().filter_map(|labels| labels.get(&term.key)).collect();
-        out.extend(values.into_iter().map(|value| ScatterTerm {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for value in waiting.clone().filter_map(|labels| labels.get(&term.key)) {
+            *counts.entry(value).or_default() += 1;
+        }
+        let shared = counts.into_iter().filter(|(_, count)| *count > 1);
+        out.extend(shared.map(|(value, _)| ScatterTerm {
             key: term.key.clone(),
             value: value.to_owned(),
         }));
@@ -183,5 +195,30 @@ impl Choice<'_, '_> {
                 text: text.to_owned(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_api::cloneset::ScatterTerm;
+    use kruise_views::Labels;
+
+    use super::expand;
+
+    #[test]
+    fn only_values_of_several_pods_become_terms() {
+        let any = |key: &str| ScatterTerm {
+            key: key.to_owned(),
+            value: "*".to_owned(),
+        };
+        let pods: Vec<Labels> = (0..100)
+            .map(|index| {
+                let labels = [("pod", format!("p{index}")), ("zone", format!("z{}", index % 2))];
+                labels.into_iter().collect()
+            })
+            .collect();
+        let terms = expand(&[any("pod"), any("zone")], pods.iter());
+        let values: Vec<&str> = terms.iter().map(|term| &*term.value).collect();
+        assert_eq!(values, ["z0", "z1"]);
     }
 }

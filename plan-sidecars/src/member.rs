@@ -14,6 +14,8 @@ use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
 
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
+/// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here yet.
+const FRESH: Duration = Duration::from_secs(5);
 
 /// An active pod with every container that the set would have injected.
 pub(crate) struct Member<'a> {
@@ -27,8 +29,12 @@ pub(crate) struct Member<'a> {
     pub(crate) updated: bool,
     /// Do only images differ from what the pod was injected with?
     pub(crate) upgradable: bool,
+    /// Does `updateStrategy.selector` match it, or is there none?
+    pub(crate) selected: bool,
     /// Do all sidecars run their images?
     pub(crate) consistent: bool,
+    /// Are all sidecars ready?
+    pub(crate) serves: bool,
     /// In service, with one working twin of each?
     pub(crate) ready: bool,
 }
@@ -43,7 +49,9 @@ impl Member<'_> {
             .states
             .as_ref()
             .is_none_or(|states| states.0.contains_key(set));
-        !self.consistent || (!self.ready && changed_before)
+        // Where nothing here could mend the pod, it is of the set's making only as long as a sidecar fails.
+        let follows = self.upgradable && self.selected;
+        changed_before && (!self.consistent || (!self.ready && (follows || !self.serves)))
     }
 
     /// Is a sidecar ready that does not run its image yet? Then the last upgrade is still on its way.
@@ -75,16 +83,28 @@ impl Member<'_> {
                         status.is_some_and(|status| is_pending(status, before, wanted))
                     });
                 let since: Timestamp = self.records.0.get(name)?.update_timestamp.parse().ok()?;
-                let left = since.as_millisecond() + MOTION.as_millis() as i64 - now.as_millisecond();
-                (pending && left > 0).then(|| Duration::from_millis(left.unsigned_abs()))
+                left(since, MOTION, now).filter(|_| pending)
             })
             .max()
+    }
+
+    /// For how long the pod is left alone because it was just made.
+    pub(crate) fn fresh_for(&self, now: Timestamp) -> Option<Duration> {
+        left(self.pod.created?, FRESH, now)
     }
 
     /// `namespace/name`: sets look at many namespaces.
     pub(crate) fn about(&self) -> String {
         format!("{}/{}", self.pod.namespace, self.pod.name)
     }
+}
+
+/// What is left of a while that began then. Clocks differ, so it may begin a little later than now, but a time that is
+/// further off than the while is long tells nothing.
+fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<Duration> {
+    let left = since.as_millisecond() + long.as_millis() as i64 - now.as_millisecond();
+    let left = Duration::from_millis(u64::try_from(left).ok()?);
+    (!left.is_zero() && left <= long * 2).then(|| left.min(long))
 }
 
 /// The pods that count, sorted by namespace and name.
@@ -137,6 +157,8 @@ fn member<'a>(
         records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
     };
     let consistent = is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
+    let selector = observed.set.spec.update_strategy.selector.as_ref();
+    let mut statuses = pod.statuses.iter();
     let idle = sidecars.hot().all(|(name, _, empty)| {
         let [_, other] = working.of(name);
         pod.image_of(&other) == Some(empty)
@@ -149,6 +171,8 @@ fn member<'a>(
         working,
         updated,
         upgradable,
+        selected: selector.is_none_or(|selector| selector.matches_by(|key| pod.labels.get(key))),
         consistent,
+        serves: statuses.all(|status| status.ready || !sidecars.has(&status.name)),
     })
 }

@@ -337,6 +337,27 @@ fn a_pod_that_another_set_has_just_changed_is_left_alone_but_not_for_long() {
 }
 
 #[test]
+fn a_change_that_another_set_dates_in_the_future_is_not_waited_for_until_then() {
+    for (ahead, waits) in [(3, Some(10)), (3600, None)] {
+        let mut world = world(1);
+        let then = text(world.now + SignedDuration::from_secs(ahead));
+        let states = json!({"other": {"lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
+        let mut records: Value = parsed(&world.annotation("p0", names::HASH));
+        records["other"] =
+            json!({"hash": "h", "updateTimestamp": then, "sidecarSetName": "other", "sidecarList": []});
+        let pod = world.pods.get_mut("p0").unwrap();
+        pod["metadata"]["annotations"][names::INPLACE_STATE] = json!(states.to_string());
+        pod["metadata"]["annotations"][names::HASH] = json!(records.to_string());
+        pod["spec"]["containers"][1]["image"] = json!("web:2");
+        world.image("log:2");
+        let plan = world.plan();
+        assert_eq!(plan.requeue.map(|wait| wait.as_secs()), waits, "{ahead}");
+        world.reconcile();
+        assert_eq!(world.image_of("p0", "log") == "log:2", waits.is_none(), "{ahead}");
+    }
+}
+
+#[test]
 fn a_hot_sidecar_whose_empty_image_changed_is_left_as_it_is() {
     let mut world = World::new();
     world.edit(|spec| spec["containers"] = json!([hot("mesh", "mesh:1", "mesh:empty")]));

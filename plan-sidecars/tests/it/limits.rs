@@ -1,8 +1,13 @@
 //! Which pods are upgraded, and how many at a time.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kruise_plan_kit::{Plan, Resource};
+use kruise_plan_sidecars::Explain;
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{World, text};
 
 fn world(pods: usize) -> World {
     let mut world = World::new();
@@ -196,6 +201,100 @@ fn a_selector_names_the_only_pods_that_are_upgraded() {
     world.settle();
     assert_eq!(world.with_image("log", "log:2"), ["p1"]);
     assert!(world.why("shop/p0").contains("selector does not match"));
+}
+
+/// Pods that are made `canary: yes`.
+fn canaries(world: &mut World, pods: &[&str]) {
+    for pod in pods {
+        world.pods.get_mut(*pod).unwrap()["metadata"]["labels"]["canary"] = json!("yes");
+    }
+    world.strategy("selector", json!({"matchLabels": {"canary": "yes"}}));
+}
+
+#[test]
+fn a_pod_that_never_ran_and_is_not_selected_holds_up_none_that_is() {
+    let mut world = world(3);
+    canaries(&mut world, &["p1", "p2"]);
+    let pending = world.pods.get_mut("p0").unwrap();
+    pending["spec"]["nodeName"] = json!(null);
+    pending["status"] = json!({"phase": "Pending"});
+    world.image("log:2");
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2"), ["p1", "p2"]);
+}
+
+#[test]
+fn an_old_pod_that_cannot_follow_and_crashes_holds_up_no_newer_one() {
+    let mut world = world(2);
+    world.image("log:2");
+    world.settle();
+    world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
+    world.add("new");
+    world.settle();
+    world.serve("p0", false);
+    world.image("log:3");
+    world.settle();
+    assert_eq!(world.with_image("log", "log:3"), ["new"]);
+}
+
+#[test]
+fn an_old_pod_that_is_not_selected_and_crashes_holds_up_none_that_is() {
+    let mut world = world(2);
+    world.image("log:2");
+    world.settle();
+    canaries(&mut world, &["p1"]);
+    world.serve("p0", false);
+    world.image("log:3");
+    world.settle();
+    assert_eq!(world.with_image("log", "log:3"), ["p1"]);
+}
+
+#[test]
+fn what_the_set_broke_counts_even_where_it_cannot_be_mended() {
+    for is_stranded in [true, false] {
+        let mut world = world(2);
+        world.image("bad:2");
+        world.settle();
+        let broken = world.with_image("log", "bad:2");
+        if is_stranded {
+            world.edit(|spec| {
+                spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]);
+                spec["containers"][0]["image"] = json!("log:3");
+            });
+            world.add("new");
+        } else {
+            let other = if broken == ["p0"] { "p1" } else { "p0" };
+            canaries(&mut world, &[other]);
+        }
+        world.image("log:4");
+        world.settle();
+        assert!(world.with_image("log", "log:4").is_empty(), "{is_stranded}");
+        world.pods.remove(&broken[0]);
+        world.settle();
+        assert_eq!(world.with_image("log", "log:4").len(), 1, "{is_stranded}");
+    }
+}
+
+#[test]
+fn a_pod_that_was_just_made_is_left_alone_for_a_moment() {
+    let mut world = world(1);
+    world.image("log:2");
+    // Another replica has seen this edit already, and the pod is of it.
+    let seen = world.set.clone();
+    world.edit(|spec| spec["containers"][0]["image"] = json!("log:3"));
+    world.add("new");
+    world.pods.get_mut("new").unwrap()["metadata"]["creationTimestamp"] = json!(text(world.now));
+    world.pods.remove("p0");
+    let plan = world.plan_with(&seen, Explain::Yes);
+    let writes_pods = |plan: &Plan| {
+        let mut writes = plan.chains.iter().flat_map(|chain| &chain.steps);
+        writes.any(|step| step.write.target().resource == Resource::Pods)
+    };
+    assert!(!writes_pods(&plan), "{:?}", plan.chains);
+    assert_eq!(plan.requeue, Some(Duration::from_secs(5)));
+    world.now += SignedDuration::from_secs(5);
+    assert!(writes_pods(&world.plan_with(&seen, Explain::No)));
+    assert!(!writes_pods(&world.plan()), "it is up to date");
 }
 
 #[test]

@@ -16,6 +16,8 @@ enum Act {
     Limit(u8),
     Partition(u8),
     Pause(bool),
+    /// Only half of the pods, or all of them, are to follow from now on.
+    Select(bool),
     /// A kubelet catches up with a pod.
     Run(u8),
     Break(u8),
@@ -34,6 +36,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..4u8).prop_map(Act::Limit),
         1 => (0..4u8).prop_map(Act::Partition),
         1 => any::<bool>().prop_map(Act::Pause),
+        1 => any::<bool>().prop_map(Act::Select),
         8 => (0..8u8).prop_map(Act::Run),
         1 => (0..8u8).prop_map(Act::Break),
         2 => (0..8u8).prop_map(Act::Mend),
@@ -52,6 +55,11 @@ struct Oracle {
 
 impl Oracle {
     fn serves(world: &World, pod: &str) -> bool {
+        Self::runs(world, pod, |_| true)
+    }
+
+    /// Do the containers that are asked for run their images, and serve?
+    fn runs(world: &World, pod: &str, which: impl Fn(&str) -> bool) -> bool {
         let pod = &world.pods[pod];
         let runs = |container: &serde_json::Value| {
             let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
@@ -61,12 +69,23 @@ impl Oracle {
                     && status["ready"] == true
             })
         };
-        pod["spec"]["containers"].as_array().unwrap().iter().all(runs)
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        let mut asked = containers
+            .iter()
+            .filter(|container| which(container["name"].as_str().unwrap()));
+        asked.all(runs)
+    }
+
+    /// Of a pod that is not to follow, what its own container does is not the set's doing.
+    fn is_back(world: &World, pod: &str) -> bool {
+        let is_left = !world.set["spec"]["updateStrategy"]["selector"].is_null()
+            && world.pods[pod]["metadata"]["labels"]["half"].is_null();
+        Self::serves(world, pod) || (is_left && Self::runs(world, pod, |name| name != "main"))
     }
 
     fn look(&mut self, world: &World) {
         self.taken
-            .retain(|pod| world.pods.contains_key(pod) && !Self::serves(world, pod));
+            .retain(|pod| world.pods.contains_key(pod) && !Self::is_back(world, pod));
     }
 }
 
@@ -139,6 +158,9 @@ fn play(acts: &[Act], is_hot: bool) -> Result<(), TestCaseError> {
     for index in 0..4 {
         world.add(&format!("p{index}"));
     }
+    for pod in ["p0", "p2"] {
+        world.pods.get_mut(pod).unwrap()["metadata"]["labels"]["half"] = json!("yes");
+    }
     world.settle();
     let mut oracle = Oracle::default();
     let mut added = 4;
@@ -156,6 +178,8 @@ fn play(acts: &[Act], is_hot: bool) -> Result<(), TestCaseError> {
             Act::Limit(limit) => world.strategy("maxUnavailable", json!(limit)),
             Act::Partition(kept) => world.strategy("partition", json!(kept)),
             Act::Pause(paused) => world.strategy("paused", json!(paused)),
+            Act::Select(true) => world.strategy("selector", json!({"matchLabels": {"half": "yes"}})),
+            Act::Select(false) => world.strategy("selector", json!(null)),
             Act::Run(of) => {
                 if let Some(pod) = pick(&world, *of) {
                     world.run(&pod);
