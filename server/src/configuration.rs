@@ -80,6 +80,8 @@ pub fn webhooks(
 
     let mut wanted = Vec::with_capacity(template.len() + 1);
     let mut dropped = Vec::new();
+    // names are unique: of two that it is like, only the first gets it
+    let mut conditional = conditional;
     for mut webhook in template {
         let name = webhook
             .get("name")
@@ -101,7 +103,10 @@ pub fn webhooks(
         let more = conditional
             .filter(|(conditional, _)| conditional.path == path)
             .and_then(|(conditional, presence)| conditional.webhook(presence, &webhook, &existing));
-        wanted.extend(more.map(Value::Object));
+        if let Some(more) = more {
+            wanted.push(Value::Object(more));
+            conditional = None;
+        }
         wanted.push(Value::Object(webhook));
     }
 

@@ -412,14 +412,18 @@ impl<A: Api> Keeper<A> {
         }
     }
 
-    /// Puts the webhook that comes and goes where it is wanted.
+    /// Puts the webhook that comes and goes where it is wanted. The certificate is looked at again first: a replica that
+    /// made another one has had it trusted already, and the CA that is served here would distrust it.
     async fn fulfil(&self) -> Result<(), Error> {
-        let Some(pair) = self.tls.pair() else {
-            // The next pass makes one, and does this.
+        let served = self.tls.pair();
+        if served.is_none() || self.settings.source == Source::External {
+            // Without a certificate: the next pass makes one, and does this.
             return Ok(());
-        };
-        if self.settings.source == Source::External {
-            return Ok(());
+        }
+        let served_ca = served.as_ref().map(|pair| pair.ca_pem.clone());
+        let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
+        if served.as_ref() != Some(&pair) {
+            return self.pass().await;
         }
         for (phase, name) in &self.settings.configurations {
             if *phase == Phase::Mutating {

@@ -1,7 +1,7 @@
 //! A webhook that is registered only while somebody needs it.
 //!
 //! It is like another one of the template, under a name of its own and with one match condition in place of the other's,
-//! and comes right before it. Where the other is called without conditions it is called for everything already, and
+//! and comes right before it (before the first, if several have its path). Where the other is called without conditions it is called for everything already, and
 //! there is none.
 
 use serde_json::{Map, Value, json};
@@ -139,6 +139,17 @@ mod tests {
         let last = passed(&second, &Presence::Absent).unwrap();
         assert_eq!(names(&last), ["one", "two"]);
         assert_eq!(passed(&last, &Presence::AsFound), None);
+    }
+
+    #[test]
+    fn of_two_webhooks_that_it_is_like_only_the_first_gets_it() {
+        let mut two = installed(&on());
+        let mut again = two["webhooks"][1].clone();
+        again["name"] = json!("three");
+        two["webhooks"].as_array_mut().unwrap().push(again);
+        let after = passed(&two, &Presence::Where("a".into())).unwrap();
+        assert_eq!(names(&after), ["one", "more", "two", "three"]);
+        assert_eq!(passed(&after, &Presence::Where("a".into())), None);
     }
 
     #[test]

@@ -441,6 +441,21 @@ async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_othe
     wish.send_replace(Presence::Where("c".into()));
     until(|| expression() == Some(json!("c"))).await;
     assert_eq!(api.writes(), ["hooks"]);
+
+    // another replica made a certificate meanwhile: what trusts it goes on to
+    let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
+    let bundle = RIVAL["ca-cert.pem"].clone();
+    assert!(bundle.is_string());
+    api.put("certs", theirs);
+    let mut hooks = api.get("hooks").unwrap();
+    for webhook in hooks["webhooks"].as_array_mut().unwrap() {
+        webhook["clientConfig"]["caBundle"] = bundle.clone();
+    }
+    api.put("hooks", hooks);
+    wish.send_replace(Presence::Where("d".into()));
+    until(|| expression() == Some(json!("d"))).await;
+    let hooks = api.get("hooks").unwrap();
+    assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle);
     stop.send_replace(true);
     kept.await.unwrap();
 }
