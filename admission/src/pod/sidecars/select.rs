@@ -238,21 +238,21 @@ fn wants_historical<'a>(set: &'a Set, pod: &Value, request: &Request) -> Result<
     let Some(partition) = update.get("partition").and_then(Value::as_str) else {
         return Ok(false);
     };
-    let percent: u64 = partition
-        .strip_suffix('%')
-        .and_then(|text| text.parse().ok())
+    let percent = partition.strip_suffix('%').and_then(|text| text.parse().ok());
+    let percent: f64 = percent
+        .filter(|percent: &f64| percent.is_finite())
         .ok_or(partition)?;
-    Ok(chance(&request.uid, &set.name) < percent.saturating_mul(100))
+    Ok(f64::from(chance(&request.uid, &set.name)) < percent * 100.0)
 }
 
 /// A number below 10,000 that is as good as random, and the same for the same request.
-fn chance(uid: &str, set: &str) -> u64 {
+fn chance(uid: &str, set: &str) -> u32 {
     let bytes = uid.bytes().chain([0]).chain(set.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (mixed ^ (mixed >> 33)) % 10_000
+    u32::try_from((mixed ^ (mixed >> 33)) % 10_000).unwrap_or_default()
 }
 
 #[cfg(test)]

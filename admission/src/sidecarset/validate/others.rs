@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_api::meta::{LabelRequirement, LabelSelector};
+use kruise_api::meta::{LabelRequirement, LabelSelector, null_as_default};
 use kruise_plan_kit::sidecars::{Matcher, canary_of};
 use kube_schema::validate::{Errors, FieldError};
 use regex_lite::Regex;
@@ -133,7 +133,7 @@ fn keys(patch: &Value) -> impl Iterator<Item = &str> {
 
 #[derive(Deserialize)]
 struct Whitelist {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     rules: Vec<Rule>,
 }
 
@@ -141,7 +141,7 @@ struct Whitelist {
 #[serde(rename_all = "camelCase")]
 struct Rule {
     selector: Option<LabelSelector>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     allowed_annotation_key_exprs: Vec<String>,
 }
 

@@ -71,6 +71,16 @@ fn revision(errors: &mut Errors, spec: &Value) {
     {
         errors.required(path, "revisionName or customVersion must name a revision");
     }
+    // both become part of requests
+    let name = revision.get("revisionName").and_then(Value::as_str);
+    if let Some(name) = name.filter(|name| !validate::is_dns_subdomain(name)) {
+        let detail = "must be the name of an object: lower-case letters, digits, '-' and '.'";
+        errors.invalid(format!("{path}.revisionName"), name, detail);
+    }
+    let version = text(revision, "customVersion");
+    if let Some(why) = validate::not_a_label_value(version) {
+        errors.invalid(format!("{path}.customVersion"), version, why);
+    }
     errors.one_of(format!("{path}.policy"), text(revision, "policy"), POLICIES);
 }
 

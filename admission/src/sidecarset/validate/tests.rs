@@ -179,6 +179,20 @@ fn selectors_and_strategies_are_checked() {
             "revision.policy",
         ),
         (
+            with(
+                "/spec/injectionStrategy",
+                json!({"revision": {"revisionName": "../../x", "policy": "Always"}}),
+            ),
+            "revision.revisionName",
+        ),
+        (
+            with(
+                "/spec/injectionStrategy",
+                json!({"revision": {"customVersion": "a,b!=c", "policy": "Always"}}),
+            ),
+            "revision.customVersion",
+        ),
+        (
             with("/spec/patchPodMetadata", json!([{"patchPolicy": "Retain"}])),
             "annotations: Required",
         ),
@@ -505,6 +519,12 @@ fn annotations_are_patched_only_where_the_whitelist_allows() {
         ),
         (Some("no JSON"), true, false),
         (Some("{}"), false, false),
+        (Some(r#"{"rules":null}"#), true, true),
+        (
+            Some(r#"{"rules":[{"allowedAnnotationKeyExprs":null}]}"#),
+            true,
+            true,
+        ),
     ] {
         assert_eq!(
             asked(whitelist, by_default),

@@ -94,6 +94,16 @@ pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
     errors.0
 }
 
+/// Could a text be the name of an object: DNS labels with dots between them?
+pub fn is_dns_subdomain(text: &str) -> bool {
+    names::dns_subdomain(text)
+}
+
+/// Why a text is no value of a label.
+pub fn not_a_label_value(text: &str) -> Option<&'static str> {
+    names::label_value(text)
+}
+
 /// Why a text is no DNS label, such as the name of a namespace.
 pub fn not_a_dns_label(text: &str) -> Option<&'static str> {
     names::dns_label(text)

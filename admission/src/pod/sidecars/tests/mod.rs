@@ -424,17 +424,13 @@ fn part_of_the_pods_get_a_revision_by_selector_or_by_chance() {
         "c:1"
     );
     assert_eq!(image("Partial", update, "u", json!({"version": "canary"})), "c:2");
-    let old = (0..1000)
-        .filter(|n| {
-            image(
-                "Partial",
-                json!({"partition": "70%"}),
-                &format!("uid-{n}"),
-                json!({}),
-            ) == "c:1"
-        })
-        .count();
-    assert!((640..760).contains(&old), "{old}");
+    for (partition, expected) in [("70%", 640..760), ("12.5%", 85..165)] {
+        let update = json!({"partition": partition});
+        let old = (0..1000)
+            .filter(|n| image("Partial", update.clone(), &format!("uid-{n}"), json!({})) == "c:1")
+            .count();
+        assert!(expected.contains(&old), "{partition}: {old}");
+    }
     assert_eq!(
         image("Partial", json!({"partition": "0%"}), "u", json!({})),
         "c:2"
