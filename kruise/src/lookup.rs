@@ -3,7 +3,7 @@
 use kruise_admission::pod::{Known, Need, Revision, sidecars::Sets};
 use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
 use kruise_plan_kit::sidecars::names;
-use kruise_runtime::{ApiError, Client};
+use kruise_runtime::{ApiError, Client, follow::escape};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -90,14 +90,25 @@ async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
 }
 
 async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result<Option<Value>, ApiError> {
+    let path = path_of(namespace, wanted);
+    match wanted {
+        Revision::Named(_) => existing(client.get(&path).await),
+        Revision::Versioned { .. } => {
+            let list: List = client.get(&path).await?;
+            Ok(newest(list.items))
+        }
+    }
+}
+
+/// Where a revision is, or the list that it is in. The texts may be of a set that was stored before they were checked.
+fn path_of(namespace: &str, wanted: &Revision) -> String {
     let path = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
     match wanted {
-        Revision::Named(name) => existing(client.get(&format!("{path}/{name}")).await),
+        Revision::Named(name) => format!("{path}/{}", escape(name)),
         Revision::Versioned { set, version } => {
             let (by_set, by_version) = (names::SET_NAME, names::CUSTOM_VERSION);
-            let selector = format!("{by_set}%3D{set}%2C{by_version}%3D{version}");
-            let list: List = client.get(&format!("{path}?labelSelector={selector}")).await?;
-            Ok(newest(list.items))
+            let selector = format!("{by_set}={set},{by_version}={version}");
+            format!("{path}?labelSelector={}", escape(&selector))
         }
     }
 }
@@ -118,5 +129,25 @@ fn existing<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_set_names_stays_within_its_place_in_a_request() {
+        let named = Revision::Named("../x?y".into());
+        assert_eq!(
+            path_of("ns", &named),
+            "/apis/apps/v1/namespaces/ns/controllerrevisions/..%2Fx%3Fy"
+        );
+        let versioned = Revision::Versioned {
+            set: "s".into(),
+            version: "1&limit=1".into(),
+        };
+        let path = path_of("ns", &versioned);
+        assert!(path.ends_with("%3D1%26limit%3D1"), "{path}");
     }
 }

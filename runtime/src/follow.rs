@@ -206,8 +206,8 @@ fn malformed<T>(path: &str, error: &wire::DecodeError) -> Input<T> {
     Input::Failed(Failure::Malformed)
 }
 
-/// Percent-encoding for a query value.
-fn escape(value: &str) -> String {
+/// Percent-encoding for a query value, or for one segment of a path.
+pub fn escape(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
