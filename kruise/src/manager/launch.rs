@@ -29,7 +29,10 @@ impl Planner for Launches {
     type Key = ObjectKey;
 
     fn plan(&self, key: &ObjectKey, memory: &Memory, _now: Timestamp) -> Outcome {
-        match self.caches.pods.snapshot().get(key) {
+        let pods = self.caches.pods.snapshot();
+        let (pod, seen) = (pods.get(key), pods.observed());
+        drop(pods);
+        match pod {
             Some(pod) if launch::concerns(&pod) => {
                 let name = launch::barrier_of(&pod.name);
                 let barriers = self.caches.barriers.snapshot();
@@ -37,6 +40,7 @@ impl Planner for Launches {
                 Outcome::Plan(Box::new(launch::plan(Observed {
                     pod: &pod,
                     barrier: barrier.as_deref(),
+                    seen: seen.map(Version::get),
                     memory,
                 })))
             }

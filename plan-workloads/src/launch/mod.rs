@@ -9,8 +9,9 @@
 //! - A barrier costs one write for each number, and the pod one more, after which nothing is left to be ordered.
 //! - A barrier that somebody deleted comes back with the keys of all containers that may start or ever started, also
 //!   after that, as soon as a container waits for it.
-//! - A barrier of an earlier pod of the same name never lets a container start: it is replaced. A ConfigMap that is no
-//!   barrier is left alone, whatever its name, and an event says what the pod waits for.
+//! - A barrier of an earlier pod of the same name is replaced, whoever wrote it last. What a kubelet starts before the
+//!   manager knows of the pod, it starts by the old keys. A ConfigMap that is no barrier is left alone, whatever its
+//!   name, and an event says what the pod waits for.
 //! - A barrier goes with its pod, of which it is owned.
 
 mod writes;
@@ -28,6 +29,8 @@ pub struct Observed<'a> {
     pub pod: &'a PodView,
     /// The barrier of its name, whosever it is.
     pub barrier: Option<&'a BarrierView>,
+    /// The version up to which every change of a pod is seen; `None` if it is not known.
+    pub seen: Option<u64>,
     /// What the last execution taught.
     pub memory: &'a Memory,
 }
@@ -43,7 +46,7 @@ pub fn pod_of(barrier: &str) -> Option<&str> {
 }
 
 const SUFFIX: &str = "-barrier";
-/// After a barrier was taken over that no watch shows yet.
+/// After a barrier was taken over that no watch shows yet, or while one is there of a pod that is not known yet.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Does this pod need anything from this controller?
@@ -60,7 +63,12 @@ pub fn concerns(pod: &PodView) -> bool {
 
 /// Opens what may be opened.
 pub fn plan(observed: Observed<'_>) -> Plan {
-    let Observed { pod, barrier, memory } = observed;
+    let Observed {
+        pod,
+        barrier,
+        seen,
+        memory,
+    } = observed;
     if !concerns(pod) {
         return Plan::default();
     }
@@ -69,8 +77,14 @@ pub fn plan(observed: Observed<'_>) -> Plan {
     let (mut events, mut requeue) = (Vec::new(), None);
     let mut steps = match barrier {
         Some(barrier) if barrier.is_of(&pod.uid) => opened(barrier, &open),
-        // One of a pod that is not known yet: it changed after all that is known of this one.
-        Some(barrier) if !is_older(barrier, pod) => return Plan::default(),
+        // Perhaps one of a later pod that is not known yet: it changed after all that is known of this one. Whether it
+        // is shows when the pods are seen up to then, of which nobody would say so.
+        Some(barrier) if !is_older(barrier, pod, seen) => {
+            return Plan {
+                requeue: Some(LOOK_AGAIN),
+                ..Plan::default()
+            };
+        }
         Some(barrier) => vec![writes::delete(barrier), writes::create(pod, &open)],
         None => match memory.holders.get(&name) {
             Some(holder) if holder.owners.contains(&pod.uid.to_string()) => {
@@ -160,11 +174,11 @@ fn has_started(pod: &PodView, container: &ContainerView) -> bool {
     status(pod, container).is_some_and(|status| !status.container_id.is_empty() || status.restart_count > 0)
 }
 
-/// Was the barrier last written before the pod was? One of an earlier pod of this name was.
-fn is_older(barrier: &BarrierView, pod: &PodView) -> bool {
+/// Was the barrier last written before what is known of the pod? Then a later pod, of which it might be, would be known.
+fn is_older(barrier: &BarrierView, pod: &PodView, seen: Option<u64>) -> bool {
     let version = |text: &str| text.parse::<u64>().ok();
     match (version(&barrier.resource_version), version(&pod.resource_version)) {
-        (Some(barrier), Some(pod)) => barrier < pod,
+        (Some(barrier), Some(pod)) => barrier < pod || seen.is_some_and(|seen| barrier <= seen),
         // A server whose versions cannot be compared: what its caches show is all there is to go by.
         _ => true,
     }

@@ -81,7 +81,12 @@ fn barrier(owner: &str, keys: &[&str]) -> BarrierView {
 }
 
 fn planned(pod: &PodView, barrier: Option<&BarrierView>, memory: &Memory) -> Plan {
-    plan(Observed { pod, barrier, memory })
+    plan(Observed {
+        pod,
+        barrier,
+        seen: None,
+        memory,
+    })
 }
 
 fn steps(plan: &Plan) -> Vec<&Step> {
@@ -248,6 +253,34 @@ fn a_barrier_of_an_earlier_pod_is_replaced_and_one_of_a_later_pod_is_waited_for(
     assert_eq!(precondition, &Precondition::Uid("barrier-uid".into()));
     other.resource_version = "101".into();
     assert_eq!(writes(&pod, Some(&other)), [""; 0]);
+}
+
+#[test]
+fn a_barrier_of_another_pod_that_was_written_last_is_replaced_once_no_later_pod_can_be_missing() {
+    let pod = pod(&[(1, Now::Unknown), (0, Now::Unknown)]);
+    let mut other = barrier("another-uid", &["p_1", "p_0"]);
+    other.resource_version = "101".into();
+    let memory = Memory::default();
+    let planned = |seen| {
+        plan(Observed {
+            pod: &pod,
+            barrier: Some(&other),
+            seen,
+            memory: &memory,
+        })
+    };
+    for before in [None, Some(100)] {
+        let plan = planned(before);
+        assert_eq!(told(&plan), [""; 0], "{before:?}");
+        assert!(plan.requeue.is_some(), "nothing else would bring it back");
+    }
+    assert_eq!(
+        told(&planned(Some(101))),
+        [
+            "delete-barrier configmaps/web-barrier",
+            "create-barrier configmaps/web-barrier p_1"
+        ]
+    );
 }
 
 #[test]
