@@ -377,7 +377,7 @@ impl Controllers {
     fn handlers(&self) -> Handlers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
         let (of_claim, of_job, readiness) = (self.sets.clone(), self.sets.clone(), self.readiness.clone());
-        let (sidecars, sidecars_of_revision) = (self.sidecarsets.clone(), self.sidecarsets.clone());
+        let sidecars = self.sidecarsets.clone();
         let (launches, of_barrier) = (self.launches.clone(), self.launches.clone());
         Handlers {
             sidecars: self.sidecar_handlers(),
@@ -402,31 +402,22 @@ impl Controllers {
                     Some(ObjectKey::new(revision.namespace(), name.clone()))
                 });
                 of_revision.push_all(owner);
-                let set = delta
-                    .latest()
-                    .and_then(|revision| sidecarset::set_of_revision(revision));
-                sidecars_of_revision.push_all(set);
             }),
         }
     }
 
     fn sidecar_handlers(&self) -> SidecarHandlers {
-        let (of_set, of_namespace, caches) = (
-            self.sidecarsets.clone(),
-            self.sidecarsets.clone(),
-            self.sidecars.clone(),
-        );
+        let (of_set, of_namespace) = (self.sidecarsets.clone(), self.sidecarsets.clone());
+        let (of_revision, caches) = (self.sidecarsets.clone(), self.sidecars.clone());
         SidecarHandlers {
             set: Box::new(move |delta| of_set.push_all(delta.latest().map(|set| ObjectKey::of(&**set)))),
             namespace: Box::new(move |delta| {
-                // One that is new or gone has no pods.
-                let Some((old, new)) = delta.old.as_ref().zip(delta.new.as_ref()) else {
-                    return;
-                };
-                if old.labels() != new.labels() {
-                    let sets = caches.sets.snapshot().list("");
-                    of_namespace.push_all(sets.iter().map(|set| ObjectKey::of(&**set)));
-                }
+                let sets = caches.sets.snapshot().list("");
+                of_namespace.push_all(sidecarset::sets_of_namespace(&delta, &sets));
+            }),
+            revision: Box::new(move |delta| {
+                let revision = delta.latest().map(|cached| cached.view.clone());
+                of_revision.push_all(revision.and_then(|revision| sidecarset::set_of_revision(&revision)));
             }),
         }
     }

@@ -16,8 +16,8 @@ use kruise_api::meta::{ObjectMeta, StringMap};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::follow::Scope;
 use kruise_server::configuration::Presence;
-use kruise_views::NamespaceView;
-use kube_cache::{Cached, Delta, ObjectKey, SharedInformer};
+use kruise_views::{NamespaceView, RevisionView};
+use kube_cache::{Cached, Delta, Index, ObjectKey, SharedInformer};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
@@ -37,12 +37,17 @@ pub struct CachedSidecarSet {
     pub set: Arc<Set>,
 }
 
-/// A revision of a SidecarSet, as stored.
+/// A revision of a SidecarSet: as stored, which is what injection needs, and as plans look at it.
 #[derive(Clone, Debug)]
 pub struct CachedRevision {
     metadata: ObjectMeta,
     object: Value,
+    /// As plans look at it.
+    pub view: Arc<RevisionView>,
 }
+
+const REVISIONS_BY_UID: Index<CachedRevision> =
+    Index::new("uid", |revision| vec![revision.metadata.uid.as_str().into()]);
 
 /// Reads metadata, and drops who wrote which field: nobody asks for it, and it is as long as the rest.
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(ObjectMeta, Value), D::Error> {
@@ -68,7 +73,13 @@ impl<'de> Deserialize<'de> for CachedSidecarSet {
 impl<'de> Deserialize<'de> for CachedRevision {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (metadata, object) = read(deserializer)?;
-        Ok(Self { metadata, object })
+        // its data stays text, which only a text can be read to
+        let view = serde_json::from_str(&object.to_string()).map_err(D::Error::custom)?;
+        Ok(Self {
+            metadata,
+            object,
+            view: Arc::new(view),
+        })
     }
 }
 
@@ -125,6 +136,8 @@ pub struct SidecarHandlers {
     pub set: Box<dyn FnMut(Delta<CachedSidecarSet>) + Send>,
     /// A namespace changed.
     pub namespace: Box<dyn FnMut(Delta<NamespaceView>) + Send>,
+    /// A revision of a SidecarSet changed.
+    pub revision: Box<dyn FnMut(Delta<CachedRevision>) + Send>,
 }
 
 /// The informers.
@@ -155,7 +168,7 @@ impl SidecarCaches {
             version,
             sets: SharedInformer::new([]),
             namespaces: SharedInformer::new([]),
-            revisions: SharedInformer::new([]),
+            revisions: SharedInformer::new([REVISIONS_BY_UID]),
             table: Arc::new(Table {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
@@ -186,6 +199,7 @@ impl SidecarCaches {
         let SidecarHandlers {
             set: mut on_set,
             namespace: on_namespace,
+            revision: on_revision,
         } = handlers;
         spawn(
             tasks,
@@ -210,14 +224,7 @@ impl SidecarCaches {
             path: format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
             selector: Some(format!("labelSelector={}", names::SET_NAME.replace('/', "%2F"))),
         };
-        spawn(
-            tasks,
-            host,
-            of_sets,
-            &self.revisions,
-            Box::new(drop),
-            stop.clone(),
-        );
+        spawn(tasks, host, of_sets, &self.revisions, on_revision, stop.clone());
     }
 
     /// Waits for the first lists.
@@ -305,6 +312,18 @@ impl SidecarCaches {
                 _ = changes.changed() => {}
             }
         }
+    }
+
+    /// Revisions of SidecarSets, for plans.
+    pub fn revisions_in(&self, namespace: &str) -> Vec<Arc<RevisionView>> {
+        let found = self.revisions.snapshot().list(namespace);
+        found.iter().map(|one| one.view.clone()).collect()
+    }
+
+    /// Is there a revision of a SidecarSet with this uid?
+    pub fn has_revision(&self, uid: &str) -> bool {
+        let snapshot = self.revisions.snapshot();
+        !snapshot.by_index(&REVISIONS_BY_UID, uid).is_empty()
     }
 
     fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {

@@ -17,7 +17,10 @@ use kruise_runtime::{
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, ObjectKey, Version};
 
-use super::caches::{Caches, PODS_BY_SIDECARSET};
+use super::{
+    caches::{Caches, PODS_BY_SIDECARSET},
+    sidecars::CachedSidecarSet,
+};
 
 /// Name in metrics, logs, user agent and events.
 pub const NAME: &str = "sidecarset-controller";
@@ -67,11 +70,18 @@ impl Planner for SidecarSets {
     }
 
     fn observed(&self, resource: Resource) -> Option<Version> {
-        self.caches.observed(resource)
+        match resource {
+            // In the manager's namespace, whichever one the workloads are in that are watched.
+            Resource::Revisions => self.caches.sidecars.revisions.observed(),
+            other => self.caches.observed(other),
+        }
     }
 
     fn present(&self, resource: Resource, uid: &str) -> bool {
-        self.caches.present(resource, uid)
+        match resource {
+            Resource::Revisions => self.caches.sidecars.has_revision(uid),
+            other => self.caches.present(other, uid),
+        }
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
@@ -125,7 +135,7 @@ impl World {
         Self::new(
             set,
             pods,
-            caches.revisions.snapshot().list(namespace),
+            caches.sidecars.revisions_in(namespace),
             namespaces,
             sets,
         )
@@ -208,4 +218,67 @@ pub fn injected(pod: &PodView) -> impl Iterator<Item = &str> {
 pub fn set_of_revision(revision: &RevisionView) -> Option<ObjectKey> {
     let name = revision.labels.get(names::SET_NAME)?;
     Some(ObjectKey::new("", name))
+}
+
+/// The sets that a change of a namespace may concern: those that look at labels, if its labels are other ones now. A new
+/// one may have pods that were seen before it; one that is gone has none.
+pub fn sets_of_namespace(delta: &Delta<NamespaceView>, sets: &[Arc<CachedSidecarSet>]) -> Vec<ObjectKey> {
+    let Some(new) = &delta.new else {
+        return Vec::new();
+    };
+    if delta.old.as_ref().is_some_and(|old| old.labels() == new.labels()) {
+        return Vec::new();
+    }
+    let sets = sets.iter().filter(|set| set.set.matcher.namespaces.is_some());
+    sets.map(|set| ObjectKey::of(&**set)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::manager::sidecars::tests::fill_with;
+
+    fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
+        Arc::new(serde_json::from_value(object.clone()).unwrap())
+    }
+
+    #[test]
+    fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_workloads() {
+        let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet",
+                         "metadata": {"name": "s", "uid": "u"}, "spec": {}});
+        let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "labels": {names::SET_NAME: "s"}},
+                              "revision": 1, "data": {"spec": {}}});
+        let caches = Caches::new(Some("v1alpha1"));
+        fill_with(&caches.sidecars, std::slice::from_ref(&set), &[], &[revision]);
+        let world = World::observe(&caches, "system", &SidecarSet::from_json(&set).unwrap());
+        let found: Vec<_> = world
+            .revisions
+            .iter()
+            .map(|one| (&*one.name, one.number, &*one.data))
+            .collect();
+        assert_eq!(found, [("s-1", 1, r#"{"spec":{}}"#)]);
+        assert!(caches.sidecars.has_revision("u0") && !caches.sidecars.has_revision("u1"));
+    }
+
+    #[test]
+    fn sets_that_look_at_namespaces_hear_of_new_ones_and_of_other_labels() {
+        let selector = json!({"matchLabels": {"a": "b"}});
+        let set = |name: &str, spec| read(&json!({"metadata": {"name": name}, "spec": spec}));
+        let sets = [
+            set(
+                "some",
+                json!({"selector": selector, "namespaceSelector": selector}),
+            ),
+            set("all", json!({"selector": selector})),
+        ];
+        let namespace = |team: &str| read(&json!({"metadata": {"name": "n", "labels": {"team": team}}}));
+        let told = |old, new| sets_of_namespace(&Delta { old, new }, &sets);
+        let some = [ObjectKey::new("", "some")];
+        assert_eq!(told(None, Some(namespace("x"))), some);
+        assert_eq!(told(Some(namespace("x")), Some(namespace("y"))), some);
+        assert_eq!(told(Some(namespace("x")), Some(namespace("x"))), []);
+        assert_eq!(told(Some(namespace("x")), None), []);
+    }
 }
