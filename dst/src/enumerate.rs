@@ -28,6 +28,7 @@ pub fn clean(policy: Policy) -> History {
             min_ready_seconds: 0,
             scale_max_unavailable: String::new(),
             hook: false,
+            grace: 0,
             claims: Some(Claims::Gone),
         },
         acts: vec![

@@ -58,6 +58,10 @@ fn set(start: &Start) -> Value {
         set["spec"]["lifecycle"] = hooks::lifecycle();
         set["spec"]["template"]["metadata"]["labels"][hooks::LABEL] = "on".into();
     }
+    if start.grace > 0 {
+        set["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"] =
+            json!({"gracePeriodSeconds": start.grace});
+    }
     if !start.scale_max_unavailable.is_empty() {
         set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
     }

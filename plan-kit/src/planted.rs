@@ -30,11 +30,13 @@ pub enum Bug {
     HookKeyLeft,
     /// Claims are deleted while their pod lives, if nothing reuses them.
     ClaimOfLivePod,
+    /// Images change before the grace period is over.
+    GraceIgnored,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -47,6 +49,7 @@ impl Bug {
         Self::SlowStartOff,
         Self::HookKeyLeft,
         Self::ClaimOfLivePod,
+        Self::GraceIgnored,
     ];
 }
 

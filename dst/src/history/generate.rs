@@ -28,6 +28,7 @@ pub fn generate(seed: u64) -> History {
             String::new()
         },
         hook: false,
+        grace: grace(seed, policy),
         claims: match random.between(0, 9) {
             0..3 => Some(Claims::Reused),
             3..6 => Some(Claims::Gone),
@@ -94,6 +95,15 @@ pub fn generate(seed: u64) -> History {
 
 fn pick(random: &mut Random, of: &[&str]) -> String {
     random.pick(of).copied().unwrap_or_default().to_owned()
+}
+
+/// Drawn by itself, so that it changes nothing else of the history.
+fn grace(seed: u64, policy: Policy) -> u32 {
+    let mut random = Random::new(seed, 6);
+    if policy == Policy::ReCreate || !random.percent(25) {
+        return 0;
+    }
+    random.between(1, 6) as u32
 }
 
 /// In-place policies allow no surge when they allow nothing else.

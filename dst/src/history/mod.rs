@@ -49,9 +49,18 @@ pub struct Start {
     /// A hook holds pods before they are updated in place, and marks them not ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hook: bool,
+    /// `gracePeriodSeconds` of updates in place.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub grace: u32,
     /// What becomes of the claims of pods that vanish; none for a set without claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
+}
+
+// Serde passes references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// What becomes of the claims of pods that vanish.

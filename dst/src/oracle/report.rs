@@ -1,4 +1,5 @@
-//! *"Status tells what was."* No status counts more pods than there were at some moment since its sender's knowledge.
+//! *"Status tells what was."* No status counts more pods than there were at some moment since its sender's knowledge,
+//! and what one status counts fits together.
 
 use std::sync::Arc;
 
@@ -9,12 +10,36 @@ use crate::{history::Watched, mirror::Mirror, object::Object};
 
 type Counted<'a> = &'a dyn Fn(&Object) -> bool;
 
+/// Of what one status tells, the first counts some of those that the second counts.
+const PARTS: [(&str, &str); 6] = [
+    ("readyReplicas", "replicas"),
+    ("availableReplicas", "readyReplicas"),
+    ("updatedReplicas", "replicas"),
+    ("updatedReadyReplicas", "updatedReplicas"),
+    ("updatedReadyReplicas", "readyReplicas"),
+    ("updatedAvailableReplicas", "availableReplicas"),
+];
+
+/// Two counts of one status that do not fit together.
+fn misfit(status: &serde_json::Value) -> Option<String> {
+    PARTS.iter().find_map(|(part, whole)| {
+        let (few, many) = (status[part].as_i64()?, status[whole].as_i64()?);
+        (few > many).then(|| format!("{part} {few} of {whole} {many}"))
+    })
+}
+
 /// Judges status writes.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "clonesets" || write.subresource != "status" || write.method != Method::Patch {
         return None;
     }
     let status = &write.body["status"];
+    if let Some(counts) = misfit(status) {
+        return Some(Violation {
+            oracle: "status fits together",
+            what: format!("{} told {counts}", write.process),
+        });
+    }
     let set = mirror.of(Watched::Sets).now().next()?;
     let pods = mirror.of(Watched::Pods);
     // A status is written up to half a second after it was computed, or much later if it has to be repeated; what was

@@ -31,6 +31,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SlowStartOff => &["slow start"],
         Bug::HookKeyLeft => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
+        Bug::GraceIgnored => &["grace first"],
     }
 }
 
