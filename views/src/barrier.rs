@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use kruise_api::meta::ObjectMeta;
-use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 
 /// What is decided upon: whose it is, and who may start.
@@ -35,23 +34,7 @@ impl BarrierView {
     }
 }
 
-impl Cached for BarrierView {
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-}
+kube_cache::cached!(BarrierView);
 
 #[derive(Deserialize)]
 struct Wire {

@@ -1,10 +1,6 @@
 //! An `ImagePullJob`: whose it is.
 
-use kruise_api::{
-    meta::{ObjectMeta, OwnerReference},
-    names,
-};
-use kube_cache::Cached;
+use kruise_api::{meta::ObjectMeta, names};
 use serde::{Deserialize, Deserializer};
 
 use crate::OwnerView;
@@ -28,23 +24,7 @@ pub struct ImageJobView {
     pub deleting: bool,
 }
 
-impl Cached for ImageJobView {
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-}
+kube_cache::cached!(ImageJobView);
 
 #[derive(Deserialize)]
 struct Wire {
@@ -55,16 +35,8 @@ struct Wire {
 impl<'de> Deserialize<'de> for ImageJobView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let metadata = Wire::deserialize(deserializer)?.metadata;
-        let owner = |owner: &OwnerReference| {
-            Box::new(OwnerView {
-                group: owner.group().into(),
-                kind: owner.kind.as_str().into(),
-                name: owner.name.as_str().into(),
-                uid: owner.uid.as_str().into(),
-            })
-        };
         Ok(Self {
-            controller: metadata.controller().map(owner),
+            controller: metadata.controller().map(OwnerView::boxed),
             revision_hash: metadata
                 .labels
                 .get(names::CONTROLLER_HASH)

@@ -2,10 +2,9 @@
 
 use jiff::Timestamp;
 use kruise_api::{meta::OwnerReference, names};
-use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 
-use crate::{AmountsView, Labels, amounts};
+use crate::{AmountsView, Labels, OwnerView, amounts};
 
 /// What a workload decides upon: identity, placement, images, conditions, container states.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,19 +48,6 @@ pub struct PodView {
     pub conditions: Box<[ConditionView]>,
     /// States of the regular containers.
     pub statuses: Box<[ContainerStatusView]>,
-}
-
-/// The controlling owner of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnerView {
-    /// API group.
-    pub group: Box<str>,
-    /// Kind.
-    pub kind: Box<str>,
-    /// Name.
-    pub name: Box<str>,
-    /// UID.
-    pub uid: Box<str>,
 }
 
 /// A container of the specification.
@@ -195,23 +181,7 @@ impl PodView {
     }
 }
 
-impl Cached for PodView {
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-}
+kube_cache::cached!(PodView);
 
 /// Names of the SidecarSets that were injected.
 const INJECTED: &str = "kruise.io/sidecarset-injected-list";
@@ -363,14 +333,7 @@ impl From<Wire> for PodView {
             .into_iter()
             .find(|owner| owner.controller);
         Self {
-            controller: controller.map(|owner| {
-                Box::new(OwnerView {
-                    group: owner.group().into(),
-                    kind: owner.kind.into(),
-                    name: owner.name.into(),
-                    uid: owner.uid.into(),
-                })
-            }),
+            controller: controller.as_ref().map(OwnerView::boxed),
             namespace: metadata.namespace,
             name: metadata.name,
             uid: metadata.uid,

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use kruise_api::{meta::ObjectMeta, names};
-use kube_cache::Cached;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
@@ -43,23 +42,7 @@ impl RevisionView {
     }
 }
 
-impl Cached for RevisionView {
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-}
+kube_cache::cached!(RevisionView);
 
 #[derive(Deserialize)]
 struct Wire {

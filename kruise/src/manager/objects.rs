@@ -1,7 +1,6 @@
 //! CloneSets as the manager caches them.
 
 use kruise_api::{cloneset::CloneSet, meta::ObjectMeta};
-use kube_cache::Cached;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
@@ -25,20 +24,4 @@ impl<'de> Deserialize<'de> for CachedCloneSet {
     }
 }
 
-impl Cached for CachedCloneSet {
-    fn namespace(&self) -> &str {
-        &self.metadata.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.resource_version
-    }
-}
+kube_cache::cached!(CachedCloneSet, metadata);

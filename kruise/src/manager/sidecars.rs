@@ -17,7 +17,7 @@ use kruise_plan_kit::sidecars::names;
 use kruise_runtime::follow::Scope;
 use kruise_server::configuration::Presence;
 use kruise_views::{NamespaceView, RevisionView};
-use kube_cache::{Cached, Delta, Index, ObjectKey, SharedInformer};
+use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
@@ -83,41 +83,9 @@ impl<'de> Deserialize<'de> for CachedRevision {
     }
 }
 
-impl Cached for CachedSidecarSet {
-    fn namespace(&self) -> &'static str {
-        ""
-    }
+kube_cache::cached!(CachedSidecarSet, metadata);
 
-    fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.resource_version
-    }
-}
-
-impl Cached for CachedRevision {
-    fn namespace(&self) -> &str {
-        &self.metadata.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.metadata.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.metadata.resource_version
-    }
-}
+kube_cache::cached!(CachedRevision, metadata);
 
 /// What a cache says of something that a review needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

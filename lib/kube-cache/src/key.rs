@@ -14,6 +14,36 @@ pub trait Cached {
     fn resource_version(&self) -> &str;
 }
 
+/// Implements [`Cached`] for a type whose identity stands in fields of the same names, or in those of one of its fields.
+///
+/// ```
+/// struct Meta { namespace: String, name: String, uid: String, resource_version: String }
+/// struct Pod { metadata: Meta }
+/// kube_cache::cached!(Pod, metadata);
+/// ```
+#[macro_export]
+macro_rules! cached {
+    ($object:ty $(, $part:ident)?) => {
+        impl $crate::Cached for $object {
+            fn namespace(&self) -> &str {
+                &self$(.$part)?.namespace
+            }
+
+            fn name(&self) -> &str {
+                &self$(.$part)?.name
+            }
+
+            fn uid(&self) -> &str {
+                &self$(.$part)?.uid
+            }
+
+            fn resource_version(&self) -> &str {
+                &self$(.$part)?.resource_version
+            }
+        }
+    };
+}
+
 /// Namespace and name, ordered by namespace first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {

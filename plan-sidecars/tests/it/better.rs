@@ -7,18 +7,9 @@ use serde_json::{Value, json};
 
 use crate::world::{World, hot, parsed, text};
 
-fn world(pods: usize) -> World {
-    let mut world = World::new();
-    for index in 0..pods {
-        world.add(&format!("p{index}"));
-    }
-    world.settle();
-    world
-}
-
 #[test]
 fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log:2");
     world.reconcile();
     let taken = world.with_image("log", "log:2").remove(0);
@@ -30,7 +21,7 @@ fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {
 
 #[test]
 fn a_pod_that_leaves_the_selector_in_the_middle_blocks_nothing() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log:2");
     world.reconcile();
     let taken = world.with_image("log", "log:2").remove(0);
@@ -41,7 +32,7 @@ fn a_pod_that_leaves_the_selector_in_the_middle_blocks_nothing() {
 
 #[test]
 fn fields_that_nobody_here_knows_survive_an_upgrade() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     let pod = world.pods.get_mut("p0").unwrap();
     pod["spec"]["fromTheFuture"] = json!({"a": [1]});
     pod["spec"]["containers"][0]["alsoNew"] = json!(true);
@@ -66,7 +57,7 @@ fn fields_that_nobody_here_knows_survive_an_upgrade() {
 
 #[test]
 fn a_set_that_only_injects_counts_its_pods_all_the_same() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.strategy("type", json!("NotUpdate"));
     world.settle();
     world.pods.remove("p0");
@@ -78,7 +69,7 @@ fn a_set_that_only_injects_counts_its_pods_all_the_same() {
 
 #[test]
 fn a_pod_whose_upgrade_is_refused_holds_up_no_other() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.image("log:2");
     let first = world.plan().chains.iter().find_map(|chain| {
         let target = chain.steps[0].write.target();
@@ -100,7 +91,7 @@ fn a_pod_whose_upgrade_is_refused_holds_up_no_other() {
 
 #[test]
 fn an_annotation_that_cannot_be_merged_holds_up_no_other_pod() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.pods.get_mut("p0").unwrap()["metadata"]["annotations"]["merged"] = json!("not JSON");
     world.edit(|spec| {
         spec["patchPodMetadata"] =
@@ -120,7 +111,7 @@ fn an_annotation_that_cannot_be_merged_holds_up_no_other_pod() {
 
 #[test]
 fn pods_that_cannot_be_upgraded_are_part_of_the_partition() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
     for index in 1..4 {
         world.add(&format!("p{index}"));
@@ -137,7 +128,7 @@ fn pods_that_cannot_be_upgraded_are_part_of_the_partition() {
 
 #[test]
 fn the_same_image_under_another_name_is_there_once_a_new_container_serves() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("mirror/log:1");
     world.reconcile();
     let taken = world.with_image("log", "mirror/log:1").remove(0);
@@ -153,7 +144,7 @@ fn the_same_image_under_another_name_is_there_once_a_new_container_serves() {
 
 #[test]
 fn a_spec_that_changes_again_in_the_middle_takes_no_further_pod_out_of_service() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.image("log:2");
     world.reconcile();
     let out = world.with_image("log", "log:2").remove(0);
@@ -175,7 +166,7 @@ fn a_spec_that_changes_again_in_the_middle_takes_no_further_pod_out_of_service()
 
 #[test]
 fn what_the_set_itself_broke_is_mended_before_a_priority_counts() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     for (pod, weight) in [("p0", "low"), ("p1", "high")] {
         world.pods.get_mut(pod).unwrap()["metadata"]["labels"]["weight"] = json!(weight);
     }
@@ -200,7 +191,7 @@ fn what_the_set_itself_broke_is_mended_before_a_priority_counts() {
 
 #[test]
 fn the_condition_forgets_sets_that_are_gone_and_turns_true_again() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     let condition = json!({"type": "SidecarSetUpgradable", "status": "False", "reason": "UpdateImmutableField",
                            "message": r#"{"gone":false,"logs":false,"removed":false}"#, "lastTransitionTime": text(world.now)});
     world.pods.get_mut("p0").unwrap()["status"]["conditions"]
@@ -223,7 +214,7 @@ fn the_condition_forgets_sets_that_are_gone_and_turns_true_again() {
 
 #[test]
 fn the_condition_stays_false_until_every_set_of_the_pod_says_otherwise() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     let condition = json!({"type": "SidecarSetUpgradable", "status": "False", "reason": "UpdateImmutableField",
                            "message": r#"{"other":false}"#, "lastTransitionTime": "2026-01-01T00:00:00Z"});
     let pod = world.pods.get_mut("p0").unwrap();
@@ -243,7 +234,7 @@ fn the_condition_stays_false_until_every_set_of_the_pod_says_otherwise() {
 
 #[test]
 fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.strategy("maxUnavailable", json!(3));
     world.image("log:2");
     let plan = world.plan();
@@ -279,7 +270,7 @@ fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
 
 #[test]
 fn two_sets_of_one_pod_take_turns() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     world.image("log:2");
     let (mut turns, now) = (Turns::default(), world.now);
     let ours = world.plan();
@@ -311,7 +302,7 @@ fn two_sets_of_one_pod_take_turns() {
 
 #[test]
 fn a_pod_that_another_set_has_just_changed_is_left_alone_but_not_for_long() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     let states = json!({"other": {"revision": "h", "updateTimestamp": text(world.now),
                                   "lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
     let mut records: Value = parsed(&world.annotation("p0", names::HASH));
@@ -339,7 +330,7 @@ fn a_pod_that_another_set_has_just_changed_is_left_alone_but_not_for_long() {
 #[test]
 fn a_change_that_another_set_dates_in_the_future_is_not_waited_for_until_then() {
     for (ahead, waits) in [(3, Some(10)), (3600, None)] {
-        let mut world = world(1);
+        let mut world = World::settled(1);
         let then = text(world.now + SignedDuration::from_secs(ahead));
         let states = json!({"other": {"lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
         let mut records: Value = parsed(&world.annotation("p0", names::HASH));
@@ -371,7 +362,7 @@ fn a_hot_sidecar_whose_empty_image_changed_is_left_as_it_is() {
 
 #[test]
 fn the_same_snapshot_gives_the_same_plan() {
-    let mut world = world(5);
+    let mut world = World::settled(5);
     world.strategy("maxUnavailable", json!(3));
     world.image("log:2");
     let set = world.set.clone();

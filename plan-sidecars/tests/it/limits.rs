@@ -9,18 +9,9 @@ use serde_json::json;
 
 use crate::world::{World, text};
 
-fn world(pods: usize) -> World {
-    let mut world = World::new();
-    for index in 0..pods {
-        world.add(&format!("p{index}"));
-    }
-    world.settle();
-    world
-}
-
 #[test]
 fn never_more_than_max_unavailable_pods_are_upgraded_and_not_ready() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.image("log:2");
     for round in 1..=3 {
         let done = world.reconcile();
@@ -48,7 +39,7 @@ fn never_more_than_max_unavailable_pods_are_upgraded_and_not_ready() {
 
 #[test]
 fn a_first_upgrade_costs_two_requests_and_a_later_one_costs_one() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     world.image("log:2");
     let done = world.reconcile();
     let of_pod: Vec<&String> = done.iter().filter(|line| line.ends_with(" p0")).collect();
@@ -70,7 +61,7 @@ fn a_partition_in_percent_leaves_so_many_pods_but_always_lets_one_go() {
         (3, json!(7), 0),
         (1, json!("99%"), 0),
     ] {
-        let mut world = world(pods);
+        let mut world = World::settled(pods);
         world.strategy("partition", partition.clone());
         world.image("log:2");
         world.settle();
@@ -85,7 +76,7 @@ fn a_partition_in_percent_leaves_so_many_pods_but_always_lets_one_go() {
 
 #[test]
 fn a_partition_that_cannot_be_read_holds_every_pod() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.strategy("partition", json!("half"));
     world.image("log:2");
     world.settle();
@@ -95,7 +86,7 @@ fn a_partition_that_cannot_be_read_holds_every_pod() {
 
 #[test]
 fn a_change_beyond_images_changes_no_pod_and_tells_each() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log:2");
     world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
     let plan = world.plan();
@@ -133,7 +124,7 @@ fn a_change_beyond_images_changes_no_pod_and_tells_each() {
 
 #[test]
 fn a_bad_image_holds_one_pod_and_the_next_image_mends_all() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("bad:2");
     world.settle();
     assert_eq!(world.with_image("log", "bad:2").len(), 1);
@@ -146,7 +137,7 @@ fn a_bad_image_holds_one_pod_and_the_next_image_mends_all() {
 
 #[test]
 fn without_anything_unavailable_only_pods_that_are_not_ready_change() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.strategy("maxUnavailable", json!(0));
     world.serve("p1", false);
     world.image("log:2");
@@ -167,7 +158,7 @@ fn a_share_of_max_unavailable_is_rounded_up_and_one_is_the_default() {
         (json!(3), 3),
         (json!(null), 1),
     ] {
-        let mut world = world(4);
+        let mut world = World::settled(4);
         world.strategy("maxUnavailable", limit.clone());
         world.image("log:2");
         world.reconcile();
@@ -181,7 +172,7 @@ fn nothing_is_upgraded_while_paused_or_when_a_set_only_injects() {
         ("paused", json!(true), "upgrades are paused"),
         ("type", json!("NotUpdate"), "injects only"),
     ] {
-        let mut world = world(2);
+        let mut world = World::settled(2);
         world.strategy(name, value);
         world.image("log:2");
         world.settle();
@@ -194,7 +185,7 @@ fn nothing_is_upgraded_while_paused_or_when_a_set_only_injects() {
 
 #[test]
 fn a_selector_names_the_only_pods_that_are_upgraded() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.pods.get_mut("p1").unwrap()["metadata"]["labels"]["canary"] = json!("yes");
     world.strategy("selector", json!({"matchLabels": {"canary": "yes"}}));
     world.image("log:2");
@@ -213,7 +204,7 @@ fn canaries(world: &mut World, pods: &[&str]) {
 
 #[test]
 fn a_pod_that_never_ran_and_is_not_selected_holds_up_none_that_is() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     canaries(&mut world, &["p1", "p2"]);
     let pending = world.pods.get_mut("p0").unwrap();
     pending["spec"]["nodeName"] = json!(null);
@@ -225,7 +216,7 @@ fn a_pod_that_never_ran_and_is_not_selected_holds_up_none_that_is() {
 
 #[test]
 fn an_old_pod_that_cannot_follow_and_crashes_holds_up_no_newer_one() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log:2");
     world.settle();
     world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
@@ -239,7 +230,7 @@ fn an_old_pod_that_cannot_follow_and_crashes_holds_up_no_newer_one() {
 
 #[test]
 fn an_old_pod_that_is_not_selected_and_crashes_holds_up_none_that_is() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log:2");
     world.settle();
     canaries(&mut world, &["p1"]);
@@ -252,7 +243,7 @@ fn an_old_pod_that_is_not_selected_and_crashes_holds_up_none_that_is() {
 #[test]
 fn what_the_set_broke_counts_even_where_it_cannot_be_mended() {
     for is_stranded in [true, false] {
-        let mut world = world(2);
+        let mut world = World::settled(2);
         world.image("bad:2");
         world.settle();
         let broken = world.with_image("log", "bad:2");
@@ -277,7 +268,7 @@ fn what_the_set_broke_counts_even_where_it_cannot_be_mended() {
 
 #[test]
 fn a_pod_that_was_just_made_is_left_alone_for_a_moment() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     world.image("log:2");
     // Another replica has seen this edit already, and the pod is of it.
     let seen = world.set.clone();
@@ -300,7 +291,7 @@ fn a_pod_that_was_just_made_is_left_alone_for_a_moment() {
 #[test]
 fn weights_and_ordered_labels_decide_who_is_first() {
     let order = |strategy: serde_json::Value| {
-        let mut world = world(3);
+        let mut world = World::settled(3);
         for (pod, zone, place) in [("p0", "a", "1"), ("p1", "b", "10"), ("p2", "b", "9")] {
             let labels = &mut world.pods.get_mut(pod).unwrap()["metadata"]["labels"];
             labels["zone"] = json!(zone);
@@ -330,7 +321,7 @@ fn weights_and_ordered_labels_decide_who_is_first() {
 
 #[test]
 fn scatter_spreads_pods_of_every_value() {
-    let mut world = world(6);
+    let mut world = World::settled(6);
     for (index, zone) in ["a", "a", "a", "b", "b", "b"].into_iter().enumerate() {
         world.pods.get_mut(&format!("p{index}")).unwrap()["metadata"]["labels"]["zone"] = json!(zone);
     }
@@ -353,7 +344,7 @@ fn scatter_spreads_pods_of_every_value() {
 
 #[test]
 fn an_image_by_digest_is_there_when_the_same_digest_runs() {
-    let mut world = world(2);
+    let mut world = World::settled(2);
     world.image("log@sha256:22");
     world.reconcile();
     let [taken] = &world.with_image("log", "log@sha256:22")[..] else {
@@ -377,7 +368,7 @@ fn an_image_by_digest_is_there_when_the_same_digest_runs() {
 
 #[test]
 fn pods_of_other_namespaces_other_labels_or_without_the_containers_do_not_count() {
-    let mut world = world(4);
+    let mut world = World::settled(4);
     world.edit(|spec| spec["namespaceSelector"] = json!({"matchLabels": {"env": "prod"}}));
     world
         .namespaces
@@ -400,7 +391,7 @@ fn pods_of_other_namespaces_other_labels_or_without_the_containers_do_not_count(
 
 #[test]
 fn ended_and_leaving_pods_are_left_alone() {
-    let mut world = world(3);
+    let mut world = World::settled(3);
     world.pods.get_mut("p0").unwrap()["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:59:00Z");
     world.pods.get_mut("p1").unwrap()["status"]["phase"] = json!("Succeeded");
     world.image("log:2");
@@ -411,7 +402,7 @@ fn ended_and_leaving_pods_are_left_alone() {
 
 #[test]
 fn annotations_are_patched_with_an_upgrade_by_their_policies() {
-    let mut world = world(1);
+    let mut world = World::settled(1);
     let annotations = &mut world.pods.get_mut("p0").unwrap()["metadata"]["annotations"];
     annotations["kept"] = json!("mine");
     annotations["merged"] = json!(r#"{"a":1}"#);

@@ -68,6 +68,16 @@ impl World {
         world
     }
 
+    /// The same with so many pods, `p0` and on, all injected and at rest.
+    pub(crate) fn settled(pods: usize) -> Self {
+        let mut world = Self::new();
+        for index in 0..pods {
+            world.add(&format!("p{index}"));
+        }
+        world.settle();
+        world
+    }
+
     /// Changes the specification, as an admitted edit does: hashes are computed anew.
     pub(crate) fn edit(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.set["spec"]);

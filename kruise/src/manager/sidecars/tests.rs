@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// What a first list brings.
-fn fill<T: Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
+fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
     for event in [
         Event::ListStarted,
         Event::Page(objects),

@@ -1,14 +1,14 @@
-//! A namespace: what it is labelled with.
+//! Objects outside of namespaces of which nothing but their labels is decided upon: nodes, and namespaces themselves.
 
 use kube_cache::Cached;
 use serde::Deserialize;
 
 use crate::Labels;
 
-/// Name and labels of a namespace.
+/// Name and labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct NamespaceView {
+pub struct LabelledView {
     metadata: Meta,
 }
 
@@ -21,14 +21,14 @@ struct Meta {
     labels: Labels,
 }
 
-impl NamespaceView {
-    /// Labels, among them its name.
+impl LabelledView {
+    /// Labels: of a node among them the topology keys, of a namespace its name.
     pub fn labels(&self) -> &Labels {
         &self.metadata.labels
     }
 }
 
-impl Cached for NamespaceView {
+impl Cached for LabelledView {
     fn namespace(&self) -> &'static str {
         ""
     }
@@ -45,3 +45,9 @@ impl Cached for NamespaceView {
         &self.metadata.resource_version
     }
 }
+
+/// A node: where it stands.
+pub type NodeView = LabelledView;
+
+/// A namespace: what it is labelled with.
+pub type NamespaceView = LabelledView;

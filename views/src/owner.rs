@@ -1,0 +1,28 @@
+//! The owner of an object, as far as anything is decided upon it.
+
+use kruise_api::meta::OwnerReference;
+
+/// The controlling owner of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnerView {
+    /// API group.
+    pub group: Box<str>,
+    /// Kind.
+    pub kind: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+}
+
+impl OwnerView {
+    /// What a reference says. Boxed, as most views hold none or one.
+    pub(crate) fn boxed(owner: &OwnerReference) -> Box<Self> {
+        Box::new(Self {
+            group: owner.group().into(),
+            kind: owner.kind.as_str().into(),
+            name: owner.name.as_str().into(),
+            uid: owner.uid.as_str().into(),
+        })
+    }
+}
