@@ -7,7 +7,6 @@
 //! * [`pod`]: what happens to new pods: the readiness gate, and injection of sidecars;
 //! * [`cloneset`]: defaults and rules of CloneSets;
 //! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
-//! * [`images`]: defaults and rules of ImagePullJobs and ImageListPullJobs;
 //! * [`kinds`]: defaults and rules of every other kind, in one table;
 //! * [`convert`]: every kind in the version that is asked for.
 
@@ -15,7 +14,6 @@ pub mod cloneset;
 pub mod convert;
 mod deletion;
 mod error;
-pub mod images;
 mod json;
 pub mod kinds;
 pub mod manifests;

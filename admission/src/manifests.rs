@@ -28,10 +28,6 @@ const MUTATE_CLONE_SET: &str = "/mutate-apps-kruise-io-cloneset";
 const VALIDATE_CLONE_SET: &str = "/validate-apps-kruise-io-cloneset";
 const MUTATE_SIDECAR_SET: &str = "/mutate-apps-kruise-io-sidecarset";
 const VALIDATE_SIDECAR_SET: &str = "/validate-apps-kruise-io-sidecarset";
-const MUTATE_PULL_JOB: &str = "/mutate-apps-kruise-io-imagepulljob";
-const VALIDATE_PULL_JOB: &str = "/validate-apps-kruise-io-imagepulljob";
-const MUTATE_LIST_PULL_JOB: &str = "/mutate-apps-kruise-io-imagelistpulljob";
-const VALIDATE_LIST_PULL_JOB: &str = "/validate-apps-kruise-io-imagelistpulljob";
 /// Path of the pod webhook.
 pub const MUTATE_POD: &str = "/mutate-pod";
 /// Name of the entry for pods that SidecarSets are injected into. A running manager adds it while there is such a set,
@@ -53,10 +49,6 @@ pub enum Handler {
     MutateSidecarSet,
     /// Rules of a SidecarSet: [`crate::sidecarset::validate`].
     ValidateSidecarSet,
-    /// Defaults of an ImagePullJob or ImageListPullJob: [`crate::images::mutate`].
-    MutateImages,
-    /// Rules of an ImagePullJob or ImageListPullJob: [`crate::images::validate::validate`].
-    ValidateImages,
     /// Defaults of the kinds in the table: [`crate::kinds::mutate`].
     MutateKind,
     /// Rules of the kinds in the table: [`crate::kinds::validate`].
@@ -105,26 +97,6 @@ const OWN: &[(&str, Handler)] = &[
         "/validate-apps-kruise-io-v1alpha1-sidecarset",
         Handler::ValidateSidecarSet,
     ),
-    (MUTATE_PULL_JOB, Handler::MutateImages),
-    (VALIDATE_PULL_JOB, Handler::ValidateImages),
-    (MUTATE_LIST_PULL_JOB, Handler::MutateImages),
-    (VALIDATE_LIST_PULL_JOB, Handler::ValidateImages),
-    (
-        "/mutate-apps-kruise-io-v1alpha1-imagepulljob",
-        Handler::MutateImages,
-    ),
-    (
-        "/validate-apps-kruise-io-v1alpha1-imagepulljob",
-        Handler::ValidateImages,
-    ),
-    (
-        "/mutate-apps-kruise-io-v1alpha1-imagelistpulljob",
-        Handler::MutateImages,
-    ),
-    (
-        "/validate-apps-kruise-io-v1alpha1-imagelistpulljob",
-        Handler::ValidateImages,
-    ),
     (MUTATE_POD, Handler::MutatePod),
 ];
 
@@ -135,9 +107,8 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let client =
         |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
     let workload = |name, path: &str, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
-    let written = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"])});
-    let defaulted = |resource| json!({"rules": resources(resource, &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
-    let mutate = defaulted("clonesets");
+    let mutate =
+        json!({"rules": resources("clonesets", &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
     let mutate = workload("mcloneset.kb.io", MUTATE_CLONE_SET, mutate);
     let validate = json!({
         "rules": resources("clonesets", &["CREATE", "UPDATE", "DELETE"]),
@@ -154,35 +125,8 @@ pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Valu
     let mutate_sidecars = workload("msidecarset.kb.io", MUTATE_SIDECAR_SET, own);
     let own = json!({"rules": sidecar_sets()});
     let validate_sidecars = workload("vsidecarset.kb.io", VALIDATE_SIDECAR_SET, own);
-    let mut mutating = vec![
-        mutate,
-        pod,
-        mutate_sidecars,
-        workload(
-            "mimagepulljob-v1beta1.kb.io",
-            MUTATE_PULL_JOB,
-            defaulted("imagepulljobs"),
-        ),
-        workload(
-            "mimagelistpulljob-v1beta1.kb.io",
-            MUTATE_LIST_PULL_JOB,
-            defaulted("imagelistpulljobs"),
-        ),
-    ];
-    let mut validating = vec![
-        validate,
-        validate_sidecars,
-        workload(
-            "vimagepulljob-v1beta1.kb.io",
-            VALIDATE_PULL_JOB,
-            written("imagepulljobs"),
-        ),
-        workload(
-            "vimagelistpulljob-v1beta1.kb.io",
-            VALIDATE_LIST_PULL_JOB,
-            written("imagelistpulljobs"),
-        ),
-    ];
+    let mut mutating = vec![mutate, pod, mutate_sidecars];
+    let mut validating = vec![validate, validate_sidecars];
     for one in KINDS {
         let pushed = |name, phase, own| workload(name, &one.path(phase), own);
         mutating.extend(one.mutating.map(|name| pushed(name, "mutate", filled_in(one))));
@@ -389,6 +333,16 @@ mod tests {
             found("vpodprobemarker.kb.io"),
             r#"/validate-apps-kruise-io-podprobemarker podprobemarkers ["CREATE","UPDATE"]"#
         );
+        assert_eq!(
+            found("vephemeraljobs.kb.io"),
+            r#"/validate-apps-kruise-io-v1alpha1-ephemeraljob ephemeraljobs ["CREATE","UPDATE"]"#
+        );
+        for kind in ["imagepulljob", "imagelistpulljob"] {
+            for (letter, phase) in [("m", "mutate"), ("v", "validate")] {
+                let expected = format!(r#"/{phase}-apps-kruise-io-{kind} {kind}s ["CREATE","UPDATE"]"#);
+                assert_eq!(found(&format!("{letter}{kind}-v1beta1.kb.io")), expected);
+            }
+        }
         let none = ["vcontainerrecreaterequest.kb.io", "mpodprobemarker.kb.io"];
         assert!(
             all.iter()

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::Error;
+use crate::json::member;
 
 /// What is being done to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,22 @@ impl Request {
             object: request.get("object").cloned().unwrap_or_default(),
             old_object: request.get("oldObject").cloned().unwrap_or_default(),
             now: String::new(),
+        })
+    }
+}
+
+impl Request {
+    /// Has the object a specification? If not, the answer: what is stored without one stays writable, and nothing else is
+    /// taken without.
+    pub(crate) fn specified(&self) -> Result<(), Answer> {
+        if member(&self.object, "spec").is_some() {
+            return Ok(());
+        }
+        let is_stored = self.operation == Operation::Update && member(&self.old_object, "spec").is_none();
+        Err(if is_stored {
+            Answer::ALLOW
+        } else {
+            Answer::undecodable("spec must be an object")
         })
     }
 }

@@ -238,7 +238,7 @@ fn ephemeral_jobs() -> Vec<Version> {
         )
         .int32(
             "parallelism",
-            "Most pods that get their containers at a time. Default: no limit.",
+            "Most pods that get their containers at a time. Default: 1.",
         )
         .flag(
             "paused",
@@ -255,7 +255,7 @@ fn ephemeral_jobs() -> Vec<Version> {
         .with("template", template)
         .int32(
             "ttlSecondsAfterFinished",
-            "Seconds after its end when the job is deleted. Default: never.",
+            "Seconds after its end when the job is deleted. Default: 1800.",
         )
         .required(&["selector", "template"]);
     let status = Object::new("How far the job has come; written by the controller.")

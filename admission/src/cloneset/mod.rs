@@ -4,16 +4,11 @@ pub mod mutate;
 pub mod validate;
 mod version;
 
+use crate::{Answer, Request};
 use kruise_api::cloneset::CloneSet;
-use serde_json::Value;
-
-use self::version::member;
-use crate::Answer;
 
 /// The object as the controller would read it, or the answer if it could not.
-fn decode(object: &Value) -> Result<CloneSet, Answer> {
-    if member(object, "spec").is_none() {
-        return Err(Answer::undecodable("spec must be an object"));
-    }
-    CloneSet::from_json(object).map_err(Answer::undecodable)
+fn decode(request: &Request) -> Result<CloneSet, Answer> {
+    request.specified()?;
+    CloneSet::from_json(&request.object).map_err(Answer::undecodable)
 }

@@ -18,7 +18,7 @@ pub fn mutate(request: &Request, options: Options) -> Answer {
     {
         return Answer::ALLOW;
     }
-    if let Err(answer) = Version::of(request).and_then(|_| decode(&request.object)) {
+    if let Err(answer) = Version::of(request).and_then(|_| decode(request)) {
         return answer;
     }
     let mut object = request.object.clone();

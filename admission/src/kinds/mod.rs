@@ -12,9 +12,11 @@ mod broadcastjob;
 mod budget;
 mod daemonset;
 mod distribution;
+mod ephemeraljob;
 mod nodeimage;
 mod persistent;
 mod podprobemarker;
+mod pulljob;
 mod recreate;
 mod scope;
 mod spread;
@@ -30,7 +32,7 @@ use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
 pub(crate) use self::scope::Scope;
-use crate::json::{member, text};
+use crate::json::text;
 use crate::{Answer, Operation, Options, Request, deletion};
 
 /// How objects of a kind are admitted.
@@ -47,6 +49,8 @@ pub struct Admitted {
     codes: (u16, u16),
     /// Rules read the newest version.
     newest: bool,
+    /// The path of its webhooks names the version, as charts register it to this day.
+    path_has_version: bool,
     /// The gate without which nothing of the kind is taken.
     gate: fn(Options) -> Option<&'static str>,
     defaults: fn(&mut Value, &Scope<'_>),
@@ -62,9 +66,12 @@ pub const KINDS: &[Admitted] = &[
     budget::ENTRY,
     daemonset::ENTRY,
     distribution::ENTRY,
+    ephemeraljob::ENTRY,
     nodeimage::ENTRY,
     persistent::ENTRY,
     podprobemarker::ENTRY,
+    pulljob::JOB,
+    pulljob::LIST,
     recreate::ENTRY,
     spread::ENTRY,
     statefulset::ENTRY,
@@ -81,6 +88,7 @@ impl Admitted {
             deletions: false,
             codes: (422, 422),
             newest: false,
+            path_has_version: false,
             gate: |_| None,
             defaults: |_, _| {},
             rules: |_, _, _| {},
@@ -98,6 +106,9 @@ impl Admitted {
 
     /// Where the webhook of a phase, `mutate` or `validate`, is called.
     pub fn path(&self, phase: &str) -> String {
+        if self.path_has_version {
+            return self.older_path(phase);
+        }
         let (group, kind) = (self.kind.group.replace('.', "-"), self.kind.kind.to_lowercase());
         format!("/{phase}-{group}-{kind}")
     }
@@ -193,16 +204,7 @@ fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Sc
             message: format!("feature-gate {gate} is not enabled"),
         });
     }
-    if member(&request.object, "spec").is_none() {
-        // What is stored without one stays writable.
-        let is_stored =
-            request.operation == Operation::Update && member(&request.old_object, "spec").is_none();
-        return Err(if is_stored {
-            Answer::ALLOW
-        } else {
-            Answer::undecodable("spec must be an object")
-        });
-    }
+    request.specified()?;
     let old = (request.operation == Operation::Update).then_some(&request.old_object);
     let scope = Scope {
         version: &request.version,

@@ -20,10 +20,7 @@ fn known(request: &Request) -> Result<(), Answer> {
     if kind != "SidecarSet" || !["v1alpha1", "v1beta1"].contains(&version) {
         return Err(Answer::undecodable(format_args!("{version} {kind} is not known")));
     }
-    if !request.object.get("spec").is_some_and(Value::is_object) {
-        return Err(Answer::undecodable("spec must be an object"));
-    }
-    Ok(())
+    request.specified()
 }
 
 /// The items of a list in an object; none if it is absent or something else.

@@ -61,6 +61,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Options;
+    use crate::pod::{Known, Outcome};
 
     fn mutated(object: &Value) -> Value {
         let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -181,6 +183,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_stored_without_a_specification_is_left_alone_and_none_is_taken_away() {
+        let bare = json!({"metadata": {"name": "s", "finalizers": []}});
+        let whole = json!({"metadata": {"name": "s"}, "spec": {"containers": []}});
+        for (old, taken) in [(&bare, true), (&whole, false)] {
+            let request = Request::from_review(&json!({
+                "kind": {"version": "v1beta1", "kind": "SidecarSet"}, "operation": "UPDATE", "object": bare,
+                "oldObject": old,
+            }));
+            let request = request.unwrap();
+            let validated =
+                crate::sidecarset::validate::validate(&request, Options::DEFAULT, &Known::default());
+            let Outcome::Answer(validated) = validated else {
+                panic!("{validated:?}")
+            };
+            for answer in [mutate(&request), validated] {
+                let refused = matches!(answer, Answer::Deny { code: 400, .. });
+                assert!(
+                    if taken { answer == Answer::ALLOW } else { refused },
+                    "{answer:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_sidecarset_is_turned_down() {
         for (kind, version, object) in [
             ("SidecarSet", "v9", json!({"spec": {}})),
@@ -188,7 +215,7 @@ mod tests {
             ("SidecarSet", "v1beta1", json!({"spec": 1})),
         ] {
             let request = Request::from_review(
-                &json!({"kind": {"version": version, "kind": kind}, "operation": "UPDATE", "object": object}),
+                &json!({"kind": {"version": version, "kind": kind}, "operation": "CREATE", "object": object}),
             );
             let answer = mutate(&request.unwrap());
             assert!(matches!(answer, Answer::Deny { code: 400, .. }), "{answer:?}");

@@ -9,7 +9,7 @@ use kruise_admission::{
         validate::{Outcome, Pod, validate, validate_with_pods},
     },
     convert::convert,
-    images, kinds,
+    kinds,
     manifests::{self, Handler},
     pod, sidecarset,
 };
@@ -93,8 +93,6 @@ fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches
         // Decided with lookups.
         Handler::MutatePod | Handler::ValidateSidecarSet => Answer::ALLOW,
         Handler::MutateSidecarSet => sidecarset::mutate::mutate(request),
-        Handler::MutateImages => images::mutate(request),
-        Handler::ValidateImages => images::validate::validate(request),
         Handler::MutateKind => kinds::mutate(request, options),
         Handler::ValidateKind => kinds::validate(request, options),
         Handler::MutateCloneSet => mutate(request, options),

@@ -92,7 +92,7 @@ fn subject(request: &Request, options: Options) -> Result<Subject<'_>, Answer> {
     if request.operation == Operation::Delete {
         return Err(deletion::answer(&request.old_object, options));
     }
-    decode(&request.object)?;
+    decode(request)?;
     Ok(Subject {
         version,
         options,

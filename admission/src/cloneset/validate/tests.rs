@@ -503,3 +503,28 @@ fn what_upstream_stored_passes_as_new_and_as_update() {
         }
     }
 }
+
+#[test]
+fn what_is_stored_without_a_specification_is_left_alone_and_none_is_taken_away() {
+    use crate::cloneset::mutate::mutate;
+    for version in [OLD, NEW] {
+        let whole = set(version);
+        let mut bare = whole.clone();
+        bare.as_object_mut().unwrap().remove("spec");
+        let mut labelled = bare.clone();
+        labelled["metadata"]["labels"] = json!({"a": "b"});
+        for (old, taken) in [(bare, true), (whole, false)] {
+            let request = request("UPDATE", labelled.clone(), old);
+            let Outcome::Answer(validated) = validate(&request, Options::DEFAULT) else {
+                panic!("pods are not asked for")
+            };
+            for answer in [mutate(&request, Options::DEFAULT), validated] {
+                let refused = matches!(answer, Answer::Deny { code: 400, .. });
+                assert!(
+                    if taken { answer == Answer::ALLOW } else { refused },
+                    "{answer:?}"
+                );
+            }
+        }
+    }
+}

@@ -4,9 +4,9 @@ use go_compat::pod_template::canonical_pod_template;
 use kube_schema::validate::Errors;
 use serde_json::{Map, Value};
 
-use crate::images;
 use crate::json::{fill, made, member, present, text};
 use crate::kinds::Scope;
+use crate::kinds::pulljob::rules;
 use crate::{Options, workload};
 
 /// The template of pulls of images.
@@ -77,7 +77,7 @@ pub(super) fn check(errors: &mut Errors, template: &Value, options: Options) {
 
 /// A list of images that could be pulled, in a job that ends by itself and is kept for the history.
 fn images_of(errors: &mut Errors, spec: &Value, path: &str) {
-    for mut error in images::validate::list_errors(spec) {
+    for mut error in rules::list_errors(spec) {
         error.path = error.path.replacen("spec", path, 1);
         errors.0.push(error);
     }

@@ -66,7 +66,7 @@ fn port_number(errors: &mut Errors, number: i64, path: String) {
     }
 }
 
-fn environment(errors: &mut Errors, container: &Value, path: &str) {
+pub(super) fn environment(errors: &mut Errors, container: &Value, path: &str) {
     for (variable, path) in items(container, "env", path) {
         let name = text(variable, "name");
         if name.is_empty() {

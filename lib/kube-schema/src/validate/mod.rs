@@ -94,6 +94,13 @@ pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
     errors.0
 }
 
+/// Checks the variables of a container.
+pub fn environment(container: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    container::environment(&mut errors, container, path);
+    errors.0
+}
+
 /// Could a text be the name of an object: DNS labels with dots between them?
 pub fn is_dns_subdomain(text: &str) -> bool {
     names::dns_subdomain(text)

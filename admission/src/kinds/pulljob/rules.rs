@@ -20,65 +20,58 @@ use kube_schema::validate::{self, Errors, FieldError, Kind};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{reference, subject};
-use crate::{Answer, Operation, Request};
+use super::{Scope, TIMEOUT_SECONDS, reference};
+use crate::json::{items, member, present, text};
 
 const MOST_IMAGES: usize = 255;
 const POLICIES: &[&str] = &["Always", "Never"];
 
-/// Checks a request.
-pub fn validate(request: &Request) -> Answer {
-    let spec = match subject(request) {
-        Ok(spec) => spec,
-        Err(answer) => return answer,
-    };
-    let single = request.kind == "ImagePullJob";
-    let mut errors = errors_of(spec, single);
-    if request.operation == Operation::Update {
-        let old = request.old_object.get("spec").unwrap_or(&Value::Null);
-        if !errors.is_empty() {
-            errors = validate::new_errors(errors, errors_of(old, single));
-        }
-        if single && list(spec, "pullSecrets") != list(old, "pullSecrets") {
-            errors.push(FieldError {
-                path: "spec.pullSecrets".to_owned(),
-                kind: Kind::Forbidden,
-                value: Value::Null,
-                detail: "spec.pullSecrets is immutable".to_owned(),
-            });
-        }
+/// What is wrong with a job of one image.
+pub(super) fn job(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    image(errors, "spec.image", text(spec, "image"));
+    common(errors, spec);
+    let policy = spec.get("completionPolicy").unwrap_or(&Value::Null);
+    let timeout = spec.pointer("/pullPolicy/timeoutSeconds").and_then(Value::as_i64);
+    let deadline = policy.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    if let Some(deadline) = deadline.filter(|_| text(policy, "type") != "Never")
+        && deadline < timeout.unwrap_or(TIMEOUT_SECONDS)
+    {
+        let detail = "must not be less than spec.pullPolicy.timeoutSeconds";
+        errors.invalid("spec.completionPolicy.activeDeadlineSeconds", deadline, detail);
     }
-    if errors.is_empty() {
-        return Answer::ALLOW;
-    }
-    Answer::Deny {
-        code: 400,
-        message: format!(
-            "{}.apps.kruise.io {:?} is invalid: {}",
-            request.kind,
-            request.name,
-            validate::aggregate(&errors)
-        ),
-    }
+}
+
+/// What is wrong with a job of several.
+pub(super) fn list(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
+    errors
+        .0
+        .extend(list_errors(object.get("spec").unwrap_or(&Value::Null)));
 }
 
 /// Everything wrong with the specification of an ImageListPullJob, as if it stood at `spec`.
 pub(crate) fn list_errors(spec: &Value) -> Vec<FieldError> {
-    errors_of(spec, false)
+    let mut errors = Errors::default();
+    images(&mut errors, items(spec, "images"));
+    common(&mut errors, spec);
+    errors.0
 }
 
-/// Everything wrong with a specification.
-fn errors_of(spec: &Value, single: bool) -> Vec<FieldError> {
-    let mut errors = Errors::default();
-    if single {
-        image(&mut errors, "spec.image", text(spec, "image"));
-    } else {
-        images(&mut errors, list(spec, "images"));
+/// The secrets of a job stay.
+pub(super) fn job_changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
+    let secrets = |object: &Value| {
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        items(spec, "pullSecrets").to_vec()
+    };
+    if secrets(new) != secrets(old) {
+        errors.forbidden("spec.pullSecrets", "spec.pullSecrets is immutable");
     }
-    parallelism(&mut errors, spec.get("parallelism"));
-    selectors(&mut errors, spec);
-    completion(&mut errors, spec, single);
-    errors.0
+}
+
+fn common(errors: &mut Errors, spec: &Value) {
+    parallelism(errors, spec.get("parallelism"));
+    selectors(errors, spec);
+    completion(errors, spec);
 }
 
 fn image(errors: &mut Errors, path: &str, image: &str) {
@@ -124,8 +117,7 @@ fn parallelism(errors: &mut Errors, value: Option<&Value>) {
 }
 
 fn selectors(errors: &mut Errors, spec: &Value) {
-    let present = |name: &str| spec.get(name).filter(|value| value.is_object());
-    if let Some(selector) = present("selector") {
+    if let Some(selector) = member(spec, "selector") {
         let by_label = ["matchLabels", "matchExpressions"].iter().any(|name| {
             let part = selector.get(name);
             part.is_some_and(|part| {
@@ -133,7 +125,7 @@ fn selectors(errors: &mut Errors, spec: &Value) {
                     || part.as_array().is_some_and(|a| !a.is_empty())
             })
         });
-        let names = list(selector, "names");
+        let names = items(selector, "names");
         if by_label && !names.is_empty() {
             errors.forbidden("spec.selector.names", "may not stand beside labels");
         }
@@ -152,47 +144,24 @@ fn selectors(errors: &mut Errors, spec: &Value) {
             errors.0.extend(validate::selector(selector, "spec.selector"));
         }
     }
-    if let Some(selector) = present("podSelector") {
-        if present("selector").is_some() {
+    if let Some(selector) = member(spec, "podSelector") {
+        if member(spec, "selector").is_some() {
             errors.forbidden("spec.podSelector", "may not stand beside spec.selector");
         }
         errors.0.extend(validate::selector(selector, "spec.podSelector"));
     }
 }
 
-fn completion(errors: &mut Errors, spec: &Value, single: bool) {
+fn completion(errors: &mut Errors, spec: &Value) {
     const PATH: &str = "spec.completionPolicy";
     let policy = spec.get("completionPolicy").unwrap_or(&Value::Null);
     let kind = text(policy, "type");
     errors.one_of(format!("{PATH}.type"), kind, POLICIES);
     if kind == "Never" {
         for name in ["activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
-            if policy.get(name).is_some_and(|value| !value.is_null()) {
+            if present(policy, name).is_some() {
                 errors.forbidden(format!("{PATH}.{name}"), "may not be set with type Never");
             }
         }
-        return;
     }
-    let timeout = spec
-        .get("pullPolicy")
-        .and_then(|policy| policy.get("timeoutSeconds")?.as_i64());
-    let deadline = policy.get("activeDeadlineSeconds").and_then(Value::as_i64);
-    if let (true, Some(deadline)) = (single, deadline)
-        && deadline < timeout.unwrap_or(600)
-    {
-        let detail = "must not be less than spec.pullPolicy.timeoutSeconds";
-        errors.invalid(format!("{PATH}.activeDeadlineSeconds"), deadline, detail);
-    }
-}
-
-fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    object
-        .get(name)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
 }

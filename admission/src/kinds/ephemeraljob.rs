@@ -1,0 +1,176 @@
+//! EphemeralJobs: containers that could be added to a pod that runs. Nothing is filled in, so that what a server needs to
+//! know must be said.
+//!
+//! | Field of `ephemeralContainers[]` | Rule |
+//! |---|---|
+//! | `name` | a DNS label, once |
+//! | `image` | there, without blanks around it |
+//! | `terminationMessagePolicy`, `imagePullPolicy` | there, and known |
+//! | `env` | well formed |
+//! | `volumeMounts` | without a path inside of the volume |
+//! | what only containers of a new pod can have | absent |
+//!
+//! Paths start at the list, as OpenKruise's do.
+
+use std::collections::BTreeSet;
+
+use kube_schema::validate::{self, Errors, Kind};
+use serde_json::Value;
+
+use super::{Admitted, Scope};
+use crate::json::{items, present, text};
+
+pub(super) const ENTRY: Admitted = Admitted {
+    validating: Some("vephemeraljobs.kb.io"),
+    codes: (400, 400),
+    path_has_version: true,
+    rules,
+    ..Admitted::of(&kruise_api::jobs::EPHEMERAL_JOB)
+};
+
+/// What a server refuses in a container of a pod that runs.
+const NOT_LATER: [&str; 9] = [
+    "ports",
+    "resources",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+];
+
+fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
+    let template = object.pointer("/spec/template").unwrap_or(&Value::Null);
+    let mut seen = BTreeSet::new();
+    for (index, one) in items(template, "ephemeralContainers").iter().enumerate() {
+        let path = format!("ephemeralContainers[{index}]");
+        let name = text(one, "name");
+        if name.is_empty() {
+            errors.required(format!("{path}.name"), "");
+        } else if let Some(reason) = validate::not_a_dns_label(name) {
+            errors.invalid(format!("{path}.name"), name, reason);
+        } else if !seen.insert(name) {
+            errors.add(format!("{path}.name"), Kind::Duplicate, name, "");
+        }
+        container(errors, one, &path);
+    }
+}
+
+fn container(errors: &mut Errors, one: &Value, path: &str) {
+    let image = text(one, "image");
+    if image.is_empty() {
+        errors.required(format!("{path}.image"), "");
+    } else if image.trim() != image {
+        let detail = "must not have leading or trailing whitespace";
+        errors.invalid(format!("{path}.image"), image, detail);
+    }
+    said(
+        errors,
+        one,
+        "terminationMessagePolicy",
+        &["File", "FallbackToLogsOnError"],
+        path,
+    );
+    said(
+        errors,
+        one,
+        "imagePullPolicy",
+        &["Always", "IfNotPresent", "Never"],
+        path,
+    );
+    errors.0.extend(validate::environment(one, path));
+    for name in NOT_LATER {
+        let given = present(one, name).filter(|value| !is_empty(value));
+        if given.is_some() {
+            errors.forbidden(
+                format!("{path}.{name}"),
+                "cannot be set for an Ephemeral Container",
+            );
+        }
+    }
+    for (index, mount) in items(one, "volumeMounts").iter().enumerate() {
+        for name in ["subPath", "subPathExpr"] {
+            if !text(mount, name).is_empty() {
+                errors.forbidden(
+                    format!("{path}.volumeMounts[{index}].{name}"),
+                    "cannot be set for an Ephemeral Container",
+                );
+            }
+        }
+    }
+}
+
+/// One of some texts, which nothing fills in.
+fn said(errors: &mut Errors, one: &Value, name: &str, known: &'static [&'static str], path: &str) {
+    let path = format!("{path}.{name}");
+    match text(one, name) {
+        "" => errors.required(path, "nothing fills it in"),
+        given => errors.one_of(path, given, known),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Case, case};
+    use super::*;
+
+    const JOB: Case = case("EphemeralJob", good);
+
+    fn good() -> Value {
+        json!({"selector": {"matchLabels": {"app": "cart"}}, "template": {"ephemeralContainers": [
+            {"name": "dumper", "image": "dump:1", "imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File",
+             "targetContainerName": "cart", "env": [{"name": "A", "value": "b"}], "resources": {}, "ports": [],
+             "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
+            {"name": "other", "image": "dump:1", "imagePullPolicy": "Never",
+             "terminationMessagePolicy": "FallbackToLogsOnError"},
+        ]}})
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn each_broken_rule_is_refused_with_its_field() {
+        let at = "template.ephemeralContainers";
+        let cases = [
+            ("0.name", Value::Null, "ephemeralContainers[0].name: Required"),
+            ("0.name", json!("Not one"), "ephemeralContainers[0].name: Invalid"),
+            ("1.name", json!("dumper"), "ephemeralContainers[1].name: Duplicate"),
+            ("0.image", Value::Null, "ephemeralContainers[0].image: Required"),
+            ("0.image", json!(" dump:1"), "ephemeralContainers[0].image: Invalid"),
+            ("0.imagePullPolicy", Value::Null, "ephemeralContainers[0].imagePullPolicy: Required"),
+            ("0.imagePullPolicy", json!("Later"), "ephemeralContainers[0].imagePullPolicy: Unsupported"),
+            ("1.terminationMessagePolicy", Value::Null, "ephemeralContainers[1].terminationMessagePolicy: Required"),
+            ("1.terminationMessagePolicy", json!("Log"), "ephemeralContainers[1].terminationMessagePolicy: Unsupported"),
+            ("0.env.0.name", json!("a=b"), "ephemeralContainers[0].env[0].name: Invalid"),
+            ("0.ports", json!([{"containerPort": 1}]), "ephemeralContainers[0].ports: Forbidden"),
+            ("0.resources", json!({"limits": {"cpu": 1}}), "ephemeralContainers[0].resources: Forbidden"),
+            ("0.lifecycle", json!({"preStop": {}}), "ephemeralContainers[0].lifecycle: Forbidden"),
+            ("0.livenessProbe", json!({"exec": {}}), "ephemeralContainers[0].livenessProbe: Forbidden"),
+            ("0.restartPolicy", json!("Always"), "ephemeralContainers[0].restartPolicy: Forbidden"),
+            ("0.volumeMounts.0.subPath", json!("x"), "ephemeralContainers[0].volumeMounts[0].subPath: Forbidden"),
+            ("0.volumeMounts.0.subPathExpr", json!("x"), "ephemeralContainers[0].volumeMounts[0].subPathExpr: Forbidden"),
+        ];
+        let paths: Vec<String> = cases.iter().map(|(path, _, _)| format!("{at}.{path}")).collect();
+        let cases: Vec<(&str, Value, &str)> = paths.iter().zip(cases)
+            .map(|(path, (_, value, expected))| (path.as_str(), value, expected)).collect();
+        JOB.each_is_refused(&cases);
+    }
+
+    #[test]
+    fn a_job_without_containers_passes() {
+        let none = json!({"selector": {}, "template": {"ephemeralContainers": []}});
+        assert_eq!(JOB.refused("v1alpha1", &none), None);
+    }
+}
