@@ -286,6 +286,8 @@ fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
     let Some(scenario) = scenario_alone("claims-requests") else {
         return;
     };
+    let stated = "| a claim of a pod | 1 + 1 | create, before its pod; delete, with its pod |";
+    assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
     storage_class(&scenario);
     let mut log = audit_log();
     let mut hold = |what: &str| {

@@ -49,6 +49,14 @@ fn writes(entries: &[Entry], namespace: &str) -> Vec<String> {
         .collect()
 }
 
+/// The table of what a pod costs has this line.
+fn assert_documented(line: &str) {
+    assert!(
+        include_str!("../../../../docs/lifecycle.md").contains(line),
+        "{line}"
+    );
+}
+
 /// The first state of a watched pod for which a test holds.
 fn first(events: &[Value], test: impl Fn(&Value) -> bool) -> &Value {
     let mut pods = events.iter().map(|event| &event["object"]);
@@ -107,9 +115,9 @@ fn a_grace_period_holds_the_image_back_and_costs_one_request_more() {
     );
     assert_eq!(scenario.uids(), uid);
     let requests = writes(&log.read_new(MANAGER).unwrap(), "grace");
-    let stated =
-        "| in-place update with `gracePeriodSeconds` | 4 | readiness off; grace; images; readiness on |";
-    assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
+    assert_documented(
+        "| in-place update with `gracePeriodSeconds` | 4 | readiness off; grace; images; readiness on |",
+    );
     assert_eq!(
         requests,
         [
@@ -152,9 +160,10 @@ fn a_rollback_inside_the_grace_period_brings_the_pod_back_as_it_was() {
 
 #[test]
 fn containers_change_in_the_order_of_their_priorities() {
-    let Some(scenario) = scenario("priorities") else {
+    let Some(scenario) = scenario_alone("priorities") else {
         return;
     };
+    let mut log = audit_log();
     let barriered = |name: &str, image: &str, priority: u32| {
         let key = json!({"name": "barrier", "key": format!("p_{priority}"), "optional": true});
         json!({"name": name, "image": image,
@@ -173,6 +182,7 @@ fn containers_change_in_the_order_of_their_priorities() {
     let uid = scenario.uids();
     let watch = Watch::start(&scenario.kubectl, "pods", "app=web").unwrap();
     watch.until_shown(1, LIMIT).unwrap();
+    drop(log.read_new(MANAGER).unwrap());
     scenario.patch(&json!({"spec": {"template": {"spec": {"containers": containers(2)}}}}));
     scenario.until_status(&json!({"updatedAvailableReplicas": 1, "availableReplicas": 1}));
     let images = |pod: &Value| [0, 1].map(|index| text(pod, &format!("/spec/containers/{index}/image")));
@@ -195,6 +205,76 @@ fn containers_change_in_the_order_of_their_priorities() {
     }
     assert_eq!(images(&scenario.pods()[0]), ["last:2", "first:2"]);
     assert_eq!(scenario.uids(), uid);
+    assert_documented(
+        "| in-place update of containers with two priorities | 4 | readiness off; first; last; readiness on |",
+    );
+    assert_eq!(
+        writes(&log.read_new(MANAGER).unwrap(), "priorities"),
+        [
+            "patch pods/status",
+            "patch pods",
+            "patch pods",
+            "patch pods/status"
+        ]
+    );
+}
+
+/// Makes the container of a set read a variable from an annotation, which has this value.
+pub(crate) fn reading(set: &mut Value, value: &str) {
+    let template = &mut set["spec"]["template"];
+    template["metadata"]["annotations"] = json!({"config": value});
+    let source = json!({"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['config']"}});
+    template["spec"]["containers"][0]["env"] = json!([{"name": "CFG", "valueFrom": source}]);
+}
+
+/// What an agent reports of a container in which `CFG` is `web`: the published hash.
+pub(crate) const ENVIRONMENT_OF_WEB: u64 = 498_188_604;
+
+/// A patch of what an agent of the node says about the one container of a pod.
+pub(crate) fn report(pod: &Value, environment: u64) -> Value {
+    let report = json!({"containers": [{
+        "name": "main",
+        "containerID": pod.pointer("/status/containerStatuses/0/containerID"),
+        "restartCount": 1,
+        "hashes": {"plainHash": 0, "extractedEnvFromMetadataHash": environment},
+    }]});
+    json!({"metadata": {"annotations": {"apps.kruise.io/runtime-containers-meta": report.to_string()}}})
+}
+
+#[test]
+fn a_variable_that_reads_metadata_waits_for_the_nodes_report_and_costs_no_more_than_an_image() {
+    let Some(scenario) = scenario_alone("environment") else {
+        return;
+    };
+    let mut set = web(1);
+    reading(&mut set, "old");
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1}));
+    let uid = scenario.uids();
+    let mut log = audit_log();
+    reading(&mut set, "web");
+    scenario.kubectl.apply(&set).unwrap();
+    let waits = until_pod(&scenario, "changed and out of service", |pod| {
+        text(pod, "/metadata/annotations/config") == "web" && !is_ready(pod)
+    });
+    scenario.until_status(&json!({"updatedReplicas": 1, "updatedReadyReplicas": 0, "availableReplicas": 0}));
+    let name = text(&waits, "/metadata/name");
+    // An agent that reports another environment has not restarted the container.
+    let old = report(&waits, 86_995_377);
+    scenario.kubectl.patch("pods", &name, &old).unwrap();
+    wait::observe_for(std::time::Duration::from_secs(3));
+    assert!(!is_ready(&scenario.pods()[0]));
+    let new = report(&waits, ENVIRONMENT_OF_WEB);
+    scenario.kubectl.patch("pods", &name, &new).unwrap();
+    scenario.until_status(&json!({"updatedReadyReplicas": 1, "availableReplicas": 1}));
+    assert_eq!(scenario.uids(), uid);
+    assert_documented(
+        "| in-place update of a variable that reads metadata | 3 | readiness off; change; readiness on once the node reports it |",
+    );
+    assert_eq!(
+        writes(&log.read_new(MANAGER).unwrap(), "environment"),
+        ["patch pods/status", "patch pods", "patch pods/status"]
+    );
 }
 
 /// A `web` of one pod whose containers ask for so much of a processor.
@@ -256,8 +336,9 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
         asked(&after)["requests"],
         json!({"cpu": "150m", "memory": "64Mi"})
     );
-    let stated = "| in-place update of resources that restarts nothing | 3 | resize; change; `Normal` once the resources are there |";
-    assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
+    assert_documented(
+        "| in-place update of resources that restarts nothing | 3 | resize; change; `Normal` once the resources are there |",
+    );
     let requests = writes(&log.read_new(MANAGER).unwrap(), "more-cpu");
     assert_eq!(requests, ["patch pods/resize", "patch pods", "patch pods"]);
 

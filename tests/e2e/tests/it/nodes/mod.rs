@@ -3,6 +3,7 @@
 //! The nodes are on this machine, and so are their containers: pods are asked by their addresses, and processes are
 //! known by the numbers that containerd says they have.
 
+mod environment;
 mod hooks;
 mod in_place;
 mod kubelet;
