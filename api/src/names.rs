@@ -25,6 +25,8 @@ pub const EXCLUDE_PREPARING_DELETE: &str = "apps.kruise.io/cloneset-scaling-excl
 pub const DELETE_PROTECTION: &str = "policy.kruise.io/delete-protection";
 /// Annotation holding what an older served version cannot express (rulings: conversion is lossless).
 pub const CONVERSION_DATA: &str = "kruise.io/conversion-data";
+/// Annotation of the leader lease: how its holder decides.
+pub const LEADER_SETTINGS: &str = "kruise.io/leader-settings";
 /// Annotation form of `imagePreDownloadParallelism` in `v1alpha1`.
 pub const PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-parallelism";
 /// Annotation form of `imagePreDownloadTimeoutSeconds` in `v1alpha1`.

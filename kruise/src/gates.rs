@@ -156,6 +156,19 @@ impl Gates {
         }
     }
 
+    /// The gates that differ from their defaults, as the flag takes them, in the order of their names.
+    pub fn changed(&self) -> String {
+        let default = |gate: &str| {
+            GATES
+                .iter()
+                .find(|(name, ..)| *name == gate)
+                .map(|(_, on, _)| *on)
+        };
+        let changed = self.0.iter().filter(|(gate, on)| default(gate) != Some(**on));
+        let texts: Vec<String> = changed.map(|(gate, on)| format!("{gate}={on}")).collect();
+        texts.join(",")
+    }
+
     /// Is the gate on? Unknown names are off.
     pub fn on(&self, name: &str) -> bool {
         self.0.get(name).copied().unwrap_or(false)

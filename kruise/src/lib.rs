@@ -5,6 +5,7 @@ pub mod crds;
 pub mod explain;
 pub mod gates;
 pub mod inject;
+pub mod leader;
 mod lookup;
 pub mod manager;
 pub mod manifests;

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use kruise_plan_kit::{Memory, Plan, Step, Wave};
+use kruise_plan_kit::{Memory, Plan, Step, Wave, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::{
     Client,
@@ -19,6 +19,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     gates::Gates,
+    leader::{self, Decides},
     manager::{self, CachedCloneSet, World},
 };
 
@@ -35,12 +36,58 @@ pub struct Options {
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
-    /// Namespace of the manager, where revisions of SidecarSets are.
+    /// Namespace of the manager, where its lease and the revisions of SidecarSets are.
     #[arg(long, default_value = "kruise-system")]
     manager_namespace: String,
-    /// Feature gates that the manager runs with, as its own flag takes them.
-    #[arg(long, default_value = "")]
-    feature_gates: String,
+    /// Name of the manager's lease, on which it tells how it decides.
+    #[arg(long, default_value = "kruise-manager")]
+    manager_lease: String,
+    /// Feature gates to decide by, as the manager's own flag takes them, whatever it runs with.
+    #[arg(long)]
+    feature_gates: Option<String>,
+}
+
+/// By what is decided.
+pub(crate) enum By {
+    /// These gates, and no flags.
+    Gates(Gates),
+    /// What the leader tells on its lease; else the defaults, which the explanation says.
+    Leader {
+        /// Namespace of the lease.
+        namespace: String,
+        /// Name of the lease.
+        lease: String,
+    },
+}
+
+impl By {
+    /// What to decide by, and what is to be said about it.
+    async fn resolve(&self, client: &Client) -> anyhow::Result<(Decides, Option<String>)> {
+        let (namespace, lease) = match self {
+            Self::Gates(gates) => return Ok((by_gates(gates.clone()), None)),
+            Self::Leader { namespace, lease } => (namespace, lease),
+        };
+        match leader::ask(client, namespace, lease).await {
+            Ok(told) => {
+                let gates = told.gates.changed();
+                let said = (!gates.is_empty()).then(|| format!("decides by the manager's gates: {gates}"));
+                Ok((told, said))
+            }
+            Err(error) => {
+                let said = format!(
+                    "decides by the default gates; those of the manager are not known: lease {namespace}/{lease}: {error}"
+                );
+                Ok((by_gates(Gates::parse("", "")?), Some(said)))
+            }
+        }
+    }
+}
+
+fn by_gates(gates: Gates) -> Decides {
+    Decides {
+        gates,
+        exclude_preparing_delete: false,
+    }
 }
 
 /// Asks the cluster and plans, without writing anything.
@@ -56,8 +103,14 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
     let pod = options.pod.as_deref();
     match kind {
         "clone" | "cloneset" | "clonesets" => {
-            let gates = Gates::parse(&options.feature_gates, "")?;
-            runtime.block_on(explain(&source, &gates, &options.namespace, name, pod))
+            let by = match &options.feature_gates {
+                Some(gates) => By::Gates(Gates::parse(gates, "")?),
+                None => By::Leader {
+                    namespace: options.manager_namespace.clone(),
+                    lease: options.manager_lease.clone(),
+                },
+            };
+            runtime.block_on(explain(&source, &by, &options.namespace, name, pod))
         }
         "sidecarset" | "sidecarsets" => runtime.block_on(async {
             let client = connect(&source).await?;
@@ -82,7 +135,7 @@ async fn connect(source: &Source) -> anyhow::Result<Client> {
 /// Explains a CloneSet, or one pod of it.
 pub(crate) async fn explain(
     source: &Source,
-    gates: &Gates,
+    by: &By,
     namespace: &str,
     name: &str,
     pod: Option<&str>,
@@ -122,8 +175,9 @@ pub(crate) async fn explain(
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
     let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
-    let server = manager::ask(gates, &client, version).await?;
-    let (decisions, memory) = (manager::gated(gates, server), Memory::default());
+    let (decides, said) = by.resolve(&client).await?;
+    let server = manager::ask(&decides.gates, &client, version).await?;
+    let (decisions, memory) = (manager::decided(&decides, server), Memory::default());
     let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
     if decisions.images_ahead {
         jobs = list(
@@ -137,7 +191,7 @@ pub(crate) async fn explain(
         });
     }
     let world = World::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
-    let plan = world.plan(
+    let mut plan = world.plan(
         &set,
         &api_version,
         decisions,
@@ -145,6 +199,10 @@ pub(crate) async fn explain(
         cloneset::Explain::Yes,
         Timestamp::now(),
     );
+    plan.why.extend(said.map(|text| Why {
+        about: String::new(),
+        text,
+    }));
     Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
 }
 

@@ -11,7 +11,7 @@ use go_compat::flags::Values;
 use kruise_plan_kit::{Resource, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset;
 
-use crate::gates::Gates;
+use crate::{gates::Gates, leader::Decides};
 
 /// Everything the manager is told from outside.
 #[derive(Clone, Debug)]
@@ -136,9 +136,14 @@ impl Config {
 
     /// What CloneSet decisions depend on.
     pub fn cloneset_options(&self, server: Server) -> cloneset::Options {
-        cloneset::Options {
+        decided(&self.decides(), server)
+    }
+
+    /// What decisions depend on beside the server.
+    pub fn decides(&self) -> Decides {
+        Decides {
+            gates: self.gates.clone(),
             exclude_preparing_delete: self.exclude_preparing_delete,
-            ..gated(&self.gates, server)
         }
     }
 }
@@ -152,14 +157,15 @@ pub struct Server {
     pub pull_jobs: bool,
 }
 
-/// What CloneSet decisions depend on, flags apart.
-pub(crate) fn gated(gates: &Gates, server: Server) -> cloneset::Options {
+/// What CloneSet decisions depend on.
+pub(crate) fn decided(decides: &Decides, server: Server) -> cloneset::Options {
+    let gates = &decides.gates;
     cloneset::Options {
         vertical_scaling: server.vertical_scaling,
         short_hash: gates.on("CloneSetShortHash"),
         preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
         partition_rollback: gates.on("CloneSetPartitionRollback"),
-        exclude_preparing_delete: false,
+        exclude_preparing_delete: decides.exclude_preparing_delete,
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),

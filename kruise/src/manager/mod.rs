@@ -25,7 +25,7 @@ use kruise_runtime::shutdown;
 
 pub use caches::Jitter;
 pub use cloneset::World;
-pub(crate) use config::gated;
+pub(crate) use config::decided;
 pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
 pub use flags::FLAGS;

@@ -228,7 +228,7 @@ async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow:
     let client = host.client.named(&agent("leader-election"));
     let mut leading = pin!(lease::lead(
         &client,
-        settings(lease, &host.identity),
+        settings(lease, &host.identity, config),
         metrics,
         released,
         move || {
@@ -257,8 +257,9 @@ async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow:
     ended(leading.await)
 }
 
-fn settings(lease: LeaseConfig, identity: &str) -> lease::Settings {
+fn settings(lease: LeaseConfig, identity: &str, config: &Config) -> lease::Settings {
     lease::Settings {
+        annotations: [config.decides().annotation(identity)].into(),
         namespace: lease.namespace,
         name: lease.name,
         identity: identity.to_owned(),

@@ -18,7 +18,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::probe::page;
-use crate::{explain::explain, gates::Gates};
+use crate::{
+    explain::{By, explain},
+    gates::Gates,
+};
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -119,10 +122,10 @@ impl Embedded {
                 Ok(format!("pod/{pod} labeled"))
             }
             Act::Explain => {
-                let gates = Gates::parse("", "")?;
+                let by = By::Gates(Gates::parse("", "")?);
                 explain(
                     &Source::File(self.place.kubeconfig.clone()),
-                    &gates,
+                    &by,
                     "default",
                     SET,
                     None,

@@ -165,6 +165,7 @@ impl<'a> Candidate<'a> {
             })
         });
         record.write(&mut lease);
+        self.settings.annotate(&mut lease);
         // Others count from when the server applied it, which may be long before its answer is here.
         let sent = Instant::now();
         let result = if is_new {

@@ -1,6 +1,6 @@
 //! Who leads, without I/O. Durations are time of our own clock since a fixed start.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -20,6 +20,27 @@ pub struct Settings {
     pub renew_deadline: Duration,
     /// Time between attempts.
     pub retry_period: Duration,
+    /// What the leader tells of itself: annotations of the lease, written with it.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// Puts the leader's annotations on a lease, and leaves those of others.
+    pub fn annotate(&self, lease: &mut Value) {
+        if self.annotations.is_empty() {
+            return;
+        }
+        let annotations = json!(self.annotations);
+        let metadata = lease.get_mut("metadata").and_then(Value::as_object_mut);
+        let Some(metadata) = metadata else { return };
+        match (
+            metadata.get_mut("annotations").and_then(Value::as_object_mut),
+            annotations,
+        ) {
+            (Some(have), Value::Object(told)) => have.extend(told),
+            (_, told) => drop(metadata.insert("annotations".into(), told)),
+        }
+    }
 }
 
 /// The part of a lease's `spec` that decides.
@@ -171,6 +192,7 @@ mod tests {
             lease_duration: Duration::from_secs(lease_seconds),
             renew_deadline: Duration::from_secs(lease_seconds * 2 / 3),
             retry_period: Duration::from_secs(2),
+            annotations: std::collections::BTreeMap::default(),
         })
     }
 
@@ -252,6 +274,26 @@ mod tests {
         let taken = written(elector("second").decide(Some(free), at(1), Timestamp::UNIX_EPOCH));
         assert_eq!((taken.holder.as_str(), taken.transitions), ("second", 1));
         assert_eq!(elector("third").release(&taken, Timestamp::UNIX_EPOCH), None);
+    }
+
+    #[test]
+    fn what_a_leader_tells_stands_beside_the_annotations_of_others() {
+        let mut settings = elector("us").settings;
+        let mut lease = json!({"metadata": {"annotations": {"theirs": "a", "told": "before"}}});
+        settings.annotate(&mut lease);
+        assert_eq!(lease["metadata"]["annotations"]["told"], "before");
+        settings.annotations = [("told".to_owned(), "now".to_owned())].into();
+        settings.annotate(&mut lease);
+        assert_eq!(
+            lease["metadata"]["annotations"],
+            json!({"theirs": "a", "told": "now"})
+        );
+        let mut bare = json!({"metadata": {"name": "l"}});
+        settings.annotate(&mut bare);
+        assert_eq!(
+            bare,
+            json!({"metadata": {"name": "l", "annotations": {"told": "now"}}})
+        );
     }
 
     #[test]

@@ -91,6 +91,7 @@ fn settings() -> Settings {
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
         retry_period: Duration::from_secs(2),
+        annotations: [("told".to_owned(), "us".to_owned())].into(),
     }
 }
 
@@ -166,6 +167,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
     let server = server.lock().unwrap();
     let lease = server.lease.as_ref().unwrap();
     assert_eq!(lease["metadata"]["labels"]["a"], "b");
+    assert_eq!(lease["metadata"]["annotations"]["told"], "us");
     assert_eq!(lease["spec"]["holderIdentity"], "");
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();

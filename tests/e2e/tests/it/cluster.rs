@@ -1,6 +1,7 @@
 //! The cluster under test and the manager that all scenarios share.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -202,6 +203,19 @@ impl Scenario {
             .patch("clonesets.v1alpha1.apps.kruise.io", "web", patch)
             .unwrap();
     }
+}
+
+/// What `kruise explain` says.
+pub(crate) fn explained(scenario: &Scenario, arguments: &[&str]) -> String {
+    let output = Command::new(variable("KRUISE_E2E_BIN"))
+        .arg("explain")
+        .args(arguments)
+        .arg("--kubeconfig")
+        .arg(scenario.kubectl.kubeconfig())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// A `v1alpha1` CloneSet `web` that updates in place.

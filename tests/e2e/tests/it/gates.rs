@@ -5,7 +5,7 @@ use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, scenario_alone, text, web};
+use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, container, explained, scenario_alone, text, web};
 
 #[test]
 fn a_raised_partition_takes_updated_pods_back_in_place() {
@@ -29,6 +29,55 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     scenario.patch(&partition(0));
     scenario.until_status(&json!({"readyReplicas": 4, "updatedReadyReplicas": 4}));
     assert_eq!(scenario.uids(), uids, "in place, there and back");
+}
+
+#[test]
+fn explain_decides_by_the_gates_of_the_manager_unless_it_is_told_others() {
+    let Some(scenario) = scenario_alone("explained-gates") else {
+        return;
+    };
+    let explain = |further: &[&str]| {
+        let target = ["clone/web", "--namespace", "explained-gates"];
+        explained(&scenario, &[&target, further].concat())
+    };
+    let gate = "InPlaceWorkloadVerticalScaling=true";
+    let flag = format!("--feature-gates={gate}");
+    let kubeconfig = scenario.kubectl.kubeconfig();
+    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &[&flag]].concat());
+    let containers =
+        |cpu: &str| json!([{"name": "main", "image": "nginx:1", "resources": {"requests": {"cpu": cpu}}}]);
+    let mut set = web(1);
+    set["spec"]["lifecycle"] = json!({"inPlaceUpdate": {"finalizersHandler": ["shop.example/hold"]}});
+    set["spec"]["template"]["metadata"]["finalizers"] = json!(["shop.example/hold"]);
+    set["spec"]["template"]["spec"]["containers"] = containers("100m");
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 1}));
+    scenario.patch(&json!({"spec": {"template": {"spec": {"containers": containers("200m")}}}}));
+    wait::until_true("the pod is held before its update", LIMIT, || {
+        let state = "/metadata/labels/lifecycle.apps.kruise.io~1state";
+        Ok(scenario
+            .pods()
+            .iter()
+            .any(|pod| text(pod, state) == "PreparingUpdate"))
+    })
+    .unwrap();
+    let told = explain(&[]);
+    assert!(
+        told.contains(&format!("decides by the manager's gates: {gate}")),
+        "{told}"
+    );
+    assert!(told.contains("its inPlaceUpdate hook holds it"), "{told}");
+    let told = explain(&["--feature-gates="]);
+    assert!(
+        !told.contains("decides by") && told.contains("cannot change in place"),
+        "{told}"
+    );
+    let told = explain(&["--manager-lease=of-nobody"]);
+    assert!(
+        told.contains("those of the manager are not known: lease kruise-system/of-nobody"),
+        "{told}"
+    );
+    assert!(told.contains("cannot change in place"), "{told}");
 }
 
 #[test]

@@ -4,14 +4,13 @@
 //! its scenario ends.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use kruise_e2e::audit::{Entry, MANAGER};
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, scenario, scenario_alone, text, variable};
+use crate::cluster::{LIMIT, Scenario, audit_log, explained, scenario, scenario_alone, text};
 
 /// A SidecarSet, which goes however the scenario ends.
 pub(crate) struct Set<'a> {
@@ -207,18 +206,6 @@ fn condition(pod: &Value) -> (String, String) {
     found
         .map(|one| (text(one, "/status"), text(one, "/message")))
         .unwrap_or_default()
-}
-
-fn explained(scenario: &Scenario, arguments: &[&str]) -> String {
-    let output = Command::new(variable("KRUISE_E2E_BIN"))
-        .arg("explain")
-        .args(arguments)
-        .arg("--kubeconfig")
-        .arg(scenario.kubectl.kubeconfig())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
