@@ -164,6 +164,16 @@ fn webhook(name: &str, client: Value, timeout: u8, own: Value) -> Value {
     webhook
 }
 
+/// Label of namespaces that keeps their pods away from webhooks, if it has this value.
+pub const CONTROL_PLANE: &str = "control-plane";
+const OURS: &str = "openkruise";
+const SYSTEM: &str = "kube-system";
+
+/// Are pods of this namespace, whose label [`CONTROL_PLANE`] has this value, shown to webhooks?
+pub fn is_in_reach(namespace: &str, control_plane: Option<&str>) -> bool {
+    namespace != SYSTEM && control_plane != Some(OURS)
+}
+
 fn pods(readiness_gate_for_all: bool) -> Value {
     let mut pods = json!({
         "rules": [{
@@ -171,8 +181,8 @@ fn pods(readiness_gate_for_all: bool) -> Value {
             "scope": "Namespaced",
         }],
         "namespaceSelector": {"matchExpressions": [
-            {"key": "control-plane", "operator": "NotIn", "values": ["openkruise"]},
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]},
+            {"key": CONTROL_PLANE, "operator": "NotIn", "values": [OURS]},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
         ]},
         "reinvocationPolicy": "Never",
     });

@@ -17,6 +17,8 @@ pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-h
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Pod label, any value: the workload must delete and replace this pod.
 pub const SPECIFIED_DELETE: &str = "apps.kruise.io/specified-delete";
+/// SidecarSet annotation, `true`: pods that were made without the set's sidecars are made again. Not of OpenKruise.
+pub const RECREATE_UNINJECTED: &str = "apps.kruise.io/sidecarset-recreate-uninjected";
 /// Pod annotation: signed 32-bit cost, lower is deleted first.
 pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// CloneSet label read by conversion only.

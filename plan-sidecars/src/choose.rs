@@ -32,13 +32,21 @@ pub(crate) struct Choice<'m, 'a> {
     pub(crate) requeue: Option<Duration>,
 }
 
-/// Chooses within the limits, and upgrades what it chooses: `upgrade` says whether it could. Pods of `busy` are being
-/// written by this plan already.
+/// What a plan does besides, or has begun.
+#[derive(Default)]
+pub(crate) struct Busy<'b> {
+    /// Uids of pods that it writes already.
+    pub(crate) pods: BTreeSet<&'b str>,
+    /// Pods of the set that are being made again.
+    pub(crate) gone: usize,
+}
+
+/// Chooses within the limits, and upgrades what it chooses: `upgrade` says whether it could.
 pub(crate) fn choose<'m, 'a>(
     observed: &Observed<'_>,
     members: &'m [Member<'a>],
     sidecars: &Sidecars,
-    busy: &BTreeSet<&str>,
+    busy: &Busy<'_>,
     upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
     now: Timestamp,
 ) -> Choice<'m, 'a> {
@@ -64,7 +72,7 @@ pub(crate) fn choose<'m, 'a>(
                 "cannot be upgraded in place: more than images changed",
             );
             choice.stranded.push(member);
-        } else if busy.contains(&*member.pod.uid) {
+        } else if busy.pods.contains(&*member.pod.uid) {
             choice.explain(observed, member, "ends its last upgrade first");
         } else if member.is_on_its_way(set, sidecars) {
             choice.explain(observed, member, "waits: its last upgrade is still on its way");
@@ -93,7 +101,7 @@ pub(crate) fn choose<'m, 'a>(
     for member in held {
         choice.explain(observed, member, "stays: the partition holds it");
     }
-    take(observed, members, free, upgrade, &mut choice);
+    take(observed, members, free, busy.gone, upgrade, &mut choice);
     choice
 }
 
@@ -159,6 +167,7 @@ fn take(
     observed: &Observed<'_>,
     members: &[Member<'_>],
     free: &[&Member<'_>],
+    gone: usize,
     upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
     choice: &mut Choice<'_, '_>,
 ) {
@@ -167,7 +176,7 @@ fn take(
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize;
-    let mut out = members.iter().filter(|member| member.is_out(set)).count();
+    let mut out = gone + members.iter().filter(|member| member.is_out(set)).count();
     for member in free {
         if member.ready && out >= limit {
             let text =

@@ -10,6 +10,8 @@
 //! - **Hot upgrades.** Of two twins the working one is never restarted for an upgrade; it idles once the other serves.
 //! - **Turns.** Sets that share a pod change it one after the other ([`Turns`]); every write of a pod is for the version of
 //!   it that was looked at.
+//! - **Repair.** Pods that were made without the sidecars they should have are told ([`uninjected()`]), and made again by
+//!   their owners where the set asks for it: within `maxUnavailable`, and never in a loop ([`Repairs`]).
 //! - **Nobody waits for one pod.** A pod that is gone, refused or broken holds up no other.
 //! - **Takeover.** Revisions, annotations and conditions are those that OpenKruise writes; pods that are as they should be
 //!   are not written. A set that is deleted leaves its pods as they are.
@@ -17,7 +19,7 @@
 //! # How a plan is made
 //! [`plan()`] finds the revision of the specification ([`history`]), classifies the pods ([`member`]), ends hot upgrades
 //! ([`hot`]), chooses pods ([`choose`]) and changes them ([`upgrade`]), tells pods whether they can follow
-//! ([`condition`]), and reports ([`status`]).
+//! ([`condition`]), sees to pods without sidecars ([`repair`]), and reports ([`status`]).
 
 mod choose;
 mod condition;
@@ -27,11 +29,16 @@ mod hot;
 mod member;
 mod observe;
 mod plan;
+mod repair;
+mod repairs;
 mod sidecars;
 mod status;
 mod turns;
+mod uninjected;
 mod upgrade;
 
 pub use observe::{Explain, Observed};
-pub use plan::plan;
+pub use plan::{learn, plan};
+pub use repairs::Repairs;
 pub use turns::Turns;
+pub use uninjected::uninjected;

@@ -15,7 +15,7 @@ use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
 /// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here yet.
-const FRESH: Duration = Duration::from_secs(5);
+pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
 /// An active pod with every container that the set would have injected.
 pub(crate) struct Member<'a> {
@@ -101,7 +101,7 @@ impl Member<'_> {
 
 /// What is left of a while that began then. Clocks differ, so it may begin a little later than now, but a time that is
 /// further off than the while is long tells nothing.
-fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<Duration> {
+pub(crate) fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<Duration> {
     let left = since.as_millisecond() + long.as_millis() as i64 - now.as_millisecond();
     let left = Duration::from_millis(u64::try_from(left).ok()?);
     (!left.is_zero() && left <= long * 2).then(|| left.min(long))

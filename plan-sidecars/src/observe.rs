@@ -6,6 +6,8 @@ use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::Memory;
 use kruise_views::{PodView, RevisionView};
 
+use crate::repairs::Repairs;
+
 /// One snapshot of a SidecarSet and everything that belongs to it.
 pub struct Observed<'a> {
     /// The set.
@@ -16,6 +18,12 @@ pub struct Observed<'a> {
     pub namespace: &'a str,
     /// Pods whose list of injected sets names this one, active or not, of any namespace, in any order.
     pub pods: &'a [Arc<PodView>],
+    /// Pods that may be meant and do not name this set in that list: at least those that its selectors match.
+    pub strangers: &'a [Arc<PodView>],
+    /// Is there a set that is injected into this pod instead, as a canary of this one?
+    pub has_canary: &'a dyn Fn(&PodView) -> bool,
+    /// What was tried for pods without sidecars.
+    pub repairs: &'a Repairs,
     /// Revisions in [`Self::namespace`] that carry the set's name and are its own, or nobody's.
     pub revisions: &'a [Arc<RevisionView>],
     /// Does the set's namespace selector match the namespace of this name? Only asked if there is a selector.

@@ -1,7 +1,5 @@
 //! The order of decisions.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventKind, EventNote, Plan, Why,
@@ -10,12 +8,14 @@ use kruise_plan_kit::{
 use serde_json::{Value, json};
 
 use crate::{
-    choose::{Choice, choose},
+    choose::{Busy, Choice, choose},
     condition, history, hot,
     member::{Member, classify},
     observe::{Explain, Observed},
+    repair::{Repair, on_their_way, owners, repair},
+    repairs::Repairs,
     sidecars::Sidecars,
-    status,
+    status, uninjected,
     upgrade::{Goal, chain, upgrade},
 };
 
@@ -36,6 +36,9 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     let sidecars = Sidecars::of(&spec);
     let members = classify(observed, &spec, &sidecars, &hashes);
     let found = history::find(observed, &spec, &hashes);
+    let uninjected = uninjected::find(observed, &spec);
+    let owners = owners(&members, &uninjected, observed.repairs);
+    let mut upgraded = 0;
     plan.status = status::report(observed, &found, &members);
     plan.chains.extend(found.chain.clone());
     explain(observed, &spec, &members, &mut plan);
@@ -47,8 +50,16 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
             hashes: &hashes,
             revision: &found.name,
         };
-        act(observed, &members, &goal, &mut plan, now);
+        let gone = on_their_way(observed, &owners, now);
+        upgraded = act(observed, &members, &goal, gone, &mut plan, now);
     }
+    let all = Repair {
+        members: &members,
+        uninjected: &uninjected,
+        owners: &owners,
+        upgraded,
+    };
+    repair(observed, &all, &mut plan, now);
     plan.chains.extend(history::truncate(observed, &found, &members));
     plan
 }
@@ -62,20 +73,46 @@ fn held(observed: &Observed<'_>) -> Option<&'static str> {
     strategy.paused.then_some("upgrades are paused")
 }
 
-fn act(observed: &Observed<'_>, members: &[Member<'_>], goal: &Goal<'_>, plan: &mut Plan, now: Timestamp) {
+/// What a plan for this snapshot teaches about pods without sidecars, once it is known which of its writes are sent.
+pub fn learn(repairs: &mut Repairs, observed: &Observed<'_>, plan: &Plan, now: Timestamp) {
+    if !repairs.concerns(plan) {
+        return;
+    }
+    let spec = serde_json::to_value(&observed.set.spec).unwrap_or_default();
+    let hashes =
+        hashes_of(&json!({"metadata": {"annotations": observed.set.metadata.annotations}, "spec": spec}));
+    let members = classify(observed, &spec, &Sidecars::of(&spec), &hashes);
+    let uninjected = uninjected::find(observed, &spec);
+    let before = repairs.clone();
+    repairs.learn(&owners(&members, &uninjected, &before), plan, now);
+}
+
+/// Upgrades pods; says how many of them are in service until then.
+fn act(
+    observed: &Observed<'_>,
+    members: &[Member<'_>],
+    goal: &Goal<'_>,
+    gone: usize,
+    plan: &mut Plan,
+    now: Timestamp,
+) -> usize {
     let hash: &Hashes = goal.hashes;
-    let mut busy: BTreeSet<&str> = BTreeSet::new();
+    let mut busy = Busy {
+        gone,
+        ..Busy::default()
+    };
     // Where more than images differ, the empty image may be another one, too: such pods are left as they are.
     for member in members.iter().filter(|member| member.upgradable) {
         if let Some(chain) = hot::settle(observed, member, goal.sidecars, &hash.full, now) {
-            busy.insert(&member.pod.uid);
+            busy.pods.insert(&member.pod.uid);
             plan.chains.push(chain);
         }
     }
-    let (mut chains, mut events) = (Vec::new(), Vec::new());
+    let (mut chains, mut events, mut upgraded) = (Vec::new(), Vec::new(), 0);
     let mut change = |member: &Member<'_>| match upgrade(observed, goal, member, now) {
         Ok(chain) => {
             chains.push(chain);
+            upgraded += usize::from(member.ready && member.consistent);
             true
         }
         Err(error) => {
@@ -99,7 +136,7 @@ fn act(observed: &Observed<'_>, members: &[Member<'_>], goal: &Goal<'_>, plan: &
     let set = &observed.set.metadata.name;
     let back = members
         .iter()
-        .filter(|member| member.updated && !busy.contains(&*member.pod.uid))
+        .filter(|member| member.updated && !busy.pods.contains(&*member.pod.uid))
         .filter(|member| condition::is_stranded(member, set));
     let told: Vec<Chain> = stranded
         .iter()
@@ -118,6 +155,7 @@ fn act(observed: &Observed<'_>, members: &[Member<'_>], goal: &Goal<'_>, plan: &
             ),
         });
     }
+    upgraded
 }
 
 fn say(observed: &Observed<'_>, plan: &mut Plan, text: &str) {

@@ -59,6 +59,11 @@ impl Sidecars {
             .is_ok()
     }
 
+    /// Names of all their containers in pods, sorted.
+    pub(crate) fn containers(&self) -> impl Iterator<Item = &str> {
+        self.containers.iter().map(String::as_str)
+    }
+
     /// Those that are upgraded hot: name, twins, empty image.
     pub(crate) fn hot(&self) -> impl Iterator<Item = (&str, &[String; 2], &str)> {
         self.all.iter().filter_map(|sidecar| match &sidecar.kind {

@@ -62,6 +62,11 @@ fn seen(write: &Write) -> Option<(&str, &str)> {
             target,
             precondition: Precondition::UidAndVersion(uid, version),
             ..
+        }
+        | Write::Delete {
+            target,
+            precondition: Precondition::UidAndVersion(uid, version),
+            ..
         } if target.resource == Resource::Pods => Some((uid, version)),
         _ => None,
     }

@@ -6,13 +6,13 @@ use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::Memory;
-use kruise_plan_sidecars::Explain;
+use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::{Client, discovery};
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
 use super::{list, render};
-use crate::manager::{Sidecars, injected};
+use crate::manager::{Look, Sidecars, injected};
 
 /// Explains a set, or one pod of it, named alone or with its namespace. Revisions are in the manager's namespace.
 pub(super) async fn explain(
@@ -31,15 +31,12 @@ pub(super) async fn explain(
         .with_context(|| format!("cannot read SidecarSet {name}"))?;
     let set = SidecarSet::from_json(&object)
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let mut pods: Vec<Arc<PodView>> = list(client, "/api/v1/pods").await?;
-    pods.retain(|pod| injected(pod).any(|injected| injected == name));
+    let all: Vec<Arc<PodView>> = list(client, "/api/v1/pods").await?;
+    let (pods, strangers): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|pod| injected(pod).any(|injected| injected == name));
     let is_it =
         |have: &PodView, pod: &str| *have.name == *pod || format!("{}/{}", have.namespace, have.name) == pod;
-    if let Some(pod) = pod
-        && !pods.iter().any(|have| is_it(have, pod))
-    {
-        bail!("SidecarSet {name} was not injected into a pod {pod}");
-    }
     let path = format!("/apis/apps/v1/namespaces/{manager_namespace}/controllerrevisions");
     let revisions: Vec<Arc<RevisionView>> = list(client, &path).await?;
     let namespaces: Vec<Arc<NamespaceView>> = list(client, "/api/v1/namespaces").await?;
@@ -48,15 +45,28 @@ pub(super) async fn explain(
         .iter()
         .filter_map(|set| set.pointer("/metadata/name")?.as_str());
     let names = names.map(str::to_owned).collect();
-    let world = Sidecars::new(&set, pods, revisions, namespaces, names);
-    let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
-    let plan = world.plan(
-        &set,
-        &api_version,
-        manager_namespace,
-        &Memory::default(),
-        Explain::Yes,
-        Timestamp::now(),
-    );
+    let injected = |pod: &str| pods.iter().any(|have| is_it(have, pod));
+    let is_injected = pod.is_some_and(injected);
+    let is_stranger = |about: &str| {
+        let namespaced = |have: &PodView| format!("{}/{}", have.namespace, have.name) == about;
+        pod.is_some_and(|pod| strangers.iter().any(|have| is_it(have, pod) && namespaced(have)))
+    };
+    let world = Sidecars::new(&set, pods.clone(), revisions, namespaces.clone(), names);
+    let world = world.with_strangers(&set, manager_namespace, strangers.clone(), &namespaces, &sets);
+    let look = Look {
+        set: &set,
+        api_version: &format!("{}/{version}", kruise_api::names::APPS_GROUP),
+        namespace: manager_namespace,
+        memory: &Memory::default(),
+        repairs: &Repairs::default(),
+        explain: Explain::Yes,
+    };
+    let plan = world.look(&look, |observed| plan(observed, Timestamp::now()));
+    if let Some(pod) = pod
+        && !is_injected
+        && !plan.why.iter().any(|why| is_stranger(&why.about))
+    {
+        bail!("SidecarSet {name} was not injected into a pod {pod}");
+    }
     Ok(render(&format!("SidecarSet {name}"), &plan, pod))
 }

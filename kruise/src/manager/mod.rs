@@ -16,6 +16,7 @@ mod reviews;
 mod run;
 mod sidecars;
 mod sidecarset;
+mod uninjected;
 
 use std::process::ExitCode;
 
@@ -34,7 +35,7 @@ pub use objects::CachedCloneSet;
 pub(crate) use process::ask;
 pub use process::{Host, Routes, Wishes, process};
 pub use run::{Embedding, run};
-pub(crate) use sidecarset::{World as Sidecars, injected};
+pub(crate) use sidecarset::{Look, World as Sidecars, injected};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
 /// that keeps it from working.

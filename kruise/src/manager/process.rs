@@ -339,6 +339,7 @@ impl Controllers {
             events: events.sidecars,
             metrics: metrics.clone(),
             turns: Mutex::default(),
+            repairs: Mutex::default(),
         };
         let readiness = PodReadiness {
             caches: caches.clone(),
@@ -378,7 +379,7 @@ impl Controllers {
     fn handlers(&self) -> Handlers {
         let (of_set, of_pod, of_revision) = (self.sets.clone(), self.sets.clone(), self.sets.clone());
         let (of_claim, of_job, readiness) = (self.sets.clone(), self.sets.clone(), self.readiness.clone());
-        let sidecars = self.sidecarsets.clone();
+        let (sidecars, uninjected) = (self.sidecarsets.clone(), self.sidecars.uninjected.clone());
         let (launches, of_barrier) = (self.launches.clone(), self.launches.clone());
         Handlers {
             sidecars: self.sidecar_handlers(),
@@ -386,6 +387,7 @@ impl Controllers {
             pod: Box::new(move |delta| {
                 of_pod.push_all(cloneset::owners_of_pod(&delta));
                 sidecars.push_all(sidecarset::sets_of_pod(&delta));
+                sidecars.push_all(uninjected.follow(&delta));
                 // One that was concerned and is no more is forgotten at its last look.
                 let either = delta.new.iter().chain(&delta.old);
                 let concerned = either

@@ -25,6 +25,7 @@ use tokio::{sync::watch, task::JoinSet};
 use super::{
     caches::{self, spawn},
     process::Host,
+    uninjected::Uninjected,
 };
 use crate::lookup::newest;
 
@@ -119,6 +120,8 @@ pub struct SidecarCaches {
     pub namespaces: SharedInformer<NamespaceView>,
     /// Revisions of SidecarSets, in the manager's namespace.
     pub revisions: SharedInformer<CachedRevision>,
+    /// Pods that sets may have missed.
+    pub uninjected: Uninjected,
     table: Arc<Table>,
     wish: watch::Sender<Presence>,
 }
@@ -137,6 +140,7 @@ impl SidecarCaches {
             sets: SharedInformer::new([]),
             namespaces: SharedInformer::new([]),
             revisions: SharedInformer::new([REVISIONS_BY_UID]),
+            uninjected: Uninjected::default(),
             table: Arc::new(Table {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,

@@ -1,14 +1,18 @@
-//! SidecarSet: how an event becomes a key, what a plan is made from, and how sets that share pods take turns.
+//! SidecarSet: how an event becomes a key, what a plan is made from, how sets that share pods take turns, and what is
+//! remembered of repairs.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
-use kruise_plan_kit::{EventKind, EventNote, Memory, Plan, Resource, sidecars::names};
-use kruise_plan_sidecars::{Explain, Observed, Turns, plan};
+use kruise_plan_kit::{
+    EventKind, EventNote, Memory, Plan, Resource,
+    sidecars::{Matcher, canary_of, names},
+};
+use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, learn, plan, uninjected};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
     metrics::Metrics,
@@ -16,10 +20,12 @@ use kruise_runtime::{
 };
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, ObjectKey, Version};
+use serde_json::Value;
 
 use super::{
     caches::{Caches, PODS_BY_SIDECARSET},
     sidecars::CachedSidecarSet,
+    uninjected::is_in_reach,
 };
 
 /// Name in metrics, logs, user agent and events.
@@ -39,6 +45,8 @@ pub struct SidecarSets {
     pub metrics: Metrics,
     /// Whose turn it is to write which pod.
     pub turns: Mutex<Turns>,
+    /// What was tried for pods without sidecars, by set.
+    pub repairs: Mutex<BTreeMap<ObjectKey, Repairs>>,
 }
 
 impl Planner for SidecarSets {
@@ -46,6 +54,7 @@ impl Planner for SidecarSets {
 
     fn plan(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let Some(cached) = self.caches.sidecars.sets.snapshot().get(key) else {
+            self.forget(key);
             return Outcome::Gone;
         };
         let set = match SidecarSet::from_json(&cached.set.object) {
@@ -62,10 +71,27 @@ impl Planner for SidecarSets {
                 }));
             }
         };
-        let world = World::observe(&self.caches, &self.namespace, &set);
-        let mut plan = world.plan(&set, &self.api_version, &self.namespace, memory, Explain::No, now);
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.admit(&set.metadata.name, &mut plan, now);
+        let world = World::observe(&self.caches, &self.namespace, &cached, &set);
+        let tried = self.repairs().get(key).cloned().unwrap_or_default();
+        let look = Look {
+            set: &set,
+            api_version: &self.api_version,
+            namespace: &self.namespace,
+            memory,
+            repairs: &tried,
+            explain: Explain::No,
+        };
+        let mut repairs = tried.clone();
+        let plan = world.look(&look, |observed| {
+            let mut plan = plan(observed, now);
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.admit(&set.metadata.name, &mut plan, now);
+            learn(&mut repairs, observed, &plan, now);
+            let missed = uninjected(observed);
+            self.metrics.pods.uninjected(&set.metadata.name, missed);
+            plan
+        });
+        self.repairs().insert(key.clone(), repairs);
         Outcome::Plan(Box::new(plan))
     }
 
@@ -109,9 +135,25 @@ impl Planner for SidecarSets {
     }
 }
 
+impl SidecarSets {
+    fn repairs(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Repairs>> {
+        self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.repairs().remove(key);
+        self.caches.sidecars.uninjected.forget(&key.name);
+        self.metrics.pods.forget(&key.name);
+    }
+}
+
 /// Everything that belongs to one set, at one instant of each cache.
 pub struct World {
     pods: Vec<Arc<PodView>>,
+    /// Pods that may be meant and do not have its sidecars.
+    strangers: Vec<Arc<PodView>>,
+    /// Which pods get a canary of it instead.
+    canaries: Vec<Matcher>,
     revisions: Vec<Arc<RevisionView>>,
     /// Names of the namespaces that its selector matches; not looked at without one.
     namespaces: BTreeSet<String>,
@@ -120,7 +162,7 @@ pub struct World {
 }
 
 impl World {
-    fn observe(caches: &Caches, namespace: &str, set: &SidecarSet) -> Self {
+    fn observe(caches: &Caches, namespace: &str, cached: &CachedSidecarSet, set: &SidecarSet) -> Self {
         let pods = caches
             .pods
             .snapshot()
@@ -130,15 +172,26 @@ impl World {
         } else {
             Vec::new()
         };
+        let mut strangers = caches.sidecars.uninjected.of(&cached.set, &caches.pods);
+        if !strangers.is_empty() {
+            let snapshot = caches.sidecars.namespaces.snapshot();
+            strangers.retain(|pod| {
+                let of_pod = snapshot.get(&ObjectKey::new("", &*pod.namespace));
+                *pod.namespace != *namespace && is_in_reach(&pod.namespace, of_pod.as_deref())
+            });
+        }
         let sets = caches.sidecars.sets.snapshot().list("");
+        let canaries = sets
+            .iter()
+            .filter(|other| other.set.base.as_ref() == Some(&set.metadata.name));
+        let canaries = canaries.map(|canary| canary.set.matcher.clone()).collect();
         let sets = sets.iter().map(|set| set.metadata.name.clone()).collect();
-        Self::new(
-            set,
-            pods,
-            caches.sidecars.revisions_in(namespace),
-            namespaces,
-            sets,
-        )
+        let revisions = caches.sidecars.revisions_in(namespace);
+        Self {
+            strangers,
+            canaries,
+            ..Self::new(set, pods, revisions, namespaces, sets)
+        }
     }
 
     /// From objects in hand: keeps the revisions that carry the set's name and are its own, or nobody's.
@@ -163,35 +216,80 @@ impl World {
         Self {
             namespaces: namespaces.map(|namespace| namespace.name().to_owned()).collect(),
             pods,
+            strangers: Vec::new(),
+            canaries: Vec::new(),
             revisions,
             sets,
         }
     }
 
-    /// Plans.
-    pub fn plan(
-        &self,
+    /// With the pods that may be meant and do not have the sidecars of the set, of a cluster with all these sets.
+    #[must_use]
+    pub fn with_strangers(
+        mut self,
         set: &SidecarSet,
-        api_version: &str,
-        namespace: &str,
-        memory: &Memory,
-        explain: Explain,
-        now: Timestamp,
-    ) -> Plan {
+        manager_namespace: &str,
+        mut pods: Vec<Arc<PodView>>,
+        namespaces: &[Arc<NamespaceView>],
+        sets: &[Arc<Value>],
+    ) -> Self {
+        pods.retain(|pod| {
+            let of_pod = namespaces
+                .iter()
+                .find(|namespace| *namespace.name() == *pod.namespace);
+            *pod.namespace != *manager_namespace && is_in_reach(&pod.namespace, of_pod.map(|found| &**found))
+        });
+        let is_canary = |other: &&Arc<Value>| canary_of(other) == Some(&*set.metadata.name);
+        self.canaries = sets
+            .iter()
+            .filter(is_canary)
+            .map(|canary| Matcher::of(canary))
+            .collect();
+        self.strangers = pods;
+        self
+    }
+
+    /// Is there a canary of the set for this pod?
+    fn has_canary(&self, pod: &PodView) -> bool {
+        let matches = |canary: &Matcher| canary.matches_pod(|key| pod.labels.get(key));
+        self.canaries.iter().any(matches)
+    }
+
+    /// Lets `look` see it.
+    pub fn look<T>(&self, at: &Look<'_>, look: impl FnOnce(&Observed<'_>) -> T) -> T {
         let is_set = |name: &str| self.sets.binary_search_by(|have| have.as_str().cmp(name)).is_ok();
         let observed = Observed {
-            set,
-            api_version,
-            namespace,
+            set: at.set,
+            api_version: at.api_version,
+            namespace: at.namespace,
             pods: &self.pods,
+            strangers: &self.strangers,
+            has_canary: &|pod| self.has_canary(pod),
+            repairs: at.repairs,
             revisions: &self.revisions,
             in_namespace: &|name| self.namespaces.contains(name),
             is_set: &is_set,
-            memory,
-            explain,
+            memory: at.memory,
+            explain: at.explain,
         };
-        plan(&observed, now)
+        look(&observed)
     }
+}
+
+/// Which set is looked at, and with what in mind.
+pub struct Look<'l> {
+    /// The set.
+    pub set: &'l SidecarSet,
+    /// `apiVersion` on the wire.
+    pub api_version: &'l str,
+    /// Where revisions are kept.
+    pub namespace: &'l str,
+    /// What the last execution taught.
+    pub memory: &'l Memory,
+    /// What was tried for pods without sidecars.
+    pub repairs: &'l Repairs,
+    /// Is it to be explained?
+    pub explain: Explain,
 }
 
 /// The sets that a change of a pod concerns: those injected, before and after.
@@ -252,7 +350,8 @@ mod tests {
                               "revision": 1, "data": {"spec": {}}});
         let caches = Caches::new(Some("v1alpha1"));
         fill_with(&caches.sidecars, std::slice::from_ref(&set), &[], &[revision]);
-        let world = World::observe(&caches, "system", &SidecarSet::from_json(&set).unwrap());
+        let cached: Arc<CachedSidecarSet> = read(&set);
+        let world = World::observe(&caches, "system", &cached, &SidecarSet::from_json(&set).unwrap());
         let found: Vec<_> = world
             .revisions
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would. `limits`, `history` and `hot` are short
 //! stories, `better` has one for each place where OpenKruise loses data or sticks, `takeover` begins with stored objects,
-//! and `properties` are random histories, judged by arithmetic of their own.
+//! and `repair` is about pods without sidecars, `properties` are random histories, judged by arithmetic of their own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,5 +16,6 @@ mod history;
 mod hot;
 mod limits;
 mod properties;
+mod repair;
 mod takeover;
 mod world;

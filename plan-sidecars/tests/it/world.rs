@@ -8,7 +8,7 @@ use kruise_plan_kit::{
     Memory, Part, Patch, Plan, Precondition, Resource, Write,
     sidecars::{hashes, names, sidecar_list},
 };
-use kruise_plan_sidecars::{Explain, Observed, plan};
+use kruise_plan_sidecars::{Explain, Observed, Repairs, learn, plan};
 use kruise_views::{PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ pub(crate) struct World {
     /// Labels by namespace.
     pub(crate) namespaces: BTreeMap<String, BTreeMap<String, String>>,
     pub(crate) memory: Memory,
+    pub(crate) repairs: Repairs,
     pub(crate) now: Timestamp,
     /// Writes that the server refuses: verb and pod.
     pub(crate) refuses: Vec<(&'static str, String)>,
@@ -53,13 +54,15 @@ impl World {
         let mut world = Self {
             set: json!({
                 "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
-                "metadata": {"name": "logs", "uid": "set-uid", "resourceVersion": "1", "generation": 0},
+                "metadata": {"name": "logs", "uid": "set-uid", "resourceVersion": "1", "generation": 0,
+                             "creationTimestamp": "2025-12-01T00:00:00Z"},
                 "spec": {},
             }),
             pods: BTreeMap::new(),
             revisions: BTreeMap::new(),
             namespaces: BTreeMap::new(),
             memory: Memory::default(),
+            repairs: Repairs::default(),
             now: "2026-01-01T01:00:00Z".parse().unwrap(),
             refuses: Vec::new(),
             serial: 1,
@@ -202,6 +205,22 @@ impl World {
     }
 
     pub(crate) fn plan_with(&self, set: &Value, explain: Explain) -> Plan {
+        self.look(set, explain, |observed| plan(observed, self.now))
+    }
+
+    /// Plans, and remembers what was tried for pods without sidecars.
+    pub(crate) fn plan_and_learn(&mut self) -> Plan {
+        let mut repairs = self.repairs.clone();
+        let plan = self.look(&self.set, Explain::No, |observed| {
+            let plan = plan(observed, self.now);
+            learn(&mut repairs, observed, &plan, self.now);
+            plan
+        });
+        self.repairs = repairs;
+        plan
+    }
+
+    pub(crate) fn look<T>(&self, set: &Value, explain: Explain, look: impl FnOnce(&Observed<'_>) -> T) -> T {
         let set = SidecarSet::from_json(set).unwrap();
         let pods: Vec<Arc<PodView>> = self.pods.values().map(|pod| Arc::new(decode(pod))).collect();
         let revisions: Vec<Arc<RevisionView>> = self
@@ -215,13 +234,16 @@ impl World {
             api_version: "apps.kruise.io/v1beta1",
             namespace: "kruise-system",
             pods: &pods,
+            strangers: &pods,
+            has_canary: &|pod| pod.labels.get("canary").is_some(),
+            repairs: &self.repairs,
             revisions: &revisions,
             in_namespace: &|name| self.in_namespace(&selector, name),
             is_set: &|name| name == set.metadata.name || name == "other",
             memory: &self.memory,
             explain,
         };
-        plan(&observed, self.now)
+        look(&observed)
     }
 
     fn in_namespace(&self, selector: &LabelSelector, name: &str) -> bool {
@@ -232,7 +254,7 @@ impl World {
 
     /// Plans and carries it out, all chains to their ends. What was written, as `verb name`, sorted.
     pub(crate) fn reconcile(&mut self) -> Vec<String> {
-        let plan = self.plan();
+        let plan = self.plan_and_learn();
         self.carry_out(&plan)
     }
 
@@ -284,9 +306,19 @@ impl World {
                 self.revisions.insert(name, object);
                 true
             }
-            Write::Delete { target, .. } => {
-                assert_eq!(target.resource, Resource::Revisions, "only revisions are deleted");
-                self.revisions.remove(&name).is_some()
+            Write::Delete {
+                target, precondition, ..
+            } => {
+                if target.resource == Resource::Revisions {
+                    return self.revisions.remove(&name).is_some();
+                }
+                let Precondition::UidAndVersion(uid, version) = precondition else {
+                    panic!("a pod is removed as it was looked at")
+                };
+                let is_it = self.pods.get(&name).is_some_and(|pod| {
+                    pod["metadata"]["uid"] == **uid && pod["metadata"]["resourceVersion"] == **version
+                });
+                is_it && self.pods.remove(&name).is_some()
             }
             Write::Patch {
                 target,

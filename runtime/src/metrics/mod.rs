@@ -1,5 +1,6 @@
 //! Metrics under the names that dashboards of Go controllers use.
 
+mod pods;
 mod process;
 
 use std::{
@@ -17,6 +18,8 @@ use prometheus_client::{
 
 use crate::{client, worker};
 use process::Process;
+
+pub use pods::{PodMetrics, Review};
 
 /// Buckets of controller-runtime's reconcile histogram, shortened to those that tell something here, in seconds.
 const SECONDS: [f64; 14] = [
@@ -85,6 +88,8 @@ impl TypedMetric for BareCounter {
 /// All metrics of the manager's runtime.
 #[derive(Clone, Debug)]
 pub struct Metrics {
+    /// Of new pods.
+    pub pods: PodMetrics,
     requests: Family<Request, Counter>,
     master: Family<Named, Gauge>,
     is_leader: Gauge,
@@ -120,6 +125,7 @@ impl Metrics {
     /// Registers everything. Counters get their `_total` from the text encoder.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
+            pods: PodMetrics::register(registry),
             requests: Family::default(),
             master: Family::default(),
             is_leader: Gauge::default(),

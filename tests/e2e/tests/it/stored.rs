@@ -22,16 +22,21 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Restores sets, revisions, claims and pods of `version` into kubectl's namespace.
-    pub(crate) fn restore(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
+    /// What there is of `version`, of which nothing is restored yet.
+    pub(crate) fn of(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/upstream");
-        let mut stored = Self {
+        Self {
             kubectl: kubectl.clone(),
             folder: root.join(version),
             phase,
             owners: BTreeMap::new(),
             nodes: BTreeMap::new(),
-        };
+        }
+    }
+
+    /// Restores sets, revisions, claims and pods of `version` into kubectl's namespace.
+    pub(crate) fn restore(kubectl: &Kubectl, version: &str, phase: &'static str) -> Self {
+        let mut stored = Self::of(kubectl, version, phase);
         stored.sets();
         for file in ["controllerrevisions", "persistentvolumeclaims", "pods"] {
             stored.owned(file);
@@ -43,7 +48,8 @@ impl Stored {
         self.folder.join(format!("{}-{file}.json", self.phase))
     }
 
-    fn items(&self, file: &str) -> Vec<Value> {
+    /// The objects of a file.
+    pub(crate) fn items(&self, file: &str) -> Vec<Value> {
         let path = self.path(file);
         let list: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let items = if list.is_array() { &list } else { &list["items"] };
@@ -91,7 +97,7 @@ impl Stored {
     }
 
     /// The node that stands for `name`, ready and without a kubelet.
-    fn node(&mut self, name: &str) -> String {
+    pub(crate) fn node(&mut self, name: &str) -> String {
         let own = format!("{}-{name}", self.kubectl.namespace().unwrap_or_default());
         if self.nodes.insert(name.to_owned(), own.clone()).is_none() {
             let node = json!({
@@ -113,7 +119,7 @@ impl Stored {
         own
     }
 
-    fn put_status(&self, resource: &str, object: &Value, status: &Value) {
+    pub(crate) fn put_status(&self, resource: &str, object: &Value, status: &Value) {
         let patch = json!({"status": status}).to_string();
         let name = text(object, "/metadata/name");
         let arguments = [

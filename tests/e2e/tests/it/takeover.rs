@@ -22,7 +22,7 @@ const STANDBY: &[&str] = &[
 ];
 
 /// Makes somebody else the leader and our manager one that answers webhooks and waits.
-fn stand_by(scenario: &Scenario) {
+pub(crate) fn stand_by(scenario: &Scenario) {
     let system = scenario.kubectl.in_namespace("kruise-system");
     hold_lease(scenario, "openkruise", 600);
     restart_manager(scenario.kubectl.kubeconfig(), STANDBY);
@@ -33,14 +33,14 @@ fn stand_by(scenario: &Scenario) {
 }
 
 /// What client-go writes when a leader takes (or, with an empty name, lets go of) the lease.
-fn hold_lease(scenario: &Scenario, holder: &str, seconds: u32) {
+pub(crate) fn hold_lease(scenario: &Scenario, holder: &str, seconds: u32) {
     let system = scenario.kubectl.in_namespace("kruise-system");
     let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": seconds});
     system.patch("leases", LEASE, &json!({"spec": spec})).unwrap();
 }
 
 /// Lets our manager lead and waits until it has looked at everything once.
-fn take_over(scenario: &Scenario) {
+pub(crate) fn take_over(scenario: &Scenario) {
     hold_lease(scenario, "", 1);
     // A set of its own is at work only after the caches were read and the queue went round.
     scenario.kubectl.apply(&web(1)).unwrap();

@@ -1,0 +1,67 @@
+//! Pods that should have the sidecars of a set and do not: they were made while no webhook answered, or before API servers
+//! went by the condition that shows them to it.
+//!
+//! What can be told from a pod alone decides: it matches as it is labelled now, is younger than the set, and is neither in
+//! the list of injected sets nor has the set's containers in another way. Whether the set looked the same when the pod was
+//! made is not known: one whose selectors were widened since counts pods that were made before it was.
+
+use std::sync::Arc;
+
+use kruise_plan_kit::sidecars::{is_in_list, names};
+use kruise_views::PodView;
+use serde_json::Value;
+
+use crate::{observe::Observed, sidecars::Sidecars};
+
+/// The pods without their sidecars, sorted by namespace and name.
+pub(crate) fn find<'a>(observed: &Observed<'a>, spec: &Value) -> Vec<&'a Arc<PodView>> {
+    let set = observed.set;
+    let injects = !set.spec.containers.is_empty() || !set.spec.init_containers.is_empty();
+    let Some(existed) = set.metadata.creation_timestamp else {
+        return Vec::new();
+    };
+    if !injects || set.spec.injection_strategy.paused || set.metadata.deletion_timestamp.is_some() {
+        return Vec::new();
+    }
+    let sidecars = Sidecars::of(spec);
+    let mut found: Vec<&Arc<PodView>> = observed
+        .strangers
+        .iter()
+        .filter(|pod| pod.is_active() && pod.created.is_some_and(|created| created > existed))
+        .filter(|pod| is_meant(observed, pod) && !has_containers(pod, &sidecars))
+        .collect();
+    found.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    found
+}
+
+fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
+    let set = observed.set;
+    let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
+    let selector = set.spec.selector.as_ref();
+    let base = set.metadata.annotations.get(names::CANARY_BASE).filter(|base| {
+        !base.is_empty()
+            && set
+                .metadata
+                .annotations
+                .get(names::CANARY)
+                .is_some_and(|is| is == "true")
+    });
+    !is_in_list(list, &set.metadata.name)
+        // A pod that has the base of a canary was made while the canary was not injected.
+        && !base.is_some_and(|base| is_in_list(list, base))
+        && selector.is_some_and(|selector| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key)))
+        && (set.spec.namespace_selector.is_none() || (observed.in_namespace)(&pod.namespace))
+        && !(observed.has_canary)(pod)
+}
+
+/// Are all containers of the set there, whoever put them there?
+fn has_containers(pod: &PodView, sidecars: &Sidecars) -> bool {
+    let mut names = sidecars.containers().peekable();
+    names.peek().is_some() && names.all(|name| pod.image_of(name).is_some())
+}
+
+/// How many pods are without the sidecars that they should have.
+pub fn uninjected(observed: &Observed<'_>) -> usize {
+    let spec = serde_json::to_value(&observed.set.spec).unwrap_or_default();
+    find(observed, &spec).len()
+}

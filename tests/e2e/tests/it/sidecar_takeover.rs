@@ -1,0 +1,193 @@
+//! SidecarSets that OpenKruise ran are taken over at the moment its leader lets go: no pod, revision or set is written,
+//! and an edit afterwards reaches the pods in place.
+
+use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::{LIMIT, Scenario, audit_log, crash_manager, scenario_alone, text};
+use crate::stored::{Stored, anew};
+use crate::takeover::{hold_lease, stand_by, take_over};
+
+/// The set of the fixtures.
+const SET: &str = "logs";
+/// A set that is for no pod: once it has a status, the controller is at work.
+const PROBE: &str = "sidecar-takeover-probe";
+
+/// Everything goes however the scenario ends: the set of the next one has the same name, and would count these pods, whose
+/// nodes may be nobody's.
+struct Clean<'a>(&'a Scenario);
+
+impl Drop for Clean<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.kubectl.run(&[
+            "delete",
+            "pods",
+            "-l",
+            "inject=yes",
+            "--force",
+            "--grace-period=0",
+        ]);
+        let _ = self
+            .0
+            .kubectl
+            .run(&["delete", "sidecarsets", SET, PROBE, "--ignore-not-found"]);
+        let of_set = format!("kruise.io/sidecarset-name={SET}");
+        let _ = self.0.kubectl.in_namespace("kruise-system").run(&[
+            "delete",
+            "controllerrevisions",
+            "-l",
+            &of_set,
+            "--ignore-not-found",
+        ]);
+    }
+}
+
+/// Pods first: where there is no set yet, nothing is injected into them anew.
+fn restore(scenario: &Scenario, version: &str, phase: &'static str) -> Stored {
+    let mut stored = Stored::of(&scenario.kubectl, version, phase);
+    for pod in stored.items("pods") {
+        if pod["metadata"]["annotations"]["kruise.io/sidecarset-injected-list"] != SET {
+            continue;
+        }
+        let mut new = anew(&pod);
+        new["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        new["spec"]["nodeName"] = json!(stored.node(&text(&pod, "/spec/nodeName")));
+        let created = scenario.kubectl.create(&new).unwrap();
+        assert_eq!(created["metadata"]["annotations"], pod["metadata"]["annotations"]);
+        stored.put_status("pods", &created, &pod["status"]);
+    }
+    let sets = stored.items("sidecarsets");
+    let [set] = &sets[..] else { panic!("one set") };
+    let created = scenario.kubectl.create(&anew(set)).unwrap();
+    for hash in [
+        "kruise.io/sidecarset-hash",
+        "kruise.io/sidecarset-hash-without-image",
+    ] {
+        assert_eq!(
+            created["metadata"]["annotations"][hash],
+            set["metadata"]["annotations"][hash]
+        );
+    }
+    let mut status = set["status"].clone();
+    status["observedGeneration"] = created["metadata"]["generation"].clone();
+    stored.put_status("sidecarsets", &created, &status);
+    let system = scenario.kubectl.in_namespace("kruise-system");
+    for revision in stored.items("controllerrevisions") {
+        if revision["metadata"]["labels"]["kruise.io/sidecarset-name"] == SET {
+            let mut new = anew(&revision);
+            new["metadata"]["ownerReferences"][0]["uid"] = created["metadata"]["uid"].clone();
+            system.create(&new).unwrap();
+        }
+    }
+    stored
+}
+
+fn probe(scenario: &Scenario) {
+    let container = json!({"name": "probe", "image": "probe:1"});
+    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": PROBE},
+        "spec": {"selector": {"matchLabels": {"sidecar-takeover": "nobody"}}, "containers": [container]}});
+    scenario.kubectl.apply(&set).unwrap();
+    wait::until_true("the controller of SidecarSets is at work", LIMIT, || {
+        let set = scenario.kubectl.get("sidecarsets", PROBE)?;
+        Ok(set["status"]["observedGeneration"] == set["metadata"]["generation"])
+    })
+    .unwrap();
+}
+
+/// Writes of what was restored.
+fn writes(requests: &[Entry], namespace: &str) -> Vec<String> {
+    let restored = requests.iter().filter(|entry| {
+        entry.is_write()
+            && match entry.resource.split('/').next() {
+                Some("pods") => entry.namespace == namespace && !entry.name.starts_with("web-"),
+                Some("sidecarsets") => entry.name == SET,
+                Some("controllerrevisions") => entry.name.starts_with(&format!("{SET}-")),
+                _ => false,
+            }
+    });
+    restored
+        .map(|entry| format!("{} {} {} {}", entry.verb, entry.resource, entry.name, entry.code))
+        .collect()
+}
+
+fn pods(scenario: &Scenario) -> Vec<Value> {
+    scenario.kubectl.list("pods", "inject=yes").unwrap()
+}
+
+fn uids(scenario: &Scenario) -> Vec<String> {
+    let mut uids: Vec<String> = pods(scenario)
+        .iter()
+        .map(|pod| text(pod, "/metadata/uid"))
+        .collect();
+    uids.sort();
+    uids
+}
+
+fn taken_over_and_upgraded(version: &str, phase: &'static str) {
+    let namespace = format!("sidecar-takeover-{}-{phase}", version.replace('.', "-"));
+    let Some(scenario) = scenario_alone(&namespace) else {
+        return;
+    };
+    let _clean = Clean(&scenario);
+    stand_by(&scenario);
+    let stored = restore(&scenario, version, phase);
+    let everywhere = ["get", "pods", "-A", "-l", "inject=yes", "-o", "name"];
+    assert_eq!(scenario.kubectl.run(&everywhere).unwrap().lines().count(), 2);
+    let before = uids(&scenario);
+    assert_eq!(before.len(), 2);
+    let mut log = audit_log();
+    take_over(&scenario);
+    probe(&scenario);
+    assert_eq!(writes(&log.read_new(MANAGER).unwrap(), &namespace), [""; 0]);
+    crash_manager(scenario.kubectl.kubeconfig());
+    // The dead standby's lease would be honoured for all of its ten minutes.
+    hold_lease(&scenario, "", 1);
+    stored.start_nodes();
+    let mut containers = scenario.kubectl.get("sidecarsets", SET).unwrap()["spec"]["containers"].clone();
+    containers[0]["image"] = json!("busybox:1.37");
+    let edit = json!({"spec": {"containers": containers, "updateStrategy": {"partition": 0}}});
+    scenario.kubectl.patch("sidecarsets", SET, &edit).unwrap();
+    wait::until_true("both pods follow the edit", LIMIT, || {
+        let set = scenario.kubectl.get("sidecarsets", SET)?;
+        Ok(
+            set["status"]["observedGeneration"] == set["metadata"]["generation"]
+                && set["status"]["updatedReadyPods"] == 2,
+        )
+    })
+    .unwrap();
+    assert_eq!(uids(&scenario), before, "in place");
+    for pod in pods(&scenario) {
+        assert_eq!(text(&pod, "/spec/containers/0/image"), "busybox:1.37");
+    }
+}
+
+#[test]
+fn sidecars_of_1_8_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
+    taken_over_and_upgraded("1.8.4", "rest");
+}
+
+#[test]
+fn sidecars_of_1_9_0_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
+    taken_over_and_upgraded("1.9.0", "rest");
+}
+
+#[test]
+fn sidecars_of_main_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
+    taken_over_and_upgraded("main", "rest");
+}
+
+#[test]
+fn an_upgrade_of_sidecars_of_1_8_4_is_taken_over_without_a_write_and_follows_an_edit() {
+    taken_over_and_upgraded("1.8.4", "mid");
+}
+
+#[test]
+fn an_upgrade_of_sidecars_of_1_9_0_is_taken_over_without_a_write_and_follows_an_edit() {
+    taken_over_and_upgraded("1.9.0", "mid");
+}
+
+#[test]
+fn an_upgrade_of_sidecars_of_main_is_taken_over_without_a_write_and_follows_an_edit() {
+    taken_over_and_upgraded("main", "mid");
+}
