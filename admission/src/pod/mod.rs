@@ -20,7 +20,7 @@ use crate::{Answer, Operation, Options, Request};
 pub use known::{Known, Need, Revision};
 
 /// A step: its name, and what it does.
-type Step = (&'static str, fn(&mut Value, &Context<'_>) -> Result<(), Stop>);
+type Step = (&'static str, fn(&mut Value, &Context<'_>) -> Result<Done, Stop>);
 
 /// The steps in their order.
 const CHAIN: &[Step] = &[
@@ -34,6 +34,26 @@ struct Context<'a> {
     request: &'a Request,
     options: Options,
     known: &'a Known,
+}
+
+/// What a step did.
+#[derive(Default)]
+struct Done {
+    /// The pod is another one now.
+    changed: bool,
+    /// What the author of the pod is told.
+    warnings: Vec<String>,
+}
+
+impl Done {
+    const NOTHING: Self = Self {
+        changed: false,
+        warnings: Vec::new(),
+    };
+    const CHANGED: Self = Self {
+        changed: true,
+        warnings: Vec::new(),
+    };
 }
 
 /// Why a step did not finish.
@@ -55,6 +75,17 @@ pub enum Outcome {
 
 /// Takes a new pod through [`CHAIN`].
 pub fn review(request: &Request, options: Options, known: &Known) -> Outcome {
+    review_told(request, options, known, &mut |_, _| {})
+}
+
+/// As [`review`]; `tell` hears of each step as it ends, by its name and what came of it: `changed`, `unchanged`, `denied`,
+/// or `asked` for something that is to be looked up first.
+pub fn review_told(
+    request: &Request,
+    options: Options,
+    known: &Known,
+    tell: &mut dyn FnMut(&'static str, &'static str),
+) -> Outcome {
     if request.operation != Operation::Create || !request.sub_resource.is_empty() {
         return Outcome::Answer(Answer::ALLOW);
     }
@@ -67,9 +98,20 @@ pub fn review(request: &Request, options: Options, known: &Known) -> Outcome {
         known,
     };
     let mut pod = request.object.clone();
-    for (_, step) in CHAIN {
-        match step(&mut pod, &context) {
-            Ok(()) => {}
+    let mut warnings = Vec::new();
+    for (name, step) in CHAIN {
+        let ended = step(&mut pod, &context);
+        tell(
+            name,
+            match &ended {
+                Ok(Done { changed: true, .. }) => "changed",
+                Ok(_) => "unchanged",
+                Err(Stop::Deny(_)) => "denied",
+                Err(Stop::Needs(_)) => "asked",
+            },
+        );
+        match ended {
+            Ok(done) => warnings.extend(done.warnings),
             Err(Stop::Deny(answer)) => return Outcome::Answer(answer),
             Err(Stop::Needs(needs)) => return Outcome::Needs(needs),
         }
@@ -77,7 +119,7 @@ pub fn review(request: &Request, options: Options, known: &Known) -> Outcome {
     let patch = patch::between(&request.object, &pod);
     Outcome::Answer(Answer::Allow {
         patch: (!patch.is_empty()).then(|| patch.into()),
-        warnings: Vec::new(),
+        warnings,
     })
 }
 

@@ -66,10 +66,8 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
             };
             request.now = reviews.client.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             match handler {
-                Handler::MutatePod => reviews.decide(pod::review, LIMIT, request),
-                Handler::ValidateSidecarSet => {
-                    reviews.decide(sidecarset::validate::validate, PATIENCE, request)
-                }
+                Handler::MutatePod => reviews.decide(review_pod, LIMIT, request),
+                Handler::ValidateSidecarSet => reviews.decide(validate_sidecarset, PATIENCE, request),
                 handler => verdict(decide(handler, &request, options, &caches)).into(),
             }
         };
@@ -78,6 +76,19 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
     let converter = |body: &[u8]| convert(body).map_err(|error| error.to_string());
     routes.insert(CONVERT.to_owned(), webhook::Handler::Convert(Arc::new(converter)));
     routes
+}
+
+/// Reviews a new pod, and times each step.
+pub(super) fn review_pod(reviews: &Reviews, request: &Request, known: &pod::Known) -> pod::Outcome {
+    let mut watch = reviews.metrics.review();
+    pod::review_told(request, reviews.options, known, &mut |step, result| {
+        watch.ended(step, result);
+    })
+}
+
+/// Reviews a SidecarSet.
+pub(super) fn validate_sidecarset(reviews: &Reviews, request: &Request, known: &pod::Known) -> pod::Outcome {
+    sidecarset::validate::validate(request, reviews.options, known)
 }
 
 fn unreadable(error: &kruise_admission::Error) -> Answer {

@@ -123,6 +123,7 @@ where
                 caches: caches.sidecars.clone(),
                 client: client.named(&agent("webhook")),
                 namespace: config.webhook.namespace.clone(),
+                metrics: metrics.pods.clone(),
             };
             let routes = admission::routes(reviews, config.gates.on("PodWebhook"), &caches);
             open(routes, caches.sidecars.wishes(), closing.clone()).await?

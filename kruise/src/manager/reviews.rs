@@ -10,7 +10,7 @@ use kruise_admission::{
     Answer, Options, Request,
     pod::{Known, Need, Outcome},
 };
-use kruise_runtime::Client;
+use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::webhook::Decision;
 use tokio::time::{sleep, timeout};
 
@@ -33,7 +33,7 @@ const STEP: Duration = Duration::from_millis(5);
 const ROUNDS: usize = 4;
 
 /// Decides a request, or says what it has to know first.
-pub(super) type Decide = fn(&Request, Options, &Known) -> Outcome;
+pub(super) type Decide = fn(&Reviews, &Request, &Known) -> Outcome;
 
 /// Reviews what needs lookups.
 #[derive(Clone)]
@@ -44,6 +44,8 @@ pub(super) struct Reviews {
     pub(super) client: Client,
     /// Where revisions of SidecarSets are.
     pub(super) namespace: String,
+    /// Times of steps.
+    pub(super) metrics: PodMetrics,
 }
 
 /// How far a review gets with the caches.
@@ -79,7 +81,7 @@ impl Reviews {
 
     fn advance(&self, decide: Decide, request: &Request, known: &mut Known) -> Progress {
         for _ in 0..ROUNDS {
-            let needs = match decide(request, self.options, known) {
+            let needs = match decide(self, request, known) {
                 Outcome::Answer(answer) => return Progress::Done(answer),
                 Outcome::Needs(needs) => needs,
             };

@@ -170,6 +170,8 @@ fn metrics() -> Vec<(String, String, String)> {
     // A metric with labels is shown once it was counted.
     metrics.competing("lease");
     metrics.leaked("namespace", "name");
+    metrics.pods.uninjected("set", 1);
+    metrics.pods.review().ended("step", "unchanged");
     metrics.requested("GET", "host", "200");
     let observer = metrics.controller("controller", 1);
     observer.reconciled("success", Duration::ZERO);

@@ -14,7 +14,7 @@
 use kruise_api::names::{LAUNCH_BARRIER_VARIABLE, LAUNCH_PRIORITY, LAUNCH_PRIORITY_VARIABLE};
 use serde_json::{Value, json};
 
-use super::{Context, Stop, entry, failed, items, list, text};
+use super::{Context, Done, Stop, entry, failed, items, list, text};
 
 #[cfg(test)]
 mod tests;
@@ -26,13 +26,13 @@ const PREFIX: usize = 58;
 const SUFFIX: usize = 5;
 
 /// Holds the containers back, if the pod asks for an order.
-pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> {
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
     let Some(numbers) = numbers(pod)? else {
-        return Ok(());
+        return Ok(Done::NOTHING);
     };
     let Some(name) = named(pod, &context.request.uid) else {
         // Without a name or a prefix of one it is no pod, as the server will say.
-        return Ok(());
+        return Ok(Done::NOTHING);
     };
     let barrier = format!("{name}-barrier");
     if barrier.len() > LONGEST_NAME {
@@ -45,7 +45,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> 
     for (container, number) in containers.into_iter().flatten().zip(numbers) {
         hold(container, &barrier, number);
     }
-    Ok(())
+    Ok(Done::CHANGED)
 }
 
 /// The number of each container; `None` if there is nothing to be ordered.

@@ -5,14 +5,14 @@
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use serde_json::{Value, json};
 
-use super::{Context, Stop, list};
+use super::{Context, Done, Stop, list};
 use crate::Answer;
 
 /// Appends the readiness gate `KruisePodReady` to a new pod whose controller is in group `apps.kruise.io`, or to any
 /// new pod with [`crate::Options::readiness_gate_for_all`].
-pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> {
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
     if !context.options.readiness_gate_for_all && !controlled_by_kruise(pod) {
-        return Ok(());
+        return Ok(Done::NOTHING);
     }
     let gates = pod.get_mut("spec").and_then(|spec| list(spec, "readinessGates"));
     let Some(gates) = gates else {
@@ -20,10 +20,11 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> 
             "spec.readinessGates must be a list",
         )));
     };
-    if !gates.iter().any(is_ours) {
-        gates.push(json!({"conditionType": KRUISE_POD_READY}));
+    if gates.iter().any(is_ours) {
+        return Ok(Done::NOTHING);
     }
-    Ok(())
+    gates.push(json!({"conditionType": KRUISE_POD_READY}));
+    Ok(Done::CHANGED)
 }
 
 fn is_ours(gate: &Value) -> bool {

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::Choice;
 use super::build::{Addition, Additions, hot_annotations};
+use super::share::is_injected;
 use crate::Options;
-use crate::pod::{annotate, entry, list, text};
+use crate::pod::{annotate, entry, items, list, text};
 
 /// Puts everything at its place.
 pub(super) fn additions(pod: &mut Value, mut all: Additions, options: Options) {
@@ -42,6 +43,25 @@ pub(super) fn additions(pod: &mut Value, mut all: Additions, options: Options) {
 
 fn by_name(a: &Addition, b: &Addition) -> std::cmp::Ordering {
     text(&a.container, "name").cmp(text(&b.container, "name"))
+}
+
+/// A warning for each container of the pod's own that a sidecar takes the place of. Asked before they are put in.
+pub(super) fn replaced(pod: &Value, all: &Additions) -> Vec<String> {
+    let Some(spec) = pod.get("spec") else {
+        return Vec::new();
+    };
+    let lists = [("initContainers", &all.init), ("containers", &all.containers)];
+    let pairs = lists.into_iter().flat_map(|(field, found)| {
+        let of_name = |name: &str| items(spec, field).iter().find(|own| text(own, "name") == name);
+        let found = found.iter().map(|addition| text(&addition.container, "name"));
+        found
+            .filter(|name| of_name(name).is_some_and(|own| !is_injected(own)))
+            .map(move |name| {
+                format!("spec.{field}: the pod's own container {name:?} is replaced by the sidecar of the same name")
+            })
+            .collect::<Vec<_>>()
+    });
+    pairs.collect()
 }
 
 /// A sidecar takes the place of a container of its name; others go before or behind the pod's own, which keep their

@@ -24,7 +24,7 @@ mod tests;
 use serde_json::Value;
 
 use self::select::{Choice, choose};
-use super::{Context, Known, Need, Outcome, Stop, failed};
+use super::{Context, Done, Known, Need, Outcome, Stop, failed};
 use crate::Request;
 
 pub use resources::expression;
@@ -32,7 +32,7 @@ pub use scope::condition;
 pub use set::{Set, Sets};
 
 /// Injects every set that matches.
-pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> {
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str);
     let is_ended = matches!(phase, Some("Succeeded" | "Failed"));
     if is_ended
@@ -40,7 +40,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> 
             .pointer("/metadata/deletionTimestamp")
             .is_some_and(|time| !time.is_null())
     {
-        return Ok(());
+        return Ok(Done::NOTHING);
     }
     let Some(sets) = &context.known.sets else {
         return Err(Stop::Needs(vec![Need::Sets]));
@@ -48,7 +48,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> 
     let choice = choose(pod, context.request, sets, context.known)?;
     let chosen: Vec<_> = choice.iter().filter_map(|(_, why)| why.injected()).collect();
     if chosen.is_empty() {
-        return Ok(());
+        return Ok(Done::NOTHING);
     }
     for one in &chosen {
         metadata::patch(pod, &one.spec).map_err(|why| {
@@ -60,10 +60,15 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<(), Stop> 
     }
     let additions = build::additions(pod, &chosen).map_err(failed)?;
     if additions.is_empty() {
-        return Ok(());
+        return Ok(Done::CHANGED);
     }
+    let warnings = apply::replaced(pod, &additions);
     apply::additions(pod, additions, context.options);
-    apply::records(pod, &chosen, context.known.now).map_err(failed)
+    apply::records(pod, &chosen, context.known.now).map_err(failed)?;
+    Ok(Done {
+        changed: true,
+        warnings,
+    })
 }
 
 /// What becomes of one set when a pod is reviewed.

@@ -3,15 +3,16 @@ use std::{future::pending, io};
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response, StatusCode};
 use http_body_util::Full;
-use kruise_admission::pod::review;
-use kruise_runtime::{Clock, client::Settings};
+use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
 use kruise_server::review::Verdict;
 use kube_client::client::Body;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
 use crate::inject::{Options as InjectOptions, of_cluster};
+use crate::manager::admission::{review_pod, validate_sidecarset};
 use crate::manager::sidecars::tests::{fill_with, filled};
 
 /// How a server treats whoever asks.
@@ -92,6 +93,7 @@ fn reviews(server: Server, caches: SidecarCaches) -> Arc<Reviews> {
         caches,
         client: client(server),
         namespace: "kruise-system".into(),
+        metrics: Metrics::register(&mut Registry::default()).pods,
     })
 }
 
@@ -138,12 +140,12 @@ fn is_unavailable(verdict: &Verdict) -> bool {
 async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
     let reviews = reviews(Server::Silent, with_namespaces());
     assert!(is_injected(&now(reviews.decide(
-        review,
+        review_pod,
         LIMIT,
         request("prod", "web")
     ))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
-        let verdict = now(reviews.decide(review, LIMIT, request(namespace, app)));
+        let verdict = now(reviews.decide(review_pod, LIMIT, request(namespace, app)));
         assert!(
             matches!(&verdict, Verdict::Allow { patch, .. } if patch.is_empty()),
             "{verdict:?}"
@@ -155,9 +157,9 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 async fn a_namespace_that_was_just_made_is_asked_for() {
     let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
     assert!(is_injected(
-        &later(reviews.decide(review, LIMIT, request("young", "web"))).await
+        &later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await
     ));
-    let gone = later(reviews.decide(review, LIMIT, request("gone", "web"))).await;
+    let gone = later(reviews.decide(review_pod, LIMIT, request("gone", "web"))).await;
     assert!(
         matches!(&gone, Verdict::Allow { patch, .. } if patch.is_empty()),
         "{gone:?}"
@@ -174,7 +176,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
     ] {
         let start = Instant::now();
         let reviews = reviews(server, with_namespaces());
-        let verdict = later(reviews.decide(review, LIMIT, request("young", "web"))).await;
+        let verdict = later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await;
         assert!(is_unavailable(&verdict), "{verdict:?}");
         // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
         assert!(
@@ -198,7 +200,7 @@ async fn the_limit_is_for_all_questions_together() {
     // namespace, then two revisions: each alone would be in time
     let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
     assert!(is_unavailable(
-        &later(reviews.decide(review, LIMIT, request("young", "web"))).await
+        &later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await
     ));
     assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
 }
@@ -207,7 +209,7 @@ async fn the_limit_is_for_all_questions_together() {
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
     let start = Instant::now();
     let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
-    let verdict = later(reviews.decide(review, LIMIT, request("prod", "web"))).await;
+    let verdict = later(reviews.decide(review_pod, LIMIT, request("prod", "web"))).await;
     assert!(is_unavailable(&verdict), "{verdict:?}");
     assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
 }
@@ -216,7 +218,7 @@ async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
 async fn a_first_list_that_comes_in_time_is_waited_for() {
     let caches = SidecarCaches::new(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
-    let verdict = reviews.decide(review, LIMIT, request("prod", "web"));
+    let verdict = reviews.decide(review_pod, LIMIT, request("prod", "web"));
     let filling = async {
         sleep(Duration::from_millis(200)).await;
         fill_with(
@@ -236,7 +238,7 @@ async fn without_the_kind_there_is_nothing_to_look_up() {
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
-    let verdict = now(reviews.decide(review, LIMIT, request));
+    let verdict = now(reviews.decide(review_pod, LIMIT, request));
     assert!(
         matches!(&verdict, Verdict::Allow { patch, .. } if patch.len() == 1),
         "{verdict:?}"
@@ -251,7 +253,7 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
         let pod = request.object.clone();
         let options = InjectOptions::of_a_test(namespace);
         let told = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
-        let verdict = match reviews.decide(review, LIMIT, request) {
+        let verdict = match reviews.decide(review_pod, LIMIT, request) {
             Decision::Now(verdict) => verdict,
             Decision::Later(verdict) => verdict.await,
         };
@@ -280,7 +282,6 @@ fn set_request(change: impl FnOnce(&mut Value)) -> Request {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
-    use kruise_admission::sidecarset::validate::validate;
     let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
     let code = |verdict: &Verdict| match verdict {
         Verdict::Allow { .. } => 200,
@@ -306,13 +307,47 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
         (injecting("gone"), 422),
     ] {
         let object = request.object.clone();
-        let verdict = later(reviews.decide(validate, PATIENCE, request)).await;
+        let verdict = later(reviews.decide(validate_sidecarset, PATIENCE, request)).await;
         assert_eq!(code(&verdict), expected, "{object} {verdict:?}");
     }
     let clash = set_request(|set| set["spec"]["containers"][0]["name"] = json!("agent"));
-    assert_eq!(code(&now(reviews.decide(validate, PATIENCE, clash))), 422);
     assert_eq!(
-        code(&now(reviews.decide(validate, PATIENCE, set_request(|_| ())))),
+        code(&now(reviews.decide(validate_sidecarset, PATIENCE, clash))),
+        422
+    );
+    assert_eq!(
+        code(&now(reviews.decide(
+            validate_sidecarset,
+            PATIENCE,
+            set_request(|_| ())
+        ))),
         200
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_are_counted_by_what_came_of_them() {
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry).pods;
+    let reviews = Arc::new(Reviews {
+        options: Options::default(),
+        caches: with_namespaces(),
+        client: client(Server::Silent),
+        namespace: "kruise-system".into(),
+        metrics,
+    });
+    for app in ["web", "db", "web"] {
+        now(reviews.decide(review_pod, LIMIT, request("prod", app)));
+    }
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    // Sets and namespaces are asked for first.
+    for line in [
+        "{step=\"sidecars\",result=\"changed\"} 2",
+        "{step=\"sidecars\",result=\"unchanged\"} 1",
+        "{step=\"launch\",result=\"unchanged\"} 3",
+    ] {
+        let line = format!("kruise_pod_webhook_step_duration_seconds_count{line}");
+        assert!(text.lines().any(|have| have == line), "{line}\n{text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Injection seen from outside: a review goes in, and what counts is the pod that comes out.
 
 mod stored;
+mod told;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,86 @@
+//! What is told besides the pod: which step did what, and warnings for its author.
+
+use serde_json::{Value, json};
+
+use super::{after, applied, known, names, pod, request, set};
+use crate::pod::{Known, Outcome, review, review_told};
+use crate::{Answer, Options};
+
+fn steps(pod: &Value, known: &Known) -> Vec<(&'static str, &'static str)> {
+    let mut told = Vec::new();
+    review_told(
+        &request(pod, "u"),
+        Options::default(),
+        known,
+        &mut |step, result| {
+            told.push((step, result));
+        },
+    );
+    told
+}
+
+fn warnings(pod: &Value, sets: &[Value]) -> Vec<String> {
+    match review(&request(pod, "u"), Options::default(), &known(sets)) {
+        Outcome::Answer(Answer::Allow { warnings, .. }) => warnings,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_step_says_what_came_of_it() {
+    let logs = set("logs", json!({"containers": [after("log")]}));
+    assert_eq!(
+        steps(&pod(), &known(&[])),
+        [
+            ("readiness-gate", "unchanged"),
+            ("sidecars", "unchanged"),
+            ("launch", "unchanged")
+        ]
+    );
+    let mut ordered = pod();
+    ordered["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "c", "controller": true}]);
+    ordered["metadata"]["annotations"] = json!({"apps.kruise.io/container-launch-priority": "Ordered"});
+    assert_eq!(
+        steps(&ordered, &known(&[logs])),
+        [
+            ("readiness-gate", "changed"),
+            ("sidecars", "changed"),
+            ("launch", "changed")
+        ]
+    );
+    assert_eq!(
+        steps(&pod(), &Known::default()),
+        [("readiness-gate", "unchanged"), ("sidecars", "asked")],
+        "nothing after it"
+    );
+    let mut bad = pod();
+    let variable = json!({"name": "KRUISE_CONTAINER_PRIORITY", "value": "x"});
+    bad["spec"]["containers"] = json!([{"name": "a", "env": [variable]}, {"name": "b"}]);
+    assert_eq!(steps(&bad, &known(&[])).last(), Some(&("launch", "denied")));
+}
+
+#[test]
+fn the_author_is_warned_of_an_own_container_that_a_sidecar_replaces() {
+    let sets = [set(
+        "logs",
+        json!({"containers": [after("main")], "initContainers": [after("setup")]}),
+    )];
+    let mut own = pod();
+    own["spec"]["initContainers"] = json!([{"name": "setup", "image": "own:1"}]);
+    let told = warnings(&own, &sets);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].contains("spec.initContainers") && told[0].contains("\"setup\""),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("spec.containers") && told[1].contains("\"main\""),
+        "{told:?}"
+    );
+    // Injected once, it is a sidecar that is replaced by a sidecar.
+    let outcome = review(&request(&own, "u"), Options::default(), &known(&sets));
+    let injected = applied(&own, outcome);
+    assert_eq!(names(&injected["spec"]["containers"]), ["main"]);
+    assert!(warnings(&injected, &sets).is_empty());
+    assert!(warnings(&pod(), &[set("logs", json!({"containers": [after("log")]}))]).is_empty());
+}
