@@ -61,21 +61,24 @@ pub fn node(name: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
 }
 
-/// A cluster that is up. It came up once; what differs by seed is what comes after that.
-pub fn world(seed: u64) -> anyhow::Result<World> {
-    static UP: Mutex<Option<World>> = Mutex::new(None);
-    let mut up = UP.lock().unwrap_or_else(PoisonError::into_inner);
+/// A cluster that is up, with the definition of SidecarSets if it is to have some. It came up once; what differs by seed
+/// is what comes after that.
+pub fn world(seed: u64, sidecars: bool) -> anyhow::Result<World> {
+    static UP: [Mutex<Option<World>>; 2] = [const { Mutex::new(None) }; 2];
+    let mut up = UP[usize::from(sidecars)]
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let mut world = if let Some(world) = &*up {
         world.clone()
     } else {
-        up.insert(come_up()?).clone()
+        up.insert(come_up(sidecars)?).clone()
     };
     drop(up);
     world.reseed(seed);
     Ok(world)
 }
 
-fn come_up() -> anyhow::Result<World> {
+fn come_up(sidecars: bool) -> anyhow::Result<World> {
     let config = Config {
         seed: 1,
         window: 100_000,
@@ -98,6 +101,12 @@ fn come_up() -> anyhow::Result<World> {
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         &kruise_api::cloneset::crd::manifest("kruise-system"),
     )?;
+    if sidecars {
+        post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            &kruise_api::sidecarset::KIND.manifest("kruise-system"),
+        )?;
+    }
     post(
         "/api/v1/namespaces",
         &json!({"metadata": {"name": "kruise-system"}}),

@@ -51,7 +51,7 @@ pub struct Tally {
 }
 
 /// Everything that can go wrong in a history.
-const FAULTS: [&str; 23] = [
+const FAULTS: [&str; 24] = [
     "410",
     "crash",
     "crash after a write",
@@ -75,6 +75,7 @@ const FAULTS: [&str; 23] = [
     "slow",
     "stale cache",
     "webhook down",
+    "webhook slow",
 ];
 
 /// So many histories show every fault.

@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise::manager::Routes;
-use kruise_sim::{Method, Outcome, Request, Response, WatchEvent, World};
+use kruise_sim::{CallId, Method, Outcome, Request, Response, WatchEvent, WebhookReply, World};
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -19,14 +19,14 @@ use tokio::{
 
 use crate::{
     boot,
-    history::{Trouble, Watched},
+    history::{Trouble, Watched, sidecars::Sidecars},
     mirror::Mirror,
     network::{Process, ProcessId, Sent},
     oracle::{Oracles, Violation, Write},
     play::Judged,
     random::Random,
     report::{Counters, Trace},
-    webhooks,
+    webhooks::{self, Later, Said},
 };
 
 /// What a request leads to.
@@ -37,6 +37,14 @@ pub enum Reply {
     Watch,
     /// A watch from a version that is no longer kept.
     Expired,
+}
+
+/// How far a request gets without waiting.
+pub enum Step {
+    /// It is answered.
+    Done(Reply),
+    /// It waits for a webhook.
+    Waits(CallId, Later),
 }
 
 /// A cluster that tasks share.
@@ -81,12 +89,16 @@ pub struct State {
     /// The leader dies after so many more writes.
     pub crash_after: Option<u32>,
     /// How often watches of each resource were cut.
-    pub cuts: [u64; 5],
+    pub cuts: [u64; Watched::COUNT],
     /// Open watches of each resource, in the order in which they were opened. (The channels of the async runtime wake
     /// their receivers in an order that no seed decides.)
-    pub watching: [Vec<Weak<Notify>>; 5],
+    pub watching: [Vec<Weak<Notify>>; Watched::COUNT],
     /// Length of each log when the watches were last woken.
-    announced: [usize; 5],
+    announced: [usize; Watched::COUNT],
+    /// SidecarSets of this history.
+    pub sidecars: Option<Sidecars>,
+    /// Components of the cluster that wait for a webhook.
+    waiting: Vec<(CallId, Later)>,
     /// The process that is cut off as long as the trouble says.
     pub isolated: Option<ProcessId>,
     origin: Timestamp,
@@ -95,9 +107,14 @@ pub struct State {
 
 impl Cluster {
     /// A booted cluster with nodes, definitions and webhook configurations.
-    pub fn new(seed: u64, trace: Trace, judged: Judged) -> anyhow::Result<Arc<Self>> {
+    pub fn new(
+        seed: u64,
+        sidecars: Option<Sidecars>,
+        trace: Trace,
+        judged: Judged,
+    ) -> anyhow::Result<Arc<Self>> {
         let origin = boot::origin();
-        let mut world = boot::world(seed)?;
+        let mut world = boot::world(seed, sidecars.is_some())?;
         let mirror = Mirror::new(&mut world);
         let start = Instant::now();
         let origin = origin.max(world.now());
@@ -116,9 +133,11 @@ impl Cluster {
             judged,
             violation: None,
             crash_after: None,
-            cuts: [0; 5],
+            cuts: [0; Watched::COUNT],
             watching: Default::default(),
-            announced: [0; 5],
+            announced: [0; Watched::COUNT],
+            sidecars,
+            waiting: Vec::new(),
             isolated: None,
             origin,
             start,
@@ -143,6 +162,7 @@ impl Cluster {
         state.advance();
         let result = act(&mut state);
         state.sync();
+        state.judge_newborn();
         for of in Watched::ALL {
             let length = state.mirror.of(of).log.len();
             if std::mem::replace(&mut state.announced[of.index()], length) != length {
@@ -170,9 +190,33 @@ impl Cluster {
     /// Plays what is due, whenever it is, for ever.
     pub async fn pump(self: Arc<Self>) {
         loop {
-            let due = self.with(|state| state.next_due());
+            let (due, waiting) = self.with(|state| (state.next_due(), std::mem::take(&mut state.waiting)));
+            for (id, later) in waiting {
+                tokio::spawn(self.clone().hear(id, later));
+            }
             let pause = due.unwrap_or(Duration::from_hours(1));
             let _ = tokio::time::timeout(pause, self.poke_after(pause)).await;
+        }
+    }
+
+    /// Tells a component what a webhook said.
+    async fn hear(self: Arc<Self>, id: CallId, later: Later) {
+        let reply = later.await;
+        // A component's own request answers to nobody here.
+        self.with(|state| state.world.resume(id, reply));
+    }
+
+    /// Answers a request of a manager.
+    pub async fn arrive(&self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Reply {
+        let mut step = self.with(|state| state.arrive(process, agent, request, sent));
+        loop {
+            match step {
+                Step::Done(reply) => return reply,
+                Step::Waits(id, later) => {
+                    let said = later.await;
+                    step = self.with(|state| state.goes_on(id, said, process, agent, request, sent));
+                }
+            }
         }
     }
 
@@ -181,10 +225,8 @@ impl Cluster {
         let until = Instant::now() + pause;
         loop {
             self.poke.notified().await;
-            let sooner = self
-                .look(|state| state.next_due())
-                .is_some_and(|due| Instant::now() + due < until);
-            if sooner {
+            let (due, waits) = self.look(|state| (state.next_due(), !state.waiting.is_empty()));
+            if waits || due.is_some_and(|due| Instant::now() + due < until) {
                 return;
             }
         }
@@ -229,11 +271,22 @@ impl State {
     fn answer_components(&mut self) -> bool {
         let calls = self.world.calls();
         for call in &calls {
-            let reply = webhooks::ask(self, call);
-            // A component's own request answers to nobody here.
-            let _nobody = self.world.resume(call.id, reply);
+            match webhooks::ask(self, call) {
+                Said::Now(reply) => {
+                    // A component's own request answers to nobody here.
+                    let _nobody = self.world.resume(call.id, reply);
+                }
+                Said::Later(later) => self.waiting.push((call.id, later)),
+            }
         }
         !calls.is_empty()
+    }
+
+    /// Has the oracles judge pods that came to be, where there are SidecarSets.
+    fn judge_newborn(&mut self) {
+        if self.sidecars.is_some() && self.judged == Judged::Yes && self.violation.is_none() {
+            self.violation = self.oracles.judge_newborn(&self.mirror);
+        }
     }
 
     fn sync(&mut self) {
@@ -256,11 +309,36 @@ impl State {
     }
 
     /// Answers a request of anybody, with the webhooks of the managers that are up.
+    /// Nobody here waits: what a webhook would have to ask for, or is late to say, is not said.
     pub fn answer(&mut self, request: &Request) -> Reply {
-        let mut outcome = self.world.handle(request);
+        let mut step = self.begin(request);
         loop {
-            match outcome {
-                Outcome::Respond(response) => return Reply::Response(response),
+            match step {
+                Step::Done(reply) => return reply,
+                Step::Waits(id, _) => {
+                    step = self.resume(id, WebhookReply::Failed("context deadline exceeded".into()));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, request: &Request) -> Step {
+        let outcome = self.world.handle(request);
+        self.follow(Some(outcome))
+    }
+
+    fn resume(&mut self, id: CallId, reply: WebhookReply) -> Step {
+        let outcome = self.world.resume(id, reply);
+        self.follow(outcome)
+    }
+
+    fn follow(&mut self, mut outcome: Option<Outcome>) -> Step {
+        loop {
+            let Some(now) = outcome else {
+                return Step::Done(Reply::Response(Response::text(500, "no answer\n")));
+            };
+            match now {
+                Outcome::Respond(response) => return Step::Done(Reply::Response(response)),
                 Outcome::Watch(id) => {
                     let now = self.world.now();
                     let events = self.world.api().watch_events(id, now);
@@ -268,26 +346,54 @@ impl State {
                     let expired = events
                         .iter()
                         .any(|event| matches!(event, WatchEvent::Line("ERROR", _)));
-                    return if expired { Reply::Expired } else { Reply::Watch };
+                    return Step::Done(if expired { Reply::Expired } else { Reply::Watch });
                 }
                 Outcome::Call(call) => {
-                    let reply = webhooks::ask(self, &call);
-                    outcome = match self.world.resume(call.id, reply) {
-                        Some(outcome) => outcome,
-                        None => return Reply::Response(Response::text(500, "no answer\n")),
+                    let reply = match webhooks::ask(self, &call) {
+                        Said::Now(reply) => reply,
+                        Said::Later(later) => return Step::Waits(call.id, later),
                     };
+                    outcome = self.world.resume(call.id, reply);
                 }
             }
         }
     }
 
     /// Answers a request of a manager, and has the oracles judge it.
-    pub fn arrive(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Reply {
+    fn arrive(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) -> Step {
         let marks = self.mirror.marks();
-        let reply = match self.mirror.stale_list(request, self.now()) {
-            Some(list) => Reply::Response(list),
-            None => self.answer(request),
+        let step = match self.mirror.stale_list(request, self.now()) {
+            Some(list) => Step::Done(Reply::Response(list)),
+            None => self.begin(request),
         };
+        self.answered(step, marks, process, agent, request, sent)
+    }
+
+    /// Goes on with a request of a manager for which a webhook was waited.
+    fn goes_on(
+        &mut self,
+        id: CallId,
+        said: WebhookReply,
+        process: ProcessId,
+        agent: &str,
+        request: &Request,
+        sent: &Sent,
+    ) -> Step {
+        let marks = self.mirror.marks();
+        let step = self.resume(id, said);
+        self.answered(step, marks, process, agent, request, sent)
+    }
+
+    fn answered(
+        &mut self,
+        step: Step,
+        marks: [usize; Watched::COUNT],
+        process: ProcessId,
+        agent: &str,
+        request: &Request,
+        sent: &Sent,
+    ) -> Step {
+        let Step::Done(reply) = step else { return step };
         self.sync();
         let code = match &reply {
             Reply::Response(response) => response.code,
@@ -312,7 +418,7 @@ impl State {
             }
             self.after_write(process, &write);
         }
-        reply
+        Step::Done(reply)
     }
 
     fn after_write(&mut self, process: ProcessId, write: &Write<'_>) {

@@ -31,6 +31,7 @@ pub fn clean(policy: Policy) -> History {
             grace: 0,
             claims: Some(Claims::Gone),
         },
+        sidecars: None,
         acts: vec![
             act(10_000, Edit::Image(2)),
             act(30_000, Edit::Partition("2".into())),

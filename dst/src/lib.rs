@@ -18,6 +18,7 @@
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
+pub mod deployment;
 pub mod enumerate;
 pub mod history;
 pub mod hooks;
@@ -33,5 +34,6 @@ pub mod process;
 pub mod random;
 pub mod report;
 pub mod shrink;
+pub mod sidecars;
 pub mod user;
 pub mod webhooks;

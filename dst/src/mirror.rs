@@ -20,6 +20,8 @@ pub struct Change {
     pub version: u64,
     /// The line that watches send.
     pub line: Bytes,
+    /// Is it about a revision of a SidecarSet?
+    pub is_of_sidecars: bool,
 }
 
 /// Everything that ever was of one resource.
@@ -35,9 +37,17 @@ pub struct Resource {
 /// The truth.
 #[derive(Debug, Default)]
 pub struct Mirror {
-    resources: [Resource; 5],
+    resources: [Resource; Watched::COUNT],
     /// Newest revision at each time at which there was a newer one.
     revisions: Vec<(Timestamp, u64)>,
+}
+
+/// Label of the revisions of SidecarSets, which managers watch by themselves.
+const OF_SIDECARS: &str = "kruise.io/sidecarset-name";
+
+/// Does a request ask for revisions of SidecarSets only?
+pub fn is_for_sidecars(request: &Request) -> bool {
+    Watched::of_path(&request.path) == Some(Watched::Revisions) && request.query.contains("labelSelector=")
 }
 
 /// Path of a watched resource.
@@ -48,6 +58,8 @@ pub fn path_of(of: Watched) -> &'static str {
         Watched::Revisions => "/apis/apps/v1/controllerrevisions",
         Watched::Nodes => "/api/v1/nodes",
         Watched::Claims => "/api/v1/persistentvolumeclaims",
+        Watched::SidecarSets => "/apis/apps.kruise.io/v1beta1/sidecarsets",
+        Watched::Namespaces => "/api/v1/namespaces",
     }
 }
 
@@ -74,7 +86,7 @@ impl Mirror {
     }
 
     /// Lengths of the logs.
-    pub fn marks(&self) -> [usize; 5] {
+    pub fn marks(&self) -> [usize; Watched::COUNT] {
         Watched::ALL.map(|of| self.of(of).log.len())
     }
 
@@ -93,9 +105,10 @@ impl Mirror {
             .revisions
             .get(known.saturating_sub(1))
             .map_or(1, |(_, revision)| *revision);
+        let only_sidecars = is_for_sidecars(request);
         let items: Vec<_> = objects
             .iter()
-            .filter(|object| !object.gone)
+            .filter(|object| !object.gone && (!only_sidecars || object.has_label(OF_SIDECARS)))
             .map(|object| object.value.as_ref())
             .collect();
         let metadata = json!({"resourceVersion": version.to_string()});
@@ -106,8 +119,8 @@ impl Mirror {
     }
 
     /// Takes in what happened; tells which resources changed.
-    pub fn sync(&mut self, world: &mut World) -> [bool; 5] {
-        let mut changed = [false; 5];
+    pub fn sync(&mut self, world: &mut World) -> [bool; Watched::COUNT] {
+        let mut changed = [false; Watched::COUNT];
         let revision = world.api().revision();
         if self
             .revisions
@@ -142,6 +155,7 @@ impl Resource {
         self.log.push(Change {
             version: object.version,
             line: line.into(),
+            is_of_sidecars: object.has_label(OF_SIDECARS),
         });
         self.objects
             .entry(object.uid.clone())

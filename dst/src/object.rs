@@ -106,11 +106,12 @@ impl Object {
             && matches!(self.label("lifecycle.apps.kruise.io/state"), "" | "Normal")
     }
 
-    /// Names and images of the containers.
+    /// Names and images of the containers that are not injected.
     pub fn images(&self) -> Vec<(&str, &str)> {
         let containers = self.value["spec"]["containers"].as_array();
         let pairs = containers.into_iter().flatten();
         pairs
+            .filter(|one| !is_injected(one))
             .map(|one| {
                 (
                     one["name"].as_str().unwrap_or_default(),
@@ -119,4 +120,10 @@ impl Object {
             })
             .collect()
     }
+}
+
+/// Does a container carry the mark of what a SidecarSet put into a pod?
+pub fn is_injected(container: &Value) -> bool {
+    let env = container["env"].as_array();
+    env.into_iter().flatten().any(|one| one["name"] == "IS_INJECTED")
 }

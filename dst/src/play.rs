@@ -6,13 +6,14 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
     cluster::Cluster,
+    deployment,
     history::{Act, History, Strike, Trouble, Watched, What},
     hooks,
     network::PATIENCE,
-    oracle::{self, Violation},
+    oracle::Violation,
     panics, process,
     report::{Counters, Trace},
-    user,
+    sidecars, user,
 };
 
 /// By then after the last act all must be as it should be.
@@ -21,6 +22,9 @@ const CONVERGENCE: Duration = Duration::from_mins(12);
 const QUIET: Duration = Duration::from_mins(6);
 /// And in a brief history.
 const BRIEF_QUIET: Duration = Duration::from_mins(1);
+
+/// Writes of pods by SidecarSets that a brief history with such sets waits for.
+const UPGRADES: u32 = 25;
 
 /// What came of a history.
 #[derive(Debug)]
@@ -75,7 +79,7 @@ pub fn replay(history: &History, keep: Keep, judged: Judged) -> anyhow::Result<P
         } else {
             Trace::default()
         };
-        let cluster = Cluster::new(history.seed, trace, judged)?;
+        let cluster = Cluster::new(history.seed, history.sidecars.clone(), trace, judged)?;
         let violation = live(&cluster, history).await?;
         anyhow::Ok(cluster.look(|state| Played {
             hash: state.trace.hash(),
@@ -105,7 +109,7 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     if history.set.hook {
         tokio::spawn(hooks::answer(cluster.clone(), history.seed));
     }
-    user::create(cluster, &history.set).await;
+    user::create(cluster, history).await;
     let begun = Instant::now();
     let mut end = 0;
     let mut acts = history.acts.iter();
@@ -125,25 +129,29 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     sleep_until(begun + Duration::from_millis(end)).await;
     cluster.look(|state| state.crash_after = None);
     let calm = Instant::now();
-    let violation = settle(cluster, calm).await;
+    let mut violation = settle(cluster, calm).await;
+    if violation.is_none() && history.sidecars.is_some() {
+        violation = sidecars::probe(cluster).await;
+        violation = violation.or(settle(cluster, Instant::now()).await);
+    }
     let lasts = if history.brief { BRIEF_QUIET } else { QUIET };
     Ok(violation.or(quiet(cluster, lasts).await))
 }
 
 /// Whether what is left of a brief history need not happen.
 fn is_enough(cluster: &Arc<Cluster>, history: &History) -> bool {
-    history.brief && cluster.look(|state| state.counters.count(history.set.replicas))
+    history.brief
+        && cluster.look(|state| {
+            let counters = &state.counters;
+            let upgrades = if history.sidecars.is_some() { UPGRADES } else { 0 };
+            counters.count(history.set.replicas) && counters.upgrades >= upgrades
+        })
 }
 
 /// Waits until all is as it should be.
 async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
     loop {
-        let unfinished = cluster.with(|state| {
-            (
-                state.violation.is_some(),
-                oracle::unfinished(&state.mirror, state.now()),
-            )
-        });
+        let unfinished = cluster.with(|state| (state.violation.is_some(), state.unfinished()));
         match unfinished {
             (true, _) | (false, Ok(())) => return None,
             (false, Err(what)) if calm.elapsed() > CONVERGENCE => {
@@ -166,12 +174,7 @@ async fn quiet(cluster: &Arc<Cluster>, lasts: Duration) -> Option<Violation> {
         return None;
     }
     sleep(lasts).await;
-    let (writes, left) = cluster.with(|state| {
-        (
-            state.counters.writes,
-            oracle::unfinished(&state.mirror, state.now()),
-        )
-    });
+    let (writes, left) = cluster.with(|state| (state.counters.writes, state.unfinished()));
     if writes != before.1 {
         let what = format!("{} writes while all is as it should be", writes - before.1);
         return Some(Violation {
@@ -190,7 +193,20 @@ async fn perform(cluster: &Arc<Cluster>, act: &Act) {
     cluster.look(|state| state.trace.note(at, &format!("act {:?}", act.what)));
     match &act.what {
         What::Edit(edit) => {
-            if user::edit(cluster, edit).await {
+            let accepted = if cluster.look(|state| state.has_deployment()) {
+                deployment::edit(cluster, edit).await
+            } else {
+                user::edit(cluster, edit).await
+            };
+            if accepted {
+                cluster.look(|state| state.counters.edits += 1);
+            }
+        }
+        What::Sidecars(edit) => {
+            let sidecars = cluster.look(|state| state.sidecars.clone());
+            if let Some(sidecars) = sidecars
+                && sidecars::edit(cluster, &sidecars, edit).await
+            {
                 cluster.look(|state| state.counters.edits += 1);
             }
         }

@@ -3,8 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use go_compat::flags::FlagSet;
-use kruise::manager::{Config, FLAGS, Host, Routes, process};
+use kruise::manager::{Config, FLAGS, Host, Routes, Wishes, process};
+use kruise_admission::manifests;
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
+use kruise_server::configuration::{Conditional, Endpoint, Presence, webhooks};
+use serde::de::IgnoredAny;
+use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 use crate::{
@@ -56,7 +60,21 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
     let host = host(cluster, id, stopped);
     let doors = cluster.clone();
     let life = tokio::spawn(async move {
-        let open = |routes, _, closing| std::future::ready(Ok(open(doors, id, routes, closing)));
+        let client = host.client.named("kruise-manager/webhook-controller");
+        let open = |routes, wishes, closing: watch::Receiver<bool>| {
+            let mut tasks = open(doors.clone(), id, routes, closing.clone());
+            if doors.look(|state| state.sidecars.is_some()) {
+                tasks.spawn(async move {
+                    let mut closing = closing;
+                    tokio::select! {
+                        biased;
+                        _ = closing.wait_for(|closing| *closing) => {}
+                        () = register(doors, id, client, wishes) => {}
+                    }
+                });
+            }
+            std::future::ready(Ok(tasks))
+        };
         process(&config, host, open).await
     });
     let abort = life.abort_handle();
@@ -126,4 +144,58 @@ fn open(
         cluster.look(|state| state.routes.remove(&id));
     });
     doors
+}
+
+/// How soon a registration that failed is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Registers the webhook for pods that SidecarSets are injected into, whenever the leader wishes it otherwise.
+async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wishes: Wishes) {
+    loop {
+        let wish = wishes.borrow_and_update().clone();
+        let routes = cluster.look(|state| state.routes.get(&id).cloned());
+        let Some(routes) = routes else {
+            return std::future::pending().await;
+        };
+        let written = match &wish {
+            Presence::AsFound => Ok(()),
+            wish => write_configuration(&client, &routes, wish).await,
+        };
+        let changed = async {
+            if wishes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        if written.is_ok() {
+            changed.await;
+        } else {
+            // Either is a reason to look again.
+            let _ = tokio::time::timeout(AGAIN, changed).await;
+        }
+    }
+}
+
+async fn write_configuration(client: &Client, routes: &Routes, wish: &Presence) -> anyhow::Result<()> {
+    let path = format!(
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{}",
+        manifests::MUTATING
+    );
+    let current: Value = client.get(&path).await?;
+    let pods_of_sets = Conditional {
+        name: manifests::PODS_OF_SETS.into(),
+        path: manifests::MUTATE_POD.into(),
+        condition: "matches-a-sidecarset".into(),
+    };
+    let endpoint = Endpoint::Service {
+        namespace: "kruise-system".into(),
+        name: manifests::SERVICE.into(),
+    };
+    let served = |path: &str| routes.contains_key(path);
+    let wanted = webhooks(&current, b"ca", &endpoint, served, Some((&pods_of_sets, wish)))?;
+    if let Some(patch) = wanted.patch {
+        client
+            .patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch)
+            .await?;
+    }
+    Ok(())
 }

@@ -126,6 +126,10 @@ pub struct Counters {
     pub writes: u32,
     /// Of these, events.
     pub events: u32,
+    /// Writes of pods by SidecarSets.
+    pub upgrades: u32,
+    /// Reviews that had to ask the API server.
+    pub asked_back: u32,
     /// Edits of users that were accepted.
     pub edits: u32,
     /// Faults that had an effect, by name.
@@ -151,6 +155,8 @@ impl Counters {
         if write.component != "leader-election" {
             self.writes += 1;
             self.events += u32::from(write.resource == "events");
+            self.upgrades +=
+                u32::from(write.component == "sidecarset-controller" && write.resource == "pods");
         }
     }
 }

@@ -9,9 +9,11 @@ use tokio::time::sleep;
 use crate::{
     boot,
     cluster::{Cluster, Reply, State},
-    history::{Claims, Edit, PodAct, Policy, Start, Watched},
+    deployment,
+    history::{Claims, Edit, History, PodAct, Policy, Start, Watched, sidecars::Above},
     hooks,
     object::Object,
+    sidecars,
 };
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
@@ -21,7 +23,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
 
 /// A number if it is one, or text.
-fn int_or_string(text: &str) -> Value {
+pub fn int_or_string(text: &str) -> Value {
     text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
 }
 
@@ -77,13 +79,22 @@ fn claim_templates(size: u32) -> Value {
             "resources": {"requests": {"storage": format!("{size}Gi")}}}}])
 }
 
-/// Creates the set, as soon as a manager answers for it.
-pub async fn create(cluster: &Arc<Cluster>, start: &Start) {
-    insist(cluster, Request::new(Method::Post, SETS, Some(&set(start)))).await;
+/// Creates the set, as soon as a manager answers for it; or the workload that a history has in its place.
+pub async fn create(cluster: &Arc<Cluster>, history: &History) {
+    let start = &history.set;
+    let mut set = set(start);
+    if let Some(sidecars) = &history.sidecars {
+        sidecars::prepare(cluster, sidecars).await;
+        if sidecars.above == Above::Deployment {
+            return deployment::create(cluster, start).await;
+        }
+        set["spec"]["template"]["metadata"]["labels"][sidecars::LABEL] = "on".into();
+    }
+    insist(cluster, Request::new(Method::Post, SETS, Some(&set))).await;
 }
 
 /// Repeats a request until a server that can answer does. False if it refuses.
-async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
+pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
     loop {
         let code = cluster.with(|state| state.ask(&request));
         if code < 500 {
@@ -248,7 +259,7 @@ pub fn lose_node(cluster: &Arc<Cluster>, lasts: Duration) {
 
 impl State {
     /// Code of the answer.
-    fn ask(&mut self, request: &Request) -> u16 {
+    pub fn ask(&mut self, request: &Request) -> u16 {
         let Reply::Response(response) = self.answer(request) else {
             return 200;
         };
@@ -279,12 +290,20 @@ impl State {
 
     /// The active pod at a place in the order of names, counted round.
     fn pod_at(&mut self, place: u8) -> Option<Arc<Object>> {
-        let uid = self.set()?.uid.clone();
+        let is_of_deployment = self.has_deployment();
+        let uid = self.set().map(|set| set.uid.clone());
+        let is_ours = |pod: &Object| {
+            if is_of_deployment {
+                pod.label("app") == "web" && !pod.owner().is_empty()
+            } else {
+                uid.as_deref() == Some(pod.owner())
+            }
+        };
         let mut pods: Vec<_> = self
             .mirror
             .of(Watched::Pods)
             .now()
-            .filter(|pod| pod.is_active() && pod.owner() == &*uid)
+            .filter(|pod| pod.is_active() && is_ours(pod))
             .collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
         let at = usize::from(place).checked_rem(pods.len())?;

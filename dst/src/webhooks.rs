@@ -1,6 +1,9 @@
 //! Calls of webhooks, answered by the handlers of a manager that is up.
 //!
-//! What is left out is the socket: the review goes in and out as the same text.
+//! What is left out is the socket: the review goes in and out as the same text. An answer takes as long as its handler
+//! needs to ask the API server, and longer if the history says so; who called waits no longer than it was told to.
+
+use std::{future::Future, pin::Pin, time::Duration};
 
 use kruise_server::{
     review::Review,
@@ -11,12 +14,51 @@ use serde_json::Value;
 
 use crate::{cluster::State, history::Trouble};
 
+/// An answer that takes time.
+pub type Later = Pin<Box<dyn Future<Output = WebhookReply> + Send>>;
+
 /// What comes of a call.
-pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
+pub enum Said {
+    /// An answer at once.
+    Now(WebhookReply),
+    /// An answer, or that there was none in time.
+    Later(Later),
+}
+
+/// Calls.
+pub fn ask(state: &mut State, call: &WebhookCall) -> Said {
+    let said = decide(state, call);
+    let slow = state.troubled(|trouble| match trouble {
+        Trouble::WebhookSlow(most) => Some(*most),
+        _ => None,
+    });
+    let pause = slow.map(|most| {
+        state.counters.fired("webhook slow");
+        Duration::from_millis(state.random.between(most / 2, most))
+    });
+    let (pause, later): (Duration, Later) = match (said, pause) {
+        (said @ Said::Now(_), None) => return said,
+        (Said::Now(reply), Some(pause)) => (pause, Box::pin(std::future::ready(reply))),
+        (Said::Later(later), pause) => (pause.unwrap_or_default(), later),
+    };
+    let patience = Duration::from_secs(u64::try_from(call.timeout_seconds).unwrap_or(10));
+    let answer = async move {
+        tokio::time::sleep(pause).await;
+        later.await
+    };
+    Said::Later(Box::pin(async move {
+        tokio::time::timeout(patience, answer)
+            .await
+            .unwrap_or_else(|_| WebhookReply::Failed("context deadline exceeded".into()))
+    }))
+}
+
+fn decide(state: &mut State, call: &WebhookCall) -> Said {
+    let failed = |why: String| Said::Now(WebhookReply::Failed(why));
     let down = state.troubled(|trouble| (*trouble == Trouble::WebhookDown).then_some(()));
     if down.is_some() {
         state.counters.fired("webhook down");
-        return WebhookReply::Failed("connection refused".into());
+        return failed("connection refused".into());
     }
     let path = call
         .client
@@ -24,23 +66,30 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> WebhookReply {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let Some(handler) = state.routes.values().next().and_then(|routes| routes.get(path)) else {
-        return WebhookReply::Failed("no endpoints available".into());
+        return failed("no endpoints available".into());
     };
     let body = call.review.to_string().into_bytes();
-    let answer = match handler {
+    match handler {
         Handler::Review(review) => {
-            Review::decode(&body)
-                .map_err(|error| error.to_string())
-                .and_then(|asked| {
-                    let reply = asked.reply.clone();
-                    match review(asked) {
-                        Decision::Now(verdict) => Ok(reply.answer(&verdict)),
-                        Decision::Later(_) => Err("nothing in a history is asked back".to_owned()),
-                    }
-                })
+            let asked = match Review::decode(&body) {
+                Ok(asked) => asked,
+                Err(error) => return failed(error.to_string()),
+            };
+            let reply = asked.reply.clone();
+            match review(asked) {
+                Decision::Now(verdict) => Said::Now(WebhookReply::Review(reply.answer(&verdict))),
+                Decision::Later(verdict) => {
+                    state.counters.asked_back += 1;
+                    Said::Later(Box::pin(async move {
+                        WebhookReply::Review(reply.answer(&verdict.await))
+                    }))
+                }
+            }
         }
-        Handler::Convert(convert) => convert(&body)
-            .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string())),
-    };
-    answer.map_or_else(WebhookReply::Failed, WebhookReply::Review)
+        Handler::Convert(convert) => {
+            let answer = convert(&body)
+                .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string()));
+            Said::Now(answer.map_or_else(WebhookReply::Failed, WebhookReply::Review))
+        }
+    }
 }

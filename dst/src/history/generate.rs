@@ -1,6 +1,8 @@
 //! A history for every seed.
 
-use super::{Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What};
+use super::{
+    Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What, sidecars,
+};
 use crate::random::Random;
 
 /// What users do begins after this many milliseconds.
@@ -83,14 +85,17 @@ pub fn generate(seed: u64) -> History {
         });
     }
     acts.sort_by_key(|act| act.at);
-    History {
+    let mut history = History {
         seed,
         bug: None,
         brief,
         managers: if random.percent(35) { 2 } else { 1 },
         set,
+        sidecars: None,
         acts,
-    }
+    };
+    sidecars::add(&mut history);
+    history
 }
 
 fn pick(random: &mut Random, of: &[&str]) -> String {

@@ -3,6 +3,7 @@
 //! Histories are data, so that they can be shortened, kept in a file and played again.
 
 mod generate;
+pub mod sidecars;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct History {
     pub managers: u8,
     /// The set at first.
     pub set: Start,
+    /// SidecarSets beside it, in some histories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidecars: Option<sidecars::Sidecars>,
     /// In order of time.
     pub acts: Vec<Act>,
 }
@@ -98,6 +102,8 @@ pub struct Act {
 pub enum What {
     /// A user changes the set.
     Edit(Edit),
+    /// A user creates, changes or deletes a SidecarSet.
+    Sidecars(sidecars::Edit),
     /// Somebody touches a pod.
     Pod(PodAct),
     /// A node is gone, and comes back after so long.
@@ -175,6 +181,8 @@ pub enum Trouble {
     Isolated,
     /// No webhook answers.
     WebhookDown,
+    /// Webhooks answer so many milliseconds later, at most.
+    WebhookSlow(u64),
 }
 
 /// How a loss shows.
@@ -214,11 +222,25 @@ pub enum Watched {
     Nodes,
     /// Claims.
     Claims,
+    /// SidecarSets.
+    SidecarSets,
+    /// Namespaces.
+    Namespaces,
 }
 
 impl Watched {
     /// All.
-    pub const ALL: [Self; 5] = [Self::Sets, Self::Pods, Self::Revisions, Self::Nodes, Self::Claims];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Sets,
+        Self::Pods,
+        Self::Revisions,
+        Self::Nodes,
+        Self::Claims,
+        Self::SidecarSets,
+        Self::Namespaces,
+    ];
+    /// How many.
+    pub const COUNT: usize = 7;
 
     /// Group and plural.
     pub fn resource(self) -> (&'static str, &'static str) {
@@ -228,6 +250,8 @@ impl Watched {
             Self::Revisions => ("apps", "controllerrevisions"),
             Self::Nodes => ("", "nodes"),
             Self::Claims => ("", "persistentvolumeclaims"),
+            Self::SidecarSets => ("apps.kruise.io", "sidecarsets"),
+            Self::Namespaces => ("", "namespaces"),
         }
     }
 
@@ -249,6 +273,10 @@ impl Watched {
             Some(Self::Nodes)
         } else if plural("persistentvolumeclaims") {
             Some(Self::Claims)
+        } else if plural("sidecarsets") {
+            Some(Self::SidecarSets)
+        } else if path == "/api/v1/namespaces" {
+            Some(Self::Namespaces)
         } else {
             None
         }
@@ -277,13 +305,17 @@ impl Act {
             What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => {
                 self.at + lasts
             }
-            What::Edit(_) | What::Pod(_) | What::Strike(_) => self.at,
+            What::Edit(_) | What::Sidecars(_) | What::Pod(_) | What::Strike(_) => self.at,
         }
     }
 
     /// Whether it ends what would keep the set from its end.
     pub fn is_release(&self) -> bool {
-        self.what == What::Edit(Edit::Paused(false))
+        match &self.what {
+            What::Edit(edit) => *edit == Edit::Paused(false),
+            What::Sidecars(edit) => edit.is_release(),
+            _ => false,
+        }
     }
 }
 
@@ -292,7 +324,7 @@ impl History {
     pub fn edits(&self) -> usize {
         self.acts
             .iter()
-            .filter(|act| matches!(act.what, What::Edit(_)))
+            .filter(|act| matches!(act.what, What::Edit(_) | What::Sidecars(_)))
             .count()
     }
 }

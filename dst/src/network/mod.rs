@@ -208,7 +208,7 @@ async fn journey(
     }
     let reply = match fate.refused {
         Some(code) => Reply::Response(refusal(code)),
-        None => cluster.with(|state| state.arrive(process, agent, request, sent)),
+        None => cluster.arrive(process, agent, request, sent).await,
     };
     tokio::time::sleep(fate.back).await;
     if let Some(loss) = fate.reply_lost {

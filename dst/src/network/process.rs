@@ -27,7 +27,7 @@ impl fmt::Display for ProcessId {
 
 /// Newest version of each watched resource that a process must know of when it decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Floors(pub [u64; 5]);
+pub struct Floors(pub [u64; Watched::COUNT]);
 
 impl Floors {
     /// Of one resource.
@@ -64,7 +64,7 @@ struct Busy {
 pub struct Process {
     dead: watch::Sender<bool>,
     /// What watches and lists have shown, and when.
-    shown: [Vec<(Instant, u64)>; 5],
+    shown: [Vec<(Instant, u64)>; Watched::COUNT],
     /// Newest version of pods that the process itself wrote, or that its predecessors wrote before it began to lead.
     pub wrote: u64,
     busy: BTreeMap<String, Busy>,
@@ -117,7 +117,7 @@ impl Process {
     ///
     /// Of sets and pods: what its watches have shown. Of pods also what was written by itself, or by others before it
     /// led: whoever acts must not forget its own actions, and a successor must look before it acts.
-    fn floors(&self) -> Floors {
+    fn floors(&self, agent: &str) -> Floors {
         let now = Instant::now();
         let mut floors = Watched::ALL.map(|of| {
             let shown = &self.shown[of.index()];
@@ -126,14 +126,17 @@ impl Process {
                 .get(until.wrapping_sub(1))
                 .map_or(0, |(_, version)| *version)
         });
-        let pods = &mut floors[Watched::Pods.index()];
-        *pods = (*pods).max(self.wrote);
+        // That is of CloneSets; what a SidecarSet wrote its own oracle knows.
+        if !agent.ends_with("sidecarset-controller") {
+            let pods = &mut floors[Watched::Pods.index()];
+            *pods = (*pods).max(self.wrote);
+        }
         Floors(floors)
     }
 
     /// Notes a request. Those of one decision overlap, so the decision is not older than the first of them.
     pub fn sends(&mut self, agent: &str, request: &Request) -> Arc<Sent> {
-        let floors = self.floors();
+        let floors = self.floors(agent);
         let now = Instant::now();
         let floors = if is_of_a_plan(request) {
             let busy = self.busy.entry(agent.to_owned()).or_default();
@@ -184,7 +187,8 @@ impl Process {
 
 /// Status of sets and events are written by tasks of their own, later than decided.
 fn is_of_a_plan(request: &Request) -> bool {
-    let is_status = request.path.contains("/clonesets/") && request.path.ends_with("/status");
+    let is_of_set = request.path.contains("/clonesets/") || request.path.contains("/sidecarsets/");
+    let is_status = is_of_set && request.path.ends_with("/status");
     !(is_status || request.path.contains("/events"))
 }
 

@@ -18,6 +18,7 @@ use super::{Answer, ProcessId, broken, ms};
 use crate::{
     cluster::{Cluster, State},
     history::{Trouble, Watched},
+    mirror,
 };
 
 /// How often a watch on which nothing happens says so.
@@ -28,6 +29,8 @@ struct Open {
     cluster: Arc<Cluster>,
     process: ProcessId,
     of: Watched,
+    /// Only what is about revisions of SidecarSets?
+    only_sidecars: bool,
     /// Changes of the log that were shown.
     shown: usize,
     news: Arc<Notify>,
@@ -58,6 +61,7 @@ pub(super) fn open(
         cluster: cluster.clone(),
         process,
         of,
+        only_sidecars: mirror::is_for_sidecars(request),
         shown: cluster.look(|state| state.mirror.of(of).after(version)),
         cuts: cluster.look(|state| state.cuts[of.index()]),
         news,
@@ -94,9 +98,9 @@ impl Open {
             if late.is_some() {
                 sleep(wait).await;
                 if !self.is_cut() {
-                    let lines = self
-                        .cluster
-                        .look(|state| state.shows(self.process, self.of, &mut self.shown));
+                    let lines = self.cluster.look(|state| {
+                        state.shows(self.process, self.of, self.only_sidecars, &mut self.shown)
+                    });
                     return Some(Ok(lines));
                 }
             }
@@ -155,14 +159,15 @@ impl State {
         })
     }
 
-    fn shows(&mut self, process: ProcessId, of: Watched, shown: &mut usize) -> Bytes {
+    fn shows(&mut self, process: ProcessId, of: Watched, only_sidecars: bool, shown: &mut usize) -> Bytes {
         let changes = self.mirror.of(of).log.get(*shown..).unwrap_or_default();
         *shown += changes.len();
         let version = changes.last().map_or(0, |change| change.version);
         let lines = match changes {
-            [only] => only.line.clone(),
+            [only] if !only_sidecars => only.line.clone(),
             several => several
                 .iter()
+                .filter(|change| !only_sidecars || change.is_of_sidecars)
                 .fold(BytesMut::new(), |mut all, change| {
                     all.extend_from_slice(&change.line);
                     all
@@ -186,6 +191,8 @@ impl State {
             Watched::Revisions => ("apps/v1", "ControllerRevision"),
             Watched::Nodes => ("v1", "Node"),
             Watched::Claims => ("v1", "PersistentVolumeClaim"),
+            Watched::SidecarSets => ("apps.kruise.io/v1beta1", "SidecarSet"),
+            Watched::Namespaces => ("v1", "Namespace"),
         };
         let object = json!({"kind": kind, "apiVersion": api_version,
             "metadata": {"resourceVersion": version.to_string()}});

@@ -85,7 +85,7 @@ const OURS: &[&str] = &[
     "/status/observedGeneration",
 ];
 
-fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+pub(super) fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {

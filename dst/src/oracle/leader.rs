@@ -49,7 +49,7 @@ impl Leader {
     pub fn judge(&self, write: &Write<'_>) -> Option<Violation> {
         if !matches!(
             write.component,
-            "cloneset-controller" | "pod-readiness-controller"
+            "cloneset-controller" | "pod-readiness-controller" | "sidecarset-controller"
         ) || write.resource == "events"
         {
             return None;

@@ -15,6 +15,7 @@ mod names;
 mod partition;
 mod readiness;
 mod report;
+pub mod sidecars;
 mod size;
 mod spec;
 mod write;
@@ -30,7 +31,6 @@ use crate::{
     network::{Process, ProcessId},
 };
 
-pub use end::unfinished;
 pub use knowledge::{Knowledge, Seen};
 pub use spec::Spec;
 pub use write::Write;
@@ -49,6 +49,7 @@ pub struct Violation {
 pub struct Oracles {
     leader: Leader,
     names: Names,
+    sidecars: sidecars::Oracle,
 }
 
 impl Oracles {
@@ -65,10 +66,18 @@ impl Oracles {
         processes: &mut BTreeMap<ProcessId, Process>,
     ) -> Option<Violation> {
         if write.is_lease() {
+            let before = self.leader.holder;
             self.leader.take(write, processes);
+            if self.leader.holder == Some(write.process) && before != self.leader.holder {
+                self.sidecars.begins(write.process);
+            }
             return None;
         }
-        let verdict = self.leader.judge(write).or_else(|| guards::judge(write, mirror));
+        let verdict = self.leader.judge(write);
+        if write.component == "sidecarset-controller" {
+            return verdict.or_else(|| self.sidecars.judge(write, mirror));
+        }
+        let verdict = verdict.or_else(|| guards::judge(write, mirror));
         let verdict = verdict.or_else(|| claims::judge(write, mirror));
         let verdict = verdict
             .or_else(|| readiness::judge(write, mirror))
@@ -82,6 +91,11 @@ impl Oracles {
         });
         self.learn(write, mirror, processes);
         verdict
+    }
+
+    /// Judges pods that came to be, whoever made them.
+    pub fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
+        self.sidecars.newborn(mirror)
     }
 
     /// Judges a creation of a pod that is sent.

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use kruise_sim::{Method, Request};
 use serde_json::Value;
 
-use crate::network::{ProcessId, Sent};
+use crate::{
+    history::Watched,
+    network::{ProcessId, Sent},
+};
 
 /// An accepted write of a manager.
 pub struct Write<'a> {
@@ -25,7 +28,7 @@ pub struct Write<'a> {
     /// What the sender knew.
     pub sent: &'a Sent,
     /// Lengths of the logs before it.
-    pub marks: [usize; 5],
+    pub marks: [usize; Watched::COUNT],
     /// When it was accepted.
     pub now: Timestamp,
 }
@@ -37,14 +40,15 @@ impl<'a> Write<'a> {
         agent: &'a str,
         request: &'a Request,
         sent: &'a Sent,
-        marks: [usize; 5],
+        marks: [usize; Watched::COUNT],
         now: Timestamp,
     ) -> Self {
-        let rest = request
+        // What is in no namespace stands right behind group and version.
+        let (rest, before) = request
             .path
             .split_once("/namespaces/")
-            .map_or(request.path.as_str(), |(_, rest)| rest);
-        let mut parts = rest.split('/').skip(1);
+            .map_or((request.path.as_str(), 4), |(_, rest)| (rest, 1));
+        let mut parts = rest.split('/').skip(before);
         let mut part = || parts.next().unwrap_or_default();
         Self {
             process,

@@ -1,0 +1,244 @@
+//! SidecarSets as users write them.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    cluster::{Cluster, Reply, State},
+    history::{
+        Watched,
+        sidecars::{Edit, Set, Sidecars},
+    },
+    object::Object,
+    oracle::{Violation, sidecars::view},
+    user::{insist, int_or_string},
+};
+
+/// Label of the pods that sets are for.
+pub const LABEL: &str = "logs";
+/// Image of a twin that idles.
+pub const EMPTY: &str = "empty:1";
+/// Label of namespaces that sets may look at.
+const TEAM: &str = "team";
+
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/sidecarsets";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const NAMESPACE: &str = "/api/v1/namespaces/default";
+const CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kruise-mutating-webhook-configuration";
+const MERGE: &str = "application/merge-patch+json";
+
+/// Name of the set at a place.
+pub fn name(place: u8) -> String {
+    format!("s{place}")
+}
+
+fn path(place: u8) -> String {
+    format!("{SETS}/{}", name(place))
+}
+
+/// A set as it is created. Everything has names of its own, so that sets are not in each other's way.
+fn set(place: u8, set: &Set) -> Value {
+    let mut containers = Vec::new();
+    if set.cold {
+        containers.push(json!({"name": format!("cold{place}"), "image": "cold:1",
+            "transferEnv": [{"sourceContainerName": "main", "envName": "MODE"}],
+            "env": [{"name": "OWN", "value": "0"}]}));
+    }
+    if set.hot {
+        containers.push(json!({"name": format!("hot{place}"), "image": "hot:1",
+            "podInjectPolicy": "AfterAppContainer", "env": [{"name": "OWN", "value": "0"}],
+            "volumeMounts": [{"name": format!("shared{place}"), "mountPath": "/shared"}],
+            "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": EMPTY}}));
+    }
+    let mut spec = json!({
+        "selector": {"matchLabels": {LABEL: "on"}},
+        "revisionHistoryLimit": set.limit,
+        "updateStrategy": {"type": "RollingUpdate", "partition": int_or_string(&set.partition),
+            "maxUnavailable": int_or_string(&set.max_unavailable)},
+        "containers": containers,
+        "volumes": [{"name": format!("shared{place}"), "emptyDir": {}}],
+    });
+    if set.namespaces {
+        spec["namespaceSelector"] = json!({"matchLabels": {TEAM: "on"}});
+    }
+    json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+           "metadata": {"name": name(place)}, "spec": spec})
+}
+
+/// What is there before the workload: the label of its namespace, and sets that new pods are shown to us for.
+pub async fn prepare(cluster: &Arc<Cluster>, sidecars: &Sidecars) {
+    label(cluster, true).await;
+    let mut shown = true;
+    for (place, one) in (0..).zip(&sidecars.sets) {
+        if one.at_first {
+            insist(cluster, Request::new(Method::Post, SETS, Some(&set(place, one)))).await;
+            shown = false;
+        }
+    }
+    while !shown {
+        sleep(Duration::from_millis(500)).await;
+        shown = cluster.with(
+            |state| match state.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
+                Reply::Response(response) => {
+                    String::from_utf8_lossy(&response.body).contains("mpod-sidecars")
+                }
+                _ => false,
+            },
+        );
+    }
+}
+
+async fn label(cluster: &Arc<Cluster>, is_there: bool) -> bool {
+    let label = if is_there { json!("on") } else { Value::Null };
+    let patch = json!({"metadata": {"labels": {TEAM: label}}});
+    insist(
+        cluster,
+        Request::new(Method::Patch, NAMESPACE, Some(&patch)).content_type(MERGE),
+    )
+    .await
+}
+
+/// Does what a user does. False if that is refused, or means nothing now.
+pub async fn edit(cluster: &Arc<Cluster>, sidecars: &Sidecars, edit: &Edit) -> bool {
+    let strategy = |member: Value| json!({"spec": {"updateStrategy": member}});
+    let (place, patch) = match edit {
+        Edit::Namespace(is_there) => return label(cluster, *is_there).await,
+        Edit::Create(place) => {
+            let Some(one) = sidecars.sets.get(usize::from(*place)) else {
+                return false;
+            };
+            return insist(cluster, Request::new(Method::Post, SETS, Some(&set(*place, one)))).await;
+        }
+        Edit::Delete(place) => {
+            return insist(cluster, Request::new(Method::Delete, &path(*place), None)).await;
+        }
+        Edit::Image(place, number) => (
+            place,
+            containers(cluster, *place, "cold", "image", &format!("cold:{number}").into()),
+        ),
+        Edit::HotImage(place, number) => (
+            place,
+            containers(cluster, *place, "hot", "image", &format!("hot:{number}").into()),
+        ),
+        Edit::Env(place, number) => {
+            let own = json!([{"name": "OWN", "value": number.to_string()}]);
+            (place, containers(cluster, *place, "", "env", &own))
+        }
+        Edit::Partition(place, text) => {
+            let member = json!({"partition": int_or_string(text), "selector": null});
+            (place, Some(strategy(member)))
+        }
+        Edit::MaxUnavailable(place, text) => (
+            place,
+            Some(strategy(json!({"maxUnavailable": int_or_string(text)}))),
+        ),
+        Edit::Paused(place, paused) => (place, Some(strategy(json!({"paused": paused})))),
+        Edit::Selector(place, some) => {
+            let selector = if *some {
+                json!({"matchLabels": {"user/own": "yes"}})
+            } else {
+                Value::Null
+            };
+            (
+                place,
+                Some(strategy(json!({"selector": selector, "partition": 0}))),
+            )
+        }
+        Edit::Updates(place, updates) => {
+            let kind = if *updates { "RollingUpdate" } else { "NotUpdate" };
+            (place, Some(strategy(json!({"type": kind}))))
+        }
+        Edit::InjectionPaused(place, paused) => (
+            place,
+            Some(json!({"spec": {"injectionStrategy": {"paused": paused}}})),
+        ),
+        Edit::Pinned(place, pinned) => (place, pin(cluster, *place, *pinned)),
+    };
+    let Some(patch) = patch else { return false };
+    insist(
+        cluster,
+        Request::new(Method::Patch, &path(*place), Some(&patch)).content_type(MERGE),
+    )
+    .await
+}
+
+/// All containers of a set, of which those whose names begin so have another member.
+fn containers(cluster: &Arc<Cluster>, place: u8, begins: &str, member: &str, value: &Value) -> Option<Value> {
+    let mut containers = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value["spec"]["containers"].as_array().cloned()
+    })?;
+    let mut changed = false;
+    for container in &mut containers {
+        if container["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with(begins))
+        {
+            container[member] = value.clone();
+            changed = true;
+        }
+    }
+    changed.then(|| json!({"spec": {"containers": containers}}))
+}
+
+fn pin(cluster: &Arc<Cluster>, place: u8, pinned: bool) -> Option<Value> {
+    let latest = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value["status"]["latestRevision"].as_str().map(str::to_owned)
+    })?;
+    let revision = if pinned {
+        json!({"revisionName": latest, "policy": "Always"})
+    } else {
+        Value::Null
+    };
+    Some(json!({"spec": {"injectionStrategy": {"revision": revision}}}))
+}
+
+/// When all is calm a new pod gets the sidecars of the sets that are for it, and another one gets none.
+pub async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
+    if cluster.look(|state| state.violation.is_some()) {
+        return None;
+    }
+    // What the last edit means for the registration has been written by then.
+    sleep(Duration::from_secs(10)).await;
+    for (name, label) in [("probe", "on"), ("bystander", "off")] {
+        let pod = json!({"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {
+            "terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
+        insist(cluster, Request::new(Method::Post, PODS, Some(&pod))).await;
+        let violation = cluster.with(|state| state.misses(name, label == "on"));
+        if violation.is_some() {
+            return violation;
+        }
+    }
+    None
+}
+
+impl State {
+    /// What a new pod lacks, or has too much.
+    fn misses(&self, name: &str, is_for_sets: bool) -> Option<Violation> {
+        let pod = self.mirror.of(Watched::Pods).named(name)?;
+        let namespace = self.mirror.of(Watched::Namespaces).named("default")?;
+        let wanted: Vec<&str> = self
+            .mirror
+            .of(Watched::SidecarSets)
+            .now()
+            .filter(|set| is_for_sets && view::Spec(set).injects(namespace))
+            .map(|set| &*set.name)
+            .collect();
+        let got: Vec<&str> = view::list(pod).collect();
+        let what = format!("pod {name} has the sidecars of {got:?}, not of {wanted:?}");
+        let is_right = wanted.iter().all(|set| got.contains(set)) && got.len() == wanted.len();
+        (!is_right).then_some(Violation {
+            oracle: "new pods get their sidecars",
+            what,
+        })
+    }
+
+    /// The set at a place, if it is there.
+    fn sidecar_set(&self, place: u8) -> Option<&Arc<Object>> {
+        self.mirror.of(Watched::SidecarSets).named(&name(place))
+    }
+}
