@@ -32,11 +32,21 @@ pub enum Bug {
     ClaimOfLivePod,
     /// Images change before the grace period is over.
     GraceIgnored,
+    /// A SidecarSet takes one pod more out of service than it may.
+    SetUnavailableOffByOne,
+    /// A SidecarSet keeps no pods as they are.
+    SetPartitionIgnored,
+    /// The old twin idles before the new one serves.
+    HotBeforeReady,
+    /// Writes of a SidecarSet are for any version of a pod.
+    SetVersionDropped,
+    /// A SidecarSet upgrades while it is paused.
+    SetPausedIgnored,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -50,6 +60,11 @@ impl Bug {
         Self::HookKeyLeft,
         Self::ClaimOfLivePod,
         Self::GraceIgnored,
+        Self::SetUnavailableOffByOne,
+        Self::SetPartitionIgnored,
+        Self::HotBeforeReady,
+        Self::SetVersionDropped,
+        Self::SetPausedIgnored,
     ];
 }
 

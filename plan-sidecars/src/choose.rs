@@ -13,6 +13,7 @@ use kruise_plan_kit::{
     Why,
     availability::service,
     order::{Candidate, sort_for_update},
+    planted::{Bug, is_planted},
     priority,
 };
 use kruise_views::Labels;
@@ -90,6 +91,11 @@ pub(crate) fn choose<'m, 'a>(
             choice.explain(observed, member, "stays: updateStrategy.partition cannot be read");
         }
         return choice;
+    };
+    let kept = if is_planted(Bug::SetPartitionIgnored) {
+        0
+    } else {
+        kept
     };
     // Those that stay for other reasons are of the partition, too.
     let elsewhere = old.len() - waiting.len();
@@ -175,7 +181,8 @@ fn take(
     let strategy = &observed.set.spec.update_strategy;
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
-    let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize;
+    let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize
+        + usize::from(is_planted(Bug::SetUnavailableOffByOne));
     let mut out = gone + members.iter().filter(|member| member.is_out(set)).count();
     for member in free {
         if member.ready && out >= limit {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
     inplace::ImageStatus,
+    planted::{Bug, is_planted},
     put,
     sidecars::{Hashes, Record, names, patched},
 };
@@ -196,6 +197,7 @@ pub(crate) fn patch(
     reason: String,
 ) -> Step {
     let precondition = match guard {
+        _ if is_planted(Bug::SetVersionDropped) => Precondition::Uid(pod.uid.to_string()),
         Guard::Seen => Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
         Guard::Previous => Precondition::VersionFromPreviousStep(pod.uid.to_string()),
     };

@@ -32,6 +32,11 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::HookKeyLeft => &["convergence"],
         Bug::ClaimOfLivePod => &["claims of live pods stay"],
         Bug::GraceIgnored => &["grace first"],
+        Bug::SetUnavailableOffByOne => &["availability of a set"],
+        Bug::SetPartitionIgnored => &["partition of a set"],
+        Bug::HotBeforeReady => &["one twin serves"],
+        Bug::SetVersionDropped => &["writes of a set are for a version"],
+        Bug::SetPausedIgnored => &["upgrades are held"],
     }
 }
 
