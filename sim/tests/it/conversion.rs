@@ -459,3 +459,34 @@ fn what_was_stored_in_another_version_is_converted_too() {
         "now it is v1"
     );
 }
+
+#[test]
+fn a_write_that_changes_nothing_stores_an_object_in_the_version_that_is_stored_now() {
+    let mut server = server();
+    let (_, stored) = server.post(V2, &thing("a", "count", 2));
+    let path = format!("{V2}/a");
+    // nothing to do as long as it is stored so
+    let same =
+        Request::new(Method::Patch, &path, Some(&json!({}))).content_type("application/merge-patch+json");
+    let (code, unchanged, _) = send(&mut server, &same);
+    assert_eq!(
+        (code, &unchanged["metadata"]["resourceVersion"]),
+        (200, &stored["metadata"]["resourceVersion"])
+    );
+    let name = format!("{DEFINITIONS}/things.example.com");
+    let (_, mut found) = server.get(&name);
+    for version in found["spec"]["versions"].as_array_mut().unwrap() {
+        version["storage"] = json!(version["name"] == "v1");
+    }
+    assert_eq!(server.put(&name, &found).0, 200);
+    let (code, rewritten, _) = send(&mut server, &same);
+    assert_eq!(code, 200);
+    assert_ne!(
+        rewritten["metadata"]["resourceVersion"],
+        stored["metadata"]["resourceVersion"]
+    );
+    assert_eq!(rewritten["metadata"]["generation"], 1);
+    // reads as it is stored, without a conversion
+    let (code, read, sizes) = send(&mut server, &request(Method::Get, &format!("{V1}/a"), None));
+    assert_eq!((code, &read["spec"]["size"], sizes), (200, &json!(2), vec![]));
+}
