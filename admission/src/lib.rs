@@ -8,6 +8,7 @@
 //! * [`cloneset`]: defaults and rules of CloneSets;
 //! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
 //! * [`kinds`]: defaults and rules of every other kind, in one table;
+//! * [`look`]: what rules ask about other objects;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod cloneset;
@@ -16,6 +17,7 @@ mod deletion;
 mod error;
 mod json;
 pub mod kinds;
+pub mod look;
 pub mod manifests;
 mod options;
 pub mod pod;

@@ -92,5 +92,17 @@ pub const PUB_PROTECT_TOTAL_REPLICAS: &str = "pub.kruise.io/protect-total-replic
 pub const CRR_SYNC_CONTAINER_STATUSES: &str = "crr.apps.kruise.io/sync-container-statuses";
 /// ContainerRecreateRequest annotation in `v1alpha1`: when the pod was taken out of service, RFC 3339.
 pub const CRR_UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
+/// ContainerRecreateRequest label, `"true"` until it is over.
+pub const CRR_ACTIVE: &str = "crr.apps.kruise.io/active";
+/// ContainerRecreateRequest label: uid of the pod.
+pub const CRR_POD_UID: &str = "crr.apps.kruise.io/pod-uid";
+/// ContainerRecreateRequest label: node of the pod.
+pub const CRR_NODE_NAME: &str = "crr.apps.kruise.io/node-name";
+/// Node label, and label of requests for its pods: what kind of node it is.
+pub const NODE_TYPE: &str = "type";
+/// Value of [`NODE_TYPE`] of a node that is no machine.
+pub const VIRTUAL_KUBELET: &str = "virtual-kubelet";
+/// Pod condition: its job is over, and its sidecars were ended.
+pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
 /// ContainerRecreateRequest condition: the pod has been taken out of service before its containers stop.
 pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";

@@ -1,6 +1,9 @@
 //! Looks up in the cluster what a review needs to know.
 
-use kruise_admission::pod::{Known, Need, Revision, sidecars::Sets};
+use kruise_admission::{
+    look::{Look, Seen},
+    pod::{Known, Need, Revision, sidecars::Sets},
+};
 use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client, follow::escape};
@@ -52,10 +55,10 @@ pub(crate) async fn look_up(
             let found = set(client, name).await?;
             known.by_name.insert(name.clone(), found);
         }
-        Need::Whitelist => {
-            let path = format!("/api/v1/namespaces/{manager_namespace}/configmaps/{CONFIGURATION}");
-            let found: Option<ConfigMap> = existing(client.get(&path).await)?;
-            known.whitelist = Some(found.and_then(|mut map| map.data.remove(WHITELIST)));
+        Need::Whitelist => known.whitelist = Some(setting(client, manager_namespace, WHITELIST).await?),
+        Need::Look(wanted) => {
+            let seen = look(client, manager_namespace, wanted).await?;
+            known.seen.insert(wanted.clone(), seen);
         }
         Need::Revision(wanted) => {
             let found = revision(client, manager_namespace, wanted).await?;
@@ -63,6 +66,41 @@ pub(crate) async fn look_up(
         }
     }
     Ok(())
+}
+
+/// What administrators wrote under a name.
+async fn setting(client: &Client, namespace: &str, name: &str) -> Result<Option<String>, ApiError> {
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
+    let found: Option<ConfigMap> = existing(client.get(&path).await)?;
+    Ok(found.and_then(|mut map| map.data.remove(name)))
+}
+
+async fn look(client: &Client, namespace: &str, wanted: &Look) -> Result<Seen, ApiError> {
+    let found = match wanted {
+        Look::At(path) => existing(client.get(path).await)?,
+        Look::Setting(name) => setting(client, namespace, name).await?.map(Value::String),
+        Look::Trial { plural, object } => return trial(client, namespace, plural, object).await,
+    };
+    Ok(found.map_or(Seen::Nothing, Seen::Found))
+}
+
+/// Would the server take this object in this namespace? What it refuses for another reason than the object is an error.
+async fn trial(client: &Client, namespace: &str, plural: &str, object: &str) -> Result<Seen, ApiError> {
+    let mut object: Value = serde_json::from_str(object).unwrap_or_default();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    let path = format!("/api/v1/namespaces/{namespace}/{plural}");
+    let Err(error) = client.would_create(&path, &object).await else {
+        return Ok(Seen::Found(Value::Null));
+    };
+    match error.status() {
+        Some(status) if matches!(status.code, 400 | 403 | 409 | 413 | 422) => Ok(Seen::Refused {
+            code: status.code,
+            message: status.message.clone(),
+        }),
+        _ => Err(error),
+    }
 }
 
 /// All sets, in the newest version served; none where the kind is not served.

@@ -4,22 +4,23 @@
 //! |---|---|
 //! | `metadata` | well formed |
 //! | `resource` | a Secret or ConfigMap of the core group with a good name; what it is and its name stay |
+//! | `resource` | a server would take it: it is tried, in the manager's namespace, when it is new or changed |
 //! | `targets.includedNamespaces`, `excludedNamespaces` | names of namespaces, none in both |
 //! | `targets.namespaceSelector` | well formed |
-//!
-//! The rest of the resource is not looked at: whether it could be created is for a server to say.
 
 use kube_schema::validate::{self, Errors};
 use serde_json::Value;
 
 use super::{Admitted, Scope};
 use crate::json::{items, member, present, text};
+use crate::look::{Look, Looks, Seen};
 
 pub(super) const ENTRY: Admitted = Admitted {
     validating: Some("vresourcedistribution.kb.io"),
     newest: true,
     rules,
     changes,
+    others,
     ..Admitted::of(&kruise_api::resourcedistribution::KIND)
 };
 
@@ -95,6 +96,28 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
     }
 }
 
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+    let resource = |object: &Value| object.pointer("/spec/resource").cloned();
+    let is = resource(object).unwrap_or_default();
+    if scope.old.is_some_and(|old| resource(old).as_ref() == Some(&is)) {
+        return;
+    }
+    let plural = match text(&is, "kind") {
+        "Secret" => "secrets",
+        _ => "configmaps",
+    };
+    let object = is.to_string();
+    match looks.see(Look::Trial { plural, object }) {
+        // one of that name in the manager's namespace says nothing about those to be made
+        None | Some(Seen::Found(_) | Seen::Nothing | Seen::Refused { code: 409, .. }) => {}
+        Some(Seen::Refused { code: 403, message }) => errors.forbidden(RESOURCE, message),
+        Some(Seen::Refused { message, .. }) => {
+            let name = is.pointer("/metadata/name").cloned().unwrap_or_default();
+            errors.invalid(RESOURCE, name, message);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -157,6 +180,39 @@ mod tests {
                 "spec.targets.namespaceSelector.matchLabels: Invalid",
             ),
         ]);
+    }
+
+    #[test]
+    fn a_resource_is_tried_when_it_is_new_or_changed() {
+        let object = DISTRIBUTION.object("v1beta1", &good());
+        let said = |answer: Value| {
+            let seen = [("secrets", answer)];
+            DISTRIBUTION.seeing(&seen, "CREATE", &object, &Value::Null)
+        };
+        for code in [json!({}), json!(409)] {
+            assert_eq!(said(code), None);
+        }
+        assert!(
+            said(json!(422))
+                .unwrap()
+                .contains("spec.resource: Invalid value: \"registry\": because")
+        );
+        assert!(
+            said(json!(403))
+                .unwrap()
+                .contains("spec.resource: Forbidden: because")
+        );
+        let mut other = object.clone();
+        other["spec"]["targets"] = json!({});
+        assert_eq!(DISTRIBUTION.seeing(&[], "UPDATE", &other, &object), None);
+        other["spec"]["resource"]["data"] = json!({"token": "b3RoZXI="});
+        let message = DISTRIBUTION.seeing(&[("secrets", json!(422))], "UPDATE", &other, &object);
+        assert!(message.is_some());
+        let mut map = good();
+        put(&mut map, "resource.kind", &json!("ConfigMap"));
+        let map = DISTRIBUTION.object("v1beta1", &map);
+        let message = DISTRIBUTION.seeing(&[("configmaps", json!(400))], "CREATE", &map, &Value::Null);
+        assert!(message.is_some());
     }
 
     #[test]

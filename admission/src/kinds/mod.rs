@@ -1,8 +1,10 @@
-//! Admission of kinds whose rules need nothing but the object itself, as one table.
+//! Admission of all kinds but two, as one table.
 //!
 //! An entry says what is filled in, what is refused, and what may not change; this module does what all have in common:
 //! it finds the kind, makes a minimal patch, and holds nothing against an UPDATE that the stored object breaks in the
 //! same way. So what is stored stays writable, whatever rules are added.
+//!
+//! Rules about other objects come last, once the object's own are kept: they [ask](crate::look) an API server.
 //!
 //! Rules read the newest version where the two differ in more than words: an object of the older one is converted
 //! first, and what it cannot say is judged as it is kept. Paths are the same in both.
@@ -33,6 +35,8 @@ use serde_json::Value;
 
 pub(crate) use self::scope::Scope;
 use crate::json::text;
+use crate::look::Looks;
+use crate::pod::{Known, Outcome};
 use crate::{Answer, Operation, Options, Request, deletion};
 
 /// How objects of a kind are admitted.
@@ -57,6 +61,10 @@ pub struct Admitted {
     rules: fn(&mut Errors, &Value, &Scope<'_>),
     /// What the stored object forbids.
     changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
+    /// What is wrong with it among other objects. On UPDATE it judges only what changed.
+    others: fn(&mut Errors, &Value, &Scope<'_>, &mut Looks<'_>),
+    /// Fills in what other objects say.
+    copies: fn(&mut Value, &Scope<'_>, &mut Looks<'_>),
 }
 
 /// Every kind that is admitted here.
@@ -93,6 +101,8 @@ impl Admitted {
             defaults: |_, _| {},
             rules: |_, _, _| {},
             changes: |_, _, _, _| {},
+            others: |_, _, _, _| {},
+            copies: |_, _, _| {},
         }
     }
 
@@ -157,8 +167,18 @@ impl Admitted {
         found
     }
 
-    fn refusal(&self, new: &Value, scope: &Scope<'_>) -> Option<Answer> {
+    /// The answer if it breaks a rule: its own first, then those about other objects.
+    fn refusal(&self, new: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) -> Option<Answer> {
         let (code, errors) = self.judge(new, scope);
+        if let Some(refused) = self.denied(code, new, &errors) {
+            return Some(refused);
+        }
+        let mut errors = Errors::default();
+        (self.others)(&mut errors, &self.readable(new), scope, looks);
+        self.denied(self.codes.0, new, &errors.0)
+    }
+
+    fn denied(&self, code: u16, new: &Value, errors: &[FieldError]) -> Option<Answer> {
         let null = Value::Null;
         let metadata = new.get("metadata").unwrap_or(&null);
         let name = ["name", "generateName"].map(|name| text(metadata, name));
@@ -169,7 +189,7 @@ impl Admitted {
                 "{}.{} {name:?} is invalid: {}",
                 self.kind.kind,
                 self.kind.group,
-                validate::aggregate(&errors)
+                validate::aggregate(errors)
             ),
         })
     }
@@ -208,6 +228,8 @@ fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Sc
     let old = (request.operation == Operation::Update).then_some(&request.old_object);
     let scope = Scope {
         version: &request.version,
+        namespace: &request.namespace,
+        name: &request.name,
         old,
         now: &request.now,
         options,
@@ -216,24 +238,43 @@ fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Sc
 }
 
 /// Fills in what the client left out, as a minimal patch.
-pub fn mutate(request: &Request, options: Options) -> Answer {
+pub fn mutate(request: &Request, options: Options, known: &Known) -> Outcome {
     let (found, scope) = match subject(request, options) {
         Ok(found) => found,
-        Err(answer) => return answer,
+        Err(answer) => return Outcome::Answer(answer),
     };
     let mut object = request.object.clone();
     (found.defaults)(&mut object, &scope);
+    let mut looks = Looks::new(known);
     let refusal = (found.validating.is_none())
-        .then(|| found.refusal(&request.object, &scope))
+        .then(|| found.refusal(&request.object, &scope, &mut looks))
         .flatten();
-    refusal.unwrap_or_else(|| Answer::patched(&request.object, &object))
+    if refusal.is_none() {
+        (found.copies)(&mut object, &scope, &mut looks);
+    }
+    outcome(looks, || {
+        refusal.unwrap_or_else(|| Answer::patched(&request.object, &object))
+    })
 }
 
 /// Checks an object about to be stored or deleted.
-pub fn validate(request: &Request, options: Options) -> Answer {
-    match subject(request, options) {
-        Ok((found, scope)) => found.refusal(&request.object, &scope).unwrap_or(Answer::ALLOW),
-        Err(answer) => answer,
+pub fn validate(request: &Request, options: Options, known: &Known) -> Outcome {
+    let (found, scope) = match subject(request, options) {
+        Ok(found) => found,
+        Err(answer) => return Outcome::Answer(answer),
+    };
+    let mut looks = Looks::new(known);
+    let refusal = found.refusal(&request.object, &scope, &mut looks);
+    outcome(looks, || refusal.unwrap_or(Answer::ALLOW))
+}
+
+/// The answer once all is known that it depends on.
+fn outcome(looks: Looks<'_>, answer: impl FnOnce() -> Answer) -> Outcome {
+    let missing = looks.missing();
+    if missing.is_empty() {
+        Outcome::Answer(answer())
+    } else {
+        Outcome::Needs(missing)
     }
 }
 

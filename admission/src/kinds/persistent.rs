@@ -4,15 +4,14 @@
 //! |---|---|
 //! | `targetRef` | complete; a StatefulSet is one of the two groups; never changes |
 //! | `requiredPersistentTopology`, `preferredPersistentTopology` | one of them at least |
-//!
-//! Other kinds of workload pass: which ones there are is told by a ConfigMap. Nor are other objects of the kind looked
-//! at, of which only one may be about a workload.
+//! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; no other object of the kind is about the workload |
 
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
 use super::{Admitted, Scope, target};
 use crate::json::{items, present};
+use crate::look::Looks;
 
 pub(super) const ENTRY: Admitted = Admitted {
     validating: Some("vpersistentpodstate.kb.io"),
@@ -20,8 +19,12 @@ pub(super) const ENTRY: Admitted = Admitted {
     newest: true,
     rules,
     changes,
+    others,
     ..Admitted::of(&kruise_api::persistentpodstate::KIND)
 };
+
+/// Where administrators list further kinds.
+const LISTED: &str = "PPS_Watch_Custom_Workload_WhiteList";
 
 fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
     let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -54,6 +57,23 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
     }
 }
 
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+    if scope.old.is_some() {
+        return;
+    }
+    let found = object.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+    if !matches!(target::group_kind(found), Some((_, "StatefulSet"))) {
+        target::named_by_administrators(errors, found, LISTED, looks);
+    }
+    target::unique(
+        errors,
+        &kruise_api::persistentpodstate::KIND,
+        object,
+        scope,
+        looks,
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -62,6 +82,8 @@ mod tests {
     use super::*;
 
     const STATE: Case = case("PersistentPodState", good);
+
+    const OTHERS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/persistentpodstates";
 
     fn good() -> Value {
         json!({
@@ -84,19 +106,71 @@ mod tests {
     }
 
     #[test]
-    fn preferences_suffice_and_other_kinds_pass() {
+    fn preferences_suffice() {
         let mut spec = good();
         put(&mut spec, "requiredPersistentTopology", &Value::Null);
         spec["preferredPersistentTopology"] = json!([{"weight": 1, "preference": {"keys": []}}]);
-        assert_eq!(STATE.refused("v1beta1", &spec), None);
-        put(&mut spec, "targetRef.apiVersion", &json!("example.com/v1"));
-        put(&mut spec, "targetRef.kind", &json!("Broker"));
         assert_eq!(STATE.refused("v1beta1", &spec), None);
         let older = json!({
             "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "broker"},
             "requiredPersistentTopology": {"nodeTopologyKeys": []},
         });
         assert_eq!(STATE.refused("v1alpha1", &older), None);
+    }
+
+    #[test]
+    fn another_kind_of_workload_is_one_that_administrators_list() {
+        let mut spec = good();
+        put(&mut spec, "targetRef.apiVersion", &json!("example.com/v1"));
+        put(&mut spec, "targetRef.kind", &json!("Broker"));
+        let object = STATE.object("v1beta1", &spec);
+        let said = |listed: Value| {
+            let seen = [(LISTED, listed), (OTHERS, json!({"items": []}))];
+            STATE.seeing(&seen, "CREATE", &object, &Value::Null)
+        };
+        let listed = |group: &str| {
+            let one = json!({"Group": group, "Version": "v1", "kind": "Broker"});
+            json!(json!({"Workloads": [one]}).to_string())
+        };
+        assert_eq!(said(listed("example.com")), None);
+        for (setting, expected) in [
+            (Value::Null, "does not list this kind"),
+            (listed("example.org"), "does not list this kind"),
+            (json!("{"), "cannot be read"),
+        ] {
+            let message = said(setting).unwrap();
+            assert!(
+                message.contains("spec.targetRef: Invalid") && message.contains(expected),
+                "{message}"
+            );
+        }
+        // asked of new objects only
+        assert_eq!(STATE.seeing(&[], "UPDATE", &object, &object), None);
+    }
+
+    #[test]
+    fn a_workload_has_one_state() {
+        let object = STATE.object("v1beta1", &good());
+        let beside = |name: &str, workload: &str| {
+            let mut other = object.clone();
+            other["metadata"]["name"] = json!(name);
+            other["spec"]["targetRef"]["name"] = json!(workload);
+            other["spec"]["targetRef"]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+            STATE.seeing(
+                &[(OTHERS, json!({"items": [other]}))],
+                "CREATE",
+                &object,
+                &Value::Null,
+            )
+        };
+        let message = beside("first", "broker").unwrap();
+        let expected = "PersistentPodState first is about the same workload";
+        assert!(
+            message.contains("spec.targetRef: Invalid") && message.contains(expected),
+            "{message}"
+        );
+        assert_eq!(beside("first", "other"), None);
+        assert_eq!(beside("good", "broker"), None);
     }
 
     #[test]

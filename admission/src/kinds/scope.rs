@@ -8,6 +8,10 @@ use crate::{Options, workload};
 pub(crate) struct Scope<'a> {
     /// Version of the API the object is written in.
     pub(crate) version: &'a str,
+    /// Namespace of the object; empty if it is in none.
+    pub(crate) namespace: &'a str,
+    /// Name of the object; empty if it is yet to be generated.
+    pub(crate) name: &'a str,
     /// The stored object, on UPDATE.
     pub(crate) old: Option<&'a Value>,
     /// When the review came in, RFC 3339; empty if nobody said.

@@ -1,9 +1,12 @@
 //! References to workloads: `apiVersion`, `kind` and `name`.
 
+use kruise_api::definition::Kind;
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
-use crate::json::text;
+use super::Scope;
+use crate::json::{items, text};
+use crate::look::{Look, Looks};
 
 /// Where every kind has its reference.
 pub(super) const PATH: &str = "spec.targetRef";
@@ -23,6 +26,92 @@ pub(super) fn group_kind(target: &Value) -> Option<(&str, &str)> {
         _ => return None,
     };
     Some((group, kind))
+}
+
+/// Refuses an object whose kind says more about a workload than one may: another one in the namespace refers to the same
+/// group, kind and name. On UPDATE nothing is asked, for the reference stays.
+pub(super) fn unique(
+    errors: &mut Errors,
+    kind: &Kind,
+    object: &Value,
+    scope: &Scope<'_>,
+    looks: &mut Looks<'_>,
+) {
+    let Some(found) = object.pointer("/spec/targetRef").filter(|_| scope.old.is_none()) else {
+        return;
+    };
+    let Some(all) = others(kind, scope, looks) else {
+        return;
+    };
+    let same = |other: &&Value| {
+        let other = other.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+        group_kind(other) == group_kind(found) && text(other, "name") == text(found, "name")
+    };
+    if let Some(other) = all.iter().copied().find(same) {
+        let detail = format!("{} {} is about the same workload", kind.kind, name_of(other));
+        errors.invalid(PATH, found.clone(), &detail);
+    }
+}
+
+/// The other objects of the kind in the namespace; `None` while they are not known.
+pub(super) fn others<'a>(kind: &Kind, scope: &Scope<'_>, looks: &mut Looks<'a>) -> Option<Vec<&'a Value>> {
+    let (group, version, namespace) = (kind.group, scope.version, scope.namespace);
+    let path = format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural);
+    let list = looks.at(path)?.found().unwrap_or(&Value::Null);
+    let all = items(list, "items").iter();
+    Some(all.filter(|other| name_of(other) != scope.name).collect())
+}
+
+/// Name of an object.
+pub(super) fn name_of(object: &Value) -> &str {
+    object
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Refuses a workload of a kind that only an administrator could have named, in the setting of this name, and did not.
+pub(super) fn named_by_administrators(
+    errors: &mut Errors,
+    found: &Value,
+    setting: &'static str,
+    looks: &mut Looks<'_>,
+) {
+    let Some(seen) = looks.see(Look::Setting(setting)) else {
+        return;
+    };
+    let listed = seen.found().and_then(Value::as_str).unwrap_or_default();
+    match is_listed(listed, group_kind(found).unwrap_or_default()) {
+        Ok(true) => {}
+        Ok(false) => {
+            let detail =
+                format!("{setting} in ConfigMap kruise-configuration does not list this kind of workload");
+            errors.invalid(PATH, found.clone(), &detail);
+        }
+        Err(why) => {
+            let detail = format!("{setting} in ConfigMap kruise-configuration cannot be read: {why}");
+            errors.invalid(PATH, found.clone(), &detail);
+        }
+    }
+}
+
+/// Is a group and kind among `{"workloads": [{"Group": …, "Kind": …}]}`? Members are named in whatever case, as Go reads
+/// them.
+fn is_listed(text: &str, (group, kind): (&str, &str)) -> Result<bool, String> {
+    if text.is_empty() {
+        return Ok(false);
+    }
+    let listed: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let member = |object: &Value, name: &str| {
+        let members = object.as_object()?;
+        let found = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.clone())
+    };
+    let workloads = member(&listed, "workloads").unwrap_or_default();
+    Ok(workloads.as_array().into_iter().flatten().any(|one| {
+        let is = |name, wanted: &str| member(one, name).unwrap_or_else(|| "".into()) == wanted;
+        is("group", group) && is("kind", kind)
+    }))
 }
 
 /// Refuses a reference that lacks a part or whose group cannot be told.

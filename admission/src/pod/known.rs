@@ -7,6 +7,7 @@ use kruise_api::meta::StringMap;
 use serde_json::Value;
 
 use super::sidecars::Sets;
+use crate::look::{Look, Seen};
 
 /// What the steps may know. Absent entries are unknown; an entry that is `None` is known not to exist.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Known {
     pub by_name: BTreeMap<String, Option<Value>>,
     /// Which annotations SidecarSets may patch, as an administrator wrote it.
     pub whitelist: Option<Option<String>>,
+    /// What looks at other objects showed.
+    pub seen: BTreeMap<Look, Seen>,
 }
 
 /// Something to look up.
@@ -38,6 +41,8 @@ pub enum Need {
     Revision(Revision),
     /// Which annotations SidecarSets may patch, in the manager's namespace.
     Whitelist,
+    /// Something that the rules of another kind depend on.
+    Look(Look),
 }
 
 /// Which revision.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use anyhow::{Context, bail};
 use kruise_admission::{
+    look::Seen,
     pod::{Known, Need, Revision, sidecars::Sets},
     sidecarset,
 };
@@ -83,6 +84,7 @@ impl Files {
             Need::Sets => known.sets = Some(Sets::of(self.sets.clone()).into()),
             // Pods never ask.
             Need::Whitelist => known.whitelist = Some(None),
+            Need::Look(look) => drop(known.seen.insert(look.clone(), Seen::Nothing)),
             Need::Set(name) => drop(known.by_name.insert(name.clone(), None)),
             Need::Namespace(name) => {
                 let found = self.namespaces.iter().find(|one| is_named(one, name));

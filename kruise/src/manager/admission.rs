@@ -68,6 +68,8 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
             match handler {
                 Handler::MutatePod => reviews.decide(review_pod, LIMIT, request),
                 Handler::ValidateSidecarSet => reviews.decide(validate_sidecarset, PATIENCE, request),
+                Handler::MutateKind => reviews.decide(mutate_kind, PATIENCE, request),
+                Handler::ValidateKind => reviews.decide(validate_kind, PATIENCE, request),
                 handler => verdict(decide(handler, &request, options, &caches)).into(),
             }
         };
@@ -91,6 +93,16 @@ pub(super) fn validate_sidecarset(reviews: &Reviews, request: &Request, known: &
     sidecarset::validate::validate(request, reviews.options, known)
 }
 
+/// Fills in an object of the table.
+pub(super) fn mutate_kind(reviews: &Reviews, request: &Request, known: &pod::Known) -> pod::Outcome {
+    kinds::mutate(request, reviews.options, known)
+}
+
+/// Reviews an object of the table.
+pub(super) fn validate_kind(reviews: &Reviews, request: &Request, known: &pod::Known) -> pod::Outcome {
+    kinds::validate(request, reviews.options, known)
+}
+
 fn unreadable(error: &kruise_admission::Error) -> Answer {
     Answer::Deny {
         code: 400,
@@ -102,10 +114,10 @@ fn unreadable(error: &kruise_admission::Error) -> Answer {
 fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches) -> Answer {
     match handler {
         // Decided with lookups.
-        Handler::MutatePod | Handler::ValidateSidecarSet => Answer::ALLOW,
+        Handler::MutatePod | Handler::ValidateSidecarSet | Handler::MutateKind | Handler::ValidateKind => {
+            Answer::ALLOW
+        }
         Handler::MutateSidecarSet => sidecarset::mutate::mutate(request),
-        Handler::MutateKind => kinds::mutate(request, options),
-        Handler::ValidateKind => kinds::validate(request, options),
         Handler::MutateCloneSet => mutate(request, options),
         Handler::ValidateCloneSet => match validate(request, options) {
             Outcome::Answer(answer) => answer,

@@ -1,4 +1,4 @@
-//! Reviews of new pods and of SidecarSets: pure functions, and who tells them what they ask.
+//! Reviews whose answer depends on other objects: pure functions, and who tells them what they ask.
 //!
 //! The caches are asked first. What is not in them, such as a namespace that was just made, is asked of the API server,
 //! all of it within a limit, in which the first list of SidecarSets is waited for, too: an answer never waits longer for
@@ -23,7 +23,7 @@ use crate::lookup::look_up;
 /// Time for all that the API server is asked for one review.
 pub(super) const LIMIT: Duration = Duration::from_millis(300);
 
-/// As [`LIMIT`], where nobody but the author of a SidecarSet waits.
+/// As [`LIMIT`], where nobody but the author of an object waits, and no pod.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether the first lists are in.

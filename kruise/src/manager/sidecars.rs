@@ -246,7 +246,7 @@ impl SidecarCaches {
                 Found::Yes
             }
             // Rarely asked, and of the first it is known that it is not here.
-            Need::Set(_) | Need::Whitelist => Found::No,
+            Need::Set(_) | Need::Whitelist | Need::Look(_) => Found::No,
             Need::Revision(wanted) => {
                 let Some(found) = self.revision(namespace, wanted) else {
                     return Found::No;

@@ -93,11 +93,15 @@ fn cluster_rules(gates: &Gates) -> Value {
         rule("", &["persistentvolumeclaims"], MANAGE),
         rule("", &["configmaps"], MANAGE),
         rule("", &["pods/status", "pods/resize"], &["patch"]),
-        rule("", &["nodes"], &["list", "watch"]),
+        rule("", &["nodes"], &["get", "list", "watch"]),
         rule("", &["namespaces"], &["get", "list", "watch"]),
         rule("", &["events"], &["create", "patch"]),
         rule("apps", &["controllerrevisions"], MANAGE),
-        rule("apps.kruise.io", &["clonesets"], &["list", "watch", "patch"]),
+        rule(
+            "apps.kruise.io",
+            &["clonesets"],
+            &["get", "list", "watch", "patch"],
+        ),
         rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
         rule("apps.kruise.io", &["sidecarsets"], &["get", "list", "watch"]),
         rule("apps.kruise.io", &["sidecarsets/status"], &["patch"]),
@@ -107,6 +111,15 @@ fn cluster_rules(gates: &Gates) -> Value {
             &["clonesets/finalizers", "sidecarsets/finalizers"],
             &["update"],
         ),
+        // Looked at when somebody refers to them: the other objects about a workload, and the workload itself.
+        rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
+        rule(
+            "apps.kruise.io",
+            &["workloadspreads", "persistentpodstates"],
+            &["list"],
+        ),
+        rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
+        rule("batch", &["jobs"], &["get"]),
         webhooks("mutatingwebhookconfigurations", MUTATING),
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
@@ -115,6 +128,10 @@ fn cluster_rules(gates: &Gates) -> Value {
     if gates.on("PreDownloadImageForInPlaceUpdate") {
         let verbs = ["get", "list", "watch", "create", "delete"];
         rules.push(rule("apps.kruise.io", &["imagepulljobs"], &verbs));
+    }
+    // Only where claims are resized does it matter whether their class lets them be.
+    if gates.on("StatefulSetAutoResizePVCGate") {
+        rules.push(rule("storage.k8s.io", &["storageclasses"], &["get", "list"]));
     }
     Value::Array(rules)
 }
@@ -149,10 +166,15 @@ mod tests {
     use crate::gates::Gates;
 
     #[test]
-    fn jobs_that_pull_images_are_for_those_who_ask_for_them() {
-        for (gates, granted) in [("", false), ("PreDownloadImageForInPlaceUpdate=true", true)] {
-            let rules = cluster_rules(&Gates::parse(gates, "").unwrap()).to_string();
-            assert_eq!(rules.contains("imagepulljobs\""), granted, "{gates}");
+    fn what_a_gate_needs_is_for_those_who_ask_for_it() {
+        for (gate, resource) in [
+            ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
+            ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),
+        ] {
+            for (gates, granted) in [("", false), (gate, true)] {
+                let rules = cluster_rules(&Gates::parse(gates, "").unwrap()).to_string();
+                assert_eq!(rules.contains(resource), granted, "{gates}");
+            }
         }
     }
 }

@@ -1,8 +1,14 @@
 //! Kinds that nothing acts on yet, in a playground: the webhooks are asked, fill in, and refuse with the field's path.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::process::{Playground, Scratch};
+
+/// Time for a pod to run, however busy the machine is.
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A kind by its plural, a good specification, what is found in it once it is stored, and how to break it: where, with
 /// what, and the field that is named.
@@ -134,10 +140,29 @@ fn requests() -> Vec<Case> {
     ]
 }
 
+/// The pod that a request is about; it returns once its container runs.
+fn run_pod(playground: &Playground) {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"},
+        "spec": {"containers": [{"name": "web", "image": "nginx:1"}]}});
+    let (code, answer) = playground.request("POST", PODS, "application/json", &pod.to_string());
+    assert_eq!(code, 201, "{answer}");
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (_, pod) = playground.request("GET", &format!("{PODS}/web-0"), "application/json", "");
+        if pod["status"]["containerStatuses"][0]["containerID"].is_string() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{pod}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
     let scratch = Scratch::new("admission");
     let playground = Playground::start(&scratch, &["--fast"]);
+    run_pod(&playground);
     for one in workloads().into_iter().chain(jobs()).chain(requests()) {
         let path = format!(
             "/apis/apps.kruise.io/{}/namespaces/default/{}",

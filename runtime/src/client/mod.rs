@@ -131,6 +131,13 @@ impl Client {
         self.write(Method::POST, path, "application/json", body).await
     }
 
+    /// POST as a dry run: would the server take the object? Nothing is stored.
+    pub async fn would_create(&self, path: &str, body: &impl serde::Serialize) -> Result<(), ApiError> {
+        let path = format!("{path}?dryRun=All");
+        let _: serde::de::IgnoredAny = self.write(Method::POST, &path, "application/json", body).await?;
+        Ok(())
+    }
+
     /// PUT: replaces the object if its `resourceVersion` still is the one in `body`.
     pub async fn replace<T: DeserializeOwned>(
         &self,

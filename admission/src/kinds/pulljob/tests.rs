@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::super::testing::{decided, quiet};
 use super::super::{mutate, validate};
 use crate::{Answer, Options, Request};
 
@@ -30,7 +31,8 @@ fn with(mut spec: Value, changes: &Value) -> Value {
 }
 
 fn refusal(kind: &str, operation: &str, spec: &Value, old: &Value) -> String {
-    match validate(&request(kind, operation, spec, old), Options::DEFAULT) {
+    let request = request(kind, operation, spec, old);
+    match decided(validate, &request, Options::DEFAULT, &quiet) {
         Answer::Allow { .. } => String::new(),
         Answer::Deny { code, message } => {
             assert_eq!(code, 400);
@@ -43,7 +45,7 @@ fn refusal(kind: &str, operation: &str, spec: &Value, old: &Value) -> String {
 fn what_is_left_out_is_filled_in_and_nothing_else_changes() {
     let filled = |kind: &str, spec: &Value| {
         let request = request(kind, "CREATE", spec, &Value::Null);
-        let Answer::Allow { patch, .. } = mutate(&request, Options::DEFAULT) else {
+        let Answer::Allow { patch, .. } = decided(mutate, &request, Options::DEFAULT, &quiet) else {
             panic!("denied")
         };
         let mut object = request.object;

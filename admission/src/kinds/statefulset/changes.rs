@@ -9,11 +9,11 @@ use crate::json::{items, member, text};
 use crate::kinds::Scope;
 use crate::workload;
 
-const CLAIMS: &str = "spec.volumeClaimTemplates";
+pub(super) const CLAIMS: &str = "spec.volumeClaimTemplates";
 
 /// Compares the new object with the stored one.
-pub(super) fn check(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
-    let (Some(new), Some(old)) = (member(new, "spec"), member(old, "spec")) else {
+pub(super) fn check(errors: &mut Errors, object: &Value, old: &Value, scope: &Scope<'_>) {
+    let (Some(new), Some(old)) = (member(object, "spec"), member(old, "spec")) else {
         return;
     };
     workload::same_selector(errors, new, old);
@@ -36,11 +36,7 @@ pub(super) fn check(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope
     if text(rolling, "podUpdatePolicy") == "InPlaceOnly" {
         workload::changes_in_place(errors, new, old, scope.options);
     }
-    let follows = |spec: &Value| {
-        let kind = spec.pointer("/volumeClaimUpdateStrategy/type");
-        kind.and_then(Value::as_str) == Some("OnPodRollingUpdate")
-    };
-    if scope.options.claims_resized && follows(new) {
+    if claims_follow(object, scope) {
         claims(
             errors,
             items(new, "volumeClaimTemplates"),
@@ -49,22 +45,28 @@ pub(super) fn check(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope
     }
 }
 
+/// Do claims follow their templates?
+pub(super) fn claims_follow(set: &Value, scope: &Scope<'_>) -> bool {
+    let kind = set.pointer("/spec/volumeClaimUpdateStrategy/type");
+    scope.options.claims_resized && kind.and_then(Value::as_str) == Some("OnPodRollingUpdate")
+}
+
+/// Name in the metadata.
+pub(super) fn name_of(object: &Value) -> &str {
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    name.unwrap_or_default()
+}
+
 /// Claims that follow their templates can only be resized.
 fn claims(errors: &mut Errors, new: &[Value], old: &[Value]) {
-    fn name(claim: &Value) -> &str {
-        claim
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    }
-    let known: BTreeMap<&str, &Value> = old.iter().map(|claim| (name(claim), claim)).collect();
+    let known: BTreeMap<&str, &Value> = old.iter().map(|claim| (name_of(claim), claim)).collect();
     if new.len() != old.len() {
         let detail = "claim templates can neither be added nor removed while claims follow them";
         errors.invalid(CLAIMS, new.len(), detail);
     }
     for (index, claim) in new.iter().enumerate() {
         let path = format!("{CLAIMS}[{index}]");
-        let Some(old) = known.get(name(claim)) else {
+        let Some(old) = known.get(name_of(claim)) else {
             errors.forbidden(path, "there was no claim template of this name");
             continue;
         };

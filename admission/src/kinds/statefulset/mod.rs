@@ -12,10 +12,10 @@
 //! | `updateStrategy`, `scaleStrategy` | can make progress, as the pod management allows it | [`strategy`] |
 //! | `template` under `InPlaceOnly` | only what can change in place changes | [`changes`] |
 //! | `volumeClaimTemplates` that pods follow | neither come nor go; only their size changes | [`changes`] |
-//!
-//! Whether a storage class can grow a claim needs the class, and is not asked.
+//! | their size, where pods follow it | the storage class expands volumes | [`classes`] |
 
 mod changes;
+mod classes;
 mod strategy;
 
 use go_compat::IntOrString;
@@ -36,6 +36,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     defaults: fill_in,
     rules,
     changes: changes::check,
+    others: classes::check,
     ..Admitted::of(&kruise_api::statefulset::KIND)
 };
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::inject::{Options as InjectOptions, of_cluster};
-use crate::manager::admission::{review_pod, validate_sidecarset};
+use crate::manager::admission::{mutate_kind, review_pod, validate_kind, validate_sidecarset};
 use crate::manager::sidecars::tests::{fill_with, filled};
 
 /// How a server treats whoever asks.
@@ -55,6 +55,20 @@ fn client(server: Server) -> Client {
                         let rules = json!({"rules": [{"allowedAnnotationKeyExprs": ["^logs"]}]});
                         let data = json!({"SidecarSet_PatchPodMetadata_WhiteList": rules.to_string()});
                         answer(StatusCode::OK, &json!({"data": data}))
+                    }
+                    "/api/v1/namespaces/default/pods/web-0" => answer(
+                        StatusCode::OK,
+                        &json!({"metadata": {"name": "web-0", "uid": "u1"},
+                            "spec": {"nodeName": "n1", "containers": [{"name": "web"}]},
+                            "status": {"containerStatuses": [{"name": "web", "containerID": "containerd://1"}]}}),
+                    ),
+                    "/api/v1/nodes/n1" => answer(StatusCode::OK, &json!({"metadata": {"name": "n1"}})),
+                    "/api/v1/namespaces/kruise-system/configmaps" => {
+                        assert_eq!(request.uri().query(), Some("dryRun=All"));
+                        answer(
+                            StatusCode::UNPROCESSABLE_ENTITY,
+                            &json!({"kind": "Status", "code": 422, "message": "no good"}),
+                        )
                     }
                     _ => answer(StatusCode::NOT_FOUND, &json!({"kind": "Status", "code": 404})),
                 }
@@ -350,4 +364,65 @@ async fn steps_are_counted_by_what_came_of_them() {
         let line = format!("kruise_pod_webhook_step_duration_seconds_count{line}");
         assert!(text.lines().any(|have| have == line), "{line}\n{text}");
     }
+}
+
+fn kind_request(kind: &str, spec: &Value) -> Request {
+    let object = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": kind, "metadata": {"name": "one"},
+        "spec": spec});
+    let review = json!({"operation": "CREATE", "namespace": "default", "name": "one", "object": object,
+        "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": kind}});
+    Request::from_review(&review).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_objects_that_a_kind_is_about_are_asked_for() {
+    let reviews = reviews(Server::Answers(Duration::from_millis(50)), with_namespaces());
+    let recreate = |pod: &str| {
+        let spec = json!({"podName": pod, "containers": [{"name": "web"}]});
+        kind_request("ContainerRecreateRequest", &spec)
+    };
+    // the pod, and then its node
+    let Verdict::Allow { patch, .. } = later(reviews.decide(mutate_kind, PATIENCE, recreate("web-0"))).await
+    else {
+        panic!("refused")
+    };
+    let patch = json!(patch).to_string();
+    assert!(
+        patch.contains("containerd://1") && patch.contains("n1"),
+        "{patch}"
+    );
+    let refused = later(reviews.decide(mutate_kind, PATIENCE, recreate("gone"))).await;
+    assert!(
+        matches!(&refused, Verdict::Deny { code: 400, message } if message.contains("no found Pod named gone")),
+        "{refused:?}"
+    );
+    // a trial, whose refusal is the object's fault
+    let resource = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}});
+    let distribution = kind_request(
+        "ResourceDistribution",
+        &json!({"resource": resource, "targets": {}}),
+    );
+    let refused = later(reviews.decide(validate_kind, PATIENCE, distribution)).await;
+    assert!(
+        matches!(&refused, Verdict::Deny { code: 422, message } if message.contains("spec.resource: Invalid value: \"shared\": no good")),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_object_does_not_say_of_others_is_not_asked_and_a_silent_server_is_not_waited_for() {
+    let reviews = reviews(Server::Silent, with_namespaces());
+    let image = kind_request(
+        "ImageListPullJob",
+        &json!({"images": ["nginx"], "completionPolicy": {"type": "Never"}}),
+    );
+    assert!(matches!(
+        now(reviews.decide(validate_kind, PATIENCE, image)),
+        Verdict::Allow { .. }
+    ));
+    let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"});
+    let state = json!({"targetRef": target, "requiredPersistentTopology": {"keys": ["zone"]}});
+    let state = kind_request("PersistentPodState", &state);
+    let verdict = later(reviews.decide(validate_kind, PATIENCE, state)).await;
+    assert!(is_unavailable(&verdict), "{verdict:?}");
 }

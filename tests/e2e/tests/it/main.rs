@@ -8,6 +8,7 @@
 )]
 
 mod admission_kinds;
+mod admission_lookups;
 mod admission_other_kinds;
 mod claims;
 mod cloneset;

@@ -10,7 +10,7 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, variable, web};
-use crate::{claims, launch};
+use crate::{admission_lookups, claims, launch};
 
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
@@ -18,7 +18,6 @@ const SYSTEM: &str = "kruise-system";
 /// Rights that only answer a rare situation or another cluster, so that no life of a CloneSet shows them.
 const RARE: &[(&str, &str)] = &[
     // An object of the wanted name exists already: whose is it?
-    ("get", "pods"),
     ("get", "persistentvolumeclaims"),
     ("get", "controllerrevisions"),
     // Only with gate InPlaceWorkloadVerticalScaling.
@@ -149,6 +148,45 @@ fn live(scenario: &Scenario) {
     live_with_claims(scenario);
     launch::live(&scenario.kubectl);
     report_of_sidecars(scenario);
+    refer_to_others(scenario);
+}
+
+/// What refers to other objects has them looked at.
+fn refer_to_others(scenario: &Scenario) {
+    let take = |object: &Value| {
+        let args = ["create", "--dry-run=server", "-f", "-"];
+        let taken = scenario.kubectl.run_with_input(&args, &object.to_string());
+        taken.unwrap_or_else(|error| panic!("{object}: {error:#}"));
+    };
+    let pod = text(&scenario.pods()[0], "/metadata/name");
+    take(&admission_lookups::request(&pod, &["main"]));
+    // none of these exists, so that no patch can be bad
+    for (api, kind) in [
+        ("apps.kruise.io/v1beta1", "CloneSet"),
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "StatefulSet"),
+        ("batch/v1", "Job"),
+    ] {
+        let mut spread = admission_lookups::badly_patched(api, kind);
+        spread["spec"]["targetRef"]["name"] = json!("nobody");
+        take(&spread);
+    }
+    for (api, kind, spec) in [
+        (
+            "policy.kruise.io/v1beta1",
+            "PodUnavailableBudget",
+            json!({"selector": {"matchLabels": {"granted": "nobody"}}, "maxUnavailable": 1}),
+        ),
+        (
+            "apps.kruise.io/v1beta1",
+            "PersistentPodState",
+            json!({"targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "nobody"},
+                   "requiredPersistentTopology": {"keys": ["zone"]}}),
+        ),
+    ] {
+        take(&json!({"apiVersion": api, "kind": kind, "metadata": {"name": "granted"}, "spec": spec}));
+    }
 }
 
 /// A SidecarSet for no pod has a revision and a status, too.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use kruise_e2e::kubectl::Kubectl;
 use serde_json::{Map, Value};
 
+use crate::admission_lookups::running_pod;
 use crate::cluster::scenario;
 
 /// A version of a kind as upstream publishes it.
@@ -72,6 +73,8 @@ fn samples_of_every_kind_and_version_are_taken_and_shown_in_upstreams_columns() 
         return;
     };
     let kubectl = &scenario.kubectl;
+    // whose containers a sample starts anew
+    running_pod(kubectl, "web-0", &["web", "cache"]);
     for published in published() {
         let file = format!(
             "samples/{}/{}.yaml",

@@ -8,8 +8,9 @@
 //! | `ignoredPodSelector` | well formed, not empty |
 //! | annotation of `protectTotalReplicas` | a number, the same as the field |
 //! | a new budget | one of the gates for budgets is on |
-//!
-//! Whether two budgets are about the same pods is not looked at: that needs all budgets.
+//! | a new budget | no other one of the namespace is for the same workload, or has a selector that overlaps: [`others`] |
+
+mod others;
 
 use go_compat::IntOrString;
 use kruise_api::convert::OLDER;
@@ -28,6 +29,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     newest: true,
     rules,
     changes,
+    others: others::check,
     ..Admitted::of(&kruise_api::podunavailablebudget::KIND)
 };
 

@@ -9,9 +9,10 @@
 //! | percentages | a hundred in sum at most; if less, the last subset has no limit |
 //! | `scheduleStrategy` | known; `adaptive` with `Adaptive` alone, whose last subset of several has no limit |
 //! | `adaptive.rescheduleCriticalSeconds` | not so long that a controller gives up before |
-//!
-//! What needs other objects is not looked at: whether another kind is in the list of custom workloads, whether a patch
-//! fits the workload's template, and whether another object spreads the same workload.
+//! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; nothing else spreads the workload |
+//! | `subsets[].patch`, new or changed | makes a pod of the template of the workload, if that exists: [`patches`] |
+
+mod patches;
 
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 use super::{Admitted, Scope, target};
 use crate::json::{integer, items, member, present, text};
+use crate::look::Looks;
 
 pub(super) const ENTRY: Admitted = Admitted {
     validating: Some("vworkloadspread.kb.io"),
@@ -30,6 +32,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     gate: |options| (!options.workload_spread).then_some("WorkloadSpread"),
     rules,
     changes,
+    others,
     ..Admitted::of(&kruise_api::workloadspread::KIND)
 };
 
@@ -43,6 +46,8 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("Job", &["batch"]),
     ("StatefulSet", &["apps", "apps.kruise.io"]),
 ];
+/// Where administrators list further kinds.
+const LISTED: &str = "WorkloadSpread_Watch_Custom_Workload_WhiteList";
 /// Seconds for which a deployment may wait, less what the controller needs itself: all subsets share them.
 const PATIENCE: i64 = 295;
 
@@ -202,6 +207,16 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
     }
 }
 
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+    let found = object.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+    let is_known = WORKLOADS.iter().any(|(known, _)| *known == text(found, "kind"));
+    if scope.old.is_none() && !is_known {
+        target::named_by_administrators(errors, found, LISTED, looks);
+    }
+    target::unique(errors, &kruise_api::workloadspread::KIND, object, scope, looks);
+    patches::check(errors, object, scope, looks);
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -225,6 +240,38 @@ mod tests {
             ],
             "scheduleStrategy": {"type": "Adaptive", "adaptive": {"rescheduleCriticalSeconds": 295}},
         })
+    }
+
+    #[test]
+    fn a_workload_is_spread_once_and_of_a_kind_that_is_known_or_listed() {
+        const OTHERS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/workloadspreads";
+        let object = SPREAD.object("v1beta1", &good());
+        let beside = |workload: &str| {
+            let mut other = object.clone();
+            other["metadata"]["name"] = json!("first");
+            other["spec"]["targetRef"]["name"] = json!(workload);
+            SPREAD.seeing(
+                &[(OTHERS, json!({"items": [other]}))],
+                "CREATE",
+                &object,
+                &Value::Null,
+            )
+        };
+        assert_eq!(beside("other"), None);
+        let message = beside("web").unwrap();
+        assert!(
+            message.contains("WorkloadSpread first is about the same workload"),
+            "{message}"
+        );
+        let mut object = object.clone();
+        object["spec"]["targetRef"] =
+            json!({"apiVersion": "example.com/v1", "kind": "Broker", "name": "web"});
+        let listed = json!(json!({"workloads": [{"Group": "example.com", "Kind": "Broker"}]}).to_string());
+        for (setting, taken) in [(listed, true), (Value::Null, false)] {
+            let seen = [(LISTED, setting), (OTHERS, Value::Null)];
+            let message = SPREAD.seeing(&seen, "CREATE", &object, &Value::Null);
+            assert_eq!(message.is_none(), taken, "{message:?}");
+        }
     }
 
     #[test]
@@ -338,10 +385,8 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_are_not_known_pass_and_so_does_one_subset_however_patient() {
+    fn one_subset_may_be_however_patient() {
         let mut spec = good();
-        put(&mut spec, "targetRef.kind", &json!("Trainer"));
-        put(&mut spec, "targetRef.apiVersion", &json!("example.com/v1"));
         spec["subsets"].as_array_mut().unwrap().pop();
         put(
             &mut spec,

@@ -1,7 +1,4 @@
-//! ContainerRecreateRequests: what can be said of one without its pod.
-//!
-//! The pod is not looked at: that it exists, runs on a node and has these containers, and what is copied from it (its
-//! uid, its node, the containers' ids and handlers), belongs to whoever carries the request out.
+//! ContainerRecreateRequests: which containers of which pod are to be started anew.
 //!
 //! | Field | Rule |
 //! |---|---|
@@ -9,16 +6,22 @@
 //! | `containers` | at least one, each once; what the system fills in is not given |
 //! | `strategy` | known; times not negative |
 //! | `activeDeadlineSeconds` | at least 3 |
+//! | a new one | its pod runs on a node, and has these containers: [`pod`], from which the rest is filled in |
 //! | UPDATE | neither the specification nor what says where it is carried out changes |
+
+mod pod;
 
 use std::collections::BTreeSet;
 
-use kruise_api::names::CRR_UNREADY_ACQUIRED;
+use kruise_api::names::{
+    CRR_ACTIVE as ACTIVE, CRR_NODE_NAME as NODE_NAME, CRR_POD_UID as POD_UID, CRR_UNREADY_ACQUIRED,
+};
 use kube_schema::validate::{Errors, Kind};
 use serde_json::Value;
 
 use super::{Admitted, Scope};
 use crate::json::{fill, items, made, present, text};
+use crate::look::Looks;
 use crate::workload::not_negative;
 
 pub(super) const ENTRY: Admitted = Admitted {
@@ -28,12 +31,11 @@ pub(super) const ENTRY: Admitted = Admitted {
     defaults,
     rules,
     changes,
+    others,
+    copies,
     ..Admitted::of(&kruise_api::recreate::KIND)
 };
 
-const ACTIVE: &str = "crr.apps.kruise.io/active";
-const POD_UID: &str = "crr.apps.kruise.io/pod-uid";
-const NODE_NAME: &str = "crr.apps.kruise.io/node-name";
 const SHORTEST_DEADLINE: i64 = 3;
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {
@@ -84,6 +86,18 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
         && seconds < SHORTEST_DEADLINE
     {
         errors.invalid("spec.activeDeadlineSeconds", seconds, "must be at least 3");
+    }
+}
+
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+    if scope.old.is_none() {
+        pod::check(errors, object, scope, looks);
+    }
+}
+
+fn copies(object: &mut Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+    if scope.old.is_none() {
+        pod::copy(object, scope, looks);
     }
 }
 
@@ -181,7 +195,7 @@ mod tests {
             assert_eq!(found["spec"]["strategy"], json!({"failurePolicy": "Fail"}));
             assert_eq!(
                 found["metadata"]["labels"],
-                json!({"mine": "stays", ACTIVE: "true"})
+                json!({"mine": "stays", ACTIVE: "true", NODE_NAME: "n", POD_UID: "u"})
             );
         }
     }
