@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kruise_plan_kit::planted::{Bug, is_planted};
 use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, Version, wire};
-use serde::de::DeserializeOwned;
-use tokio::time::Instant;
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::{sync::Notify, time::Instant};
 
 use crate::client::WatchLines;
 use crate::{ApiError, Client};
@@ -24,11 +24,13 @@ pub struct Scope {
     pub selector: Option<String>,
 }
 
-/// Follows a resource until told to stop. `jitter` gives uniform random numbers.
+/// Follows a resource until told to stop. Whoever needs to see more than the watch shows asks for a list by `refresh`.
+/// `jitter` gives uniform random numbers.
 pub async fn follow<T: Cached + DeserializeOwned>(
     client: &Client,
     scope: &Scope,
     informer: &SharedInformer<T>,
+    refresh: &Notify,
     mut on_delta: impl FnMut(Delta<T>),
     mut jitter: impl FnMut() -> u64,
     mut stop: tokio::sync::watch::Receiver<bool>,
@@ -42,16 +44,16 @@ pub async fn follow<T: Cached + DeserializeOwned>(
         let mut reflector = Reflector::new();
         let mut input = Input::Start;
         loop {
-            input = match perform_all(
-                reflector.step(input, jitter()),
-                &mut follower,
-                informer,
-                &mut on_delta,
-            )
-            .await
-            {
-                Some(input) => input,
-                None => follower.next_event().await,
+            let effects = reflector.step(input, jitter());
+            let outcome = perform_all(effects, &mut follower, informer, &mut on_delta).await;
+            input = if let Some(outcome) = outcome {
+                outcome
+            } else {
+                tokio::select! {
+                    biased;
+                    () = refresh.notified() => Input::Stale,
+                    event = follower.next_event() => event,
+                }
             };
         }
     };
@@ -60,6 +62,25 @@ pub async fn follow<T: Cached + DeserializeOwned>(
         () = endless => {}
         _ = stop.wait_for(|stop| *stop) => {}
     }
+}
+
+/// The version that a resource has reached on the server; `None` if versions there cannot be compared.
+///
+/// A cache that has reached it shows every write that was made before.
+pub async fn newest(client: &Client, scope: &Scope) -> Result<Option<Version>, ApiError> {
+    #[derive(Deserialize)]
+    struct List {
+        metadata: ListMeta,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ListMeta {
+        resource_version: String,
+    }
+    let selector = scope.selector.as_ref().map(|selector| format!("{selector}&"));
+    let query = format!("{}?{}limit=1", scope.path, selector.unwrap_or_default());
+    let list: List = client.get(&query).await?;
+    Ok(list.metadata.resource_version.parse().ok())
 }
 
 /// The open watch and when it was opened.
@@ -273,7 +294,8 @@ mod tests {
         };
         let informer = SharedInformer::<NodeView>::new([]);
         let (_keep, stop) = tokio::sync::watch::channel(false);
-        let endless = follow(&client, &scope, &informer, drop, || 0, stop);
+        let refresh = Notify::new();
+        let endless = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
         assert!(timeout(Duration::from_secs(200), endless).await.is_err());
         let counts = (counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst));
         assert_eq!(counts, (1, 2));

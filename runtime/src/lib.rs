@@ -10,6 +10,7 @@ mod error;
 pub mod events;
 pub mod executor;
 pub mod follow;
+pub mod freshness;
 pub mod lease;
 pub mod metrics;
 pub mod shutdown;

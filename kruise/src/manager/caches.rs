@@ -13,11 +13,17 @@ use kruise_plan_kit::{
     Resource,
     planted::{Bug, is_planted},
 };
-use kruise_runtime::follow::{Scope, follow};
+use kruise_runtime::{
+    follow::{Scope, follow},
+    freshness::Followed,
+};
 use kruise_views::{BarrierView, ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+};
 
 use super::{
     config::Config,
@@ -121,9 +127,9 @@ impl Caches {
         watched: Watched<'_>,
         handlers: Handlers,
         stop: watch::Receiver<bool>,
-    ) -> anyhow::Result<JoinSet<()>> {
+    ) -> anyhow::Result<Watches> {
         let patience = config.cache_sync_timeout;
-        let mut tasks = JoinSet::new();
+        let mut watches = Watches::default();
         let all = |path: String| Scope { path, selector: None };
         let scope = |group: &str, plural: &str| {
             all(match &config.namespace {
@@ -133,13 +139,13 @@ impl Caches {
         };
         let system = &config.webhook.namespace;
         self.sidecars
-            .start(&mut tasks, host, system, handlers.sidecars, &stop);
+            .start(&mut watches, host, system, handlers.sidecars, &stop);
         let group = format!("/apis/apps.kruise.io/{}", watched.clonesets);
         let sets = scope(&group, "clonesets");
-        spawn(&mut tasks, host, sets, &self.sets, handlers.set, stop.clone());
+        spawn(&mut watches, host, sets, &self.sets, handlers.set, stop.clone());
         let revisions = scope("/apis/apps/v1", "controllerrevisions");
         spawn(
-            &mut tasks,
+            &mut watches,
             host,
             revisions,
             &self.revisions,
@@ -147,7 +153,7 @@ impl Caches {
             stop.clone(),
         );
         spawn(
-            &mut tasks,
+            &mut watches,
             host,
             all("/api/v1/nodes".into()),
             &self.nodes,
@@ -156,7 +162,7 @@ impl Caches {
         );
         let claims = scope("/api/v1", "persistentvolumeclaims");
         spawn(
-            &mut tasks,
+            &mut watches,
             host,
             claims,
             &self.claims,
@@ -166,7 +172,7 @@ impl Caches {
         if watched.pull_jobs {
             let jobs = scope(&group, "imagepulljobs");
             spawn(
-                &mut tasks,
+                &mut watches,
                 host,
                 jobs,
                 &self.pull_jobs,
@@ -183,7 +189,7 @@ impl Caches {
             ..scope("/api/v1", "configmaps")
         };
         spawn(
-            &mut tasks,
+            &mut watches,
             host,
             barriers,
             &self.barriers,
@@ -196,7 +202,7 @@ impl Caches {
             self.pods.require(owners.max(claims));
         }
         spawn(
-            &mut tasks,
+            &mut watches,
             host,
             scope("/api/v1", "pods"),
             &self.pods,
@@ -208,7 +214,7 @@ impl Caches {
         synced(&self.nodes, "nodes", patience).await?;
         synced(&self.barriers, "configmaps", patience).await?;
         self.sidecars.synced(patience).await?;
-        Ok(tasks)
+        Ok(watches)
     }
 
     /// Newest version of a resource that the cache shows.
@@ -262,7 +268,7 @@ impl Caches {
 
 /// Follows a resource in a task of its own.
 pub(super) fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
-    tasks: &mut JoinSet<()>,
+    watches: &mut Watches,
     host: &Host,
     scope: Scope,
     informer: &SharedInformer<T>,
@@ -270,9 +276,21 @@ pub(super) fn spawn<T: Cached + DeserializeOwned + Send + Sync + 'static>(
     stop: watch::Receiver<bool>,
 ) {
     let (client, informer, jitter) = (host.client.clone(), informer.clone(), host.jitter.clone());
-    tasks.spawn(async move {
-        follow(&client, &scope, &informer, on_delta, || jitter(), stop).await;
+    let refresh = Arc::new(Notify::new());
+    let followed = Followed::new(scope.clone(), informer.clone(), refresh.clone());
+    watches.followed.push(followed);
+    watches.tasks.spawn(async move {
+        follow(&client, &scope, &informer, &refresh, on_delta, || jitter(), stop).await;
     });
+}
+
+/// The watches, and what they keep up to date.
+#[derive(Default)]
+pub struct Watches {
+    /// One for each resource, for as long as the process runs.
+    pub tasks: JoinSet<()>,
+    /// The caches.
+    pub followed: Vec<Followed>,
 }
 
 /// Gives uniform random numbers.

@@ -17,7 +17,8 @@ use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::{
     Client, discovery,
     events::EventSink,
-    lease::{self, Ending},
+    freshness::{Followed, catch_up},
+    lease::{self, Ending, Found},
     metrics::Metrics,
     shutdown,
     worker::{Controller, Planner, Settings},
@@ -33,9 +34,9 @@ use crate::gates::Gates;
 
 use super::{
     admission,
-    caches::{Caches, Handlers, Jitter, Watched},
+    caches::{Caches, Handlers, Jitter, Watched, Watches},
     cloneset::{self, CloneSets},
-    config::{Config, LeaseConfig, Server},
+    config::{Config, Server},
     launch::{self, Launches},
     pod_readiness::{self, PodReadiness},
     reviews::Reviews,
@@ -98,6 +99,14 @@ where
         launch::NAME,
         without_controller()
     );
+    let lease = lease_settings(config, &host.identity);
+    // Before the first lists: if it is free, and still is as it was when we take it, nobody writes after them.
+    let before = match &lease {
+        Some(lease) => lease::find(&host.client.named(&agent("leader-election")), lease)
+            .await
+            .ok(),
+        None => None,
+    };
     let caches = Caches::new(sidecarsets);
     // Reading a CloneSet may need the conversion webhook, so the doors open before the watches.
     // They also close after everything else: pods that are still being created pass our own webhook.
@@ -136,7 +145,7 @@ where
         let watches = caches.start(&host, config, watched, handlers, closing).await?;
         anyhow::Ok((served, watches))
     };
-    let (mut served, mut watches) = tokio::select! {
+    let (mut served, watches) = tokio::select! {
         biased;
         started = started => started?,
         () = shutdown::stopped(host.stop.clone()) => return Ok(()),
@@ -145,7 +154,11 @@ where
         // Nobody waits for it any more, perhaps.
         let _ = ready.send(());
     }
-    let leading = lead(config, &host, controllers);
+    let Watches {
+        tasks: mut watches,
+        followed,
+    } = watches;
+    let leading = lead(&host, controllers, lease, before, &followed);
     let result = tokio::select! {
         biased;
         result = leading => result,
@@ -213,43 +226,50 @@ fn agent(component: &str) -> String {
 }
 
 /// Runs the controllers while this process leads.
-async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow::Result<()> {
+async fn lead(
+    host: &Host,
+    controllers: Controllers,
+    lease: Option<lease::Settings>,
+    before: Option<Found>,
+    followed: &[Followed],
+) -> anyhow::Result<()> {
     let (metrics, stop) = (&host.metrics, host.stop.clone());
-    let lease = match &config.lease {
-        Some(lease) if !config.dry_run && !is_planted(Bug::TwoLeaders) => lease.clone(),
-        _ => {
-            controllers.run(stop).await;
-            return Ok(());
-        }
+    let Some(lease) = lease else {
+        controllers.run(stop).await;
+        return Ok(());
     };
     let name = lease.name.clone();
     let (acquired, leads) = oneshot::channel();
     // The lease is kept until the controllers have ended, and only then released.
     let (release, released) = watch::channel(false);
     let client = host.client.named(&agent("leader-election"));
-    let mut leading = pin!(lease::lead(
-        &client,
-        settings(lease, &host.identity, config),
-        metrics,
-        released,
-        move || {
-            // Nobody listens any more only when the process is ending.
-            let _ = acquired.send(());
-        }
-    ));
+    let mut leading = pin!(lease::lead(&client, lease, metrics, released, move |found| {
+        // Nobody listens any more only when the process is ending.
+        let _ = acquired.send(found);
+    }));
     let acquired = tokio::select! {
         biased;
         ending = &mut leading => return ended(ending),
-        acquired = leads => acquired.is_ok(),
-        () = shutdown::stopped(stop.clone()) => false,
+        acquired = leads => acquired.ok(),
+        () = shutdown::stopped(stop.clone()) => None,
     };
-    if acquired {
+    if let Some(found) = acquired {
         metrics.leading(&name, true);
         tracing::info!(lease = name, "leading");
+        let work = async {
+            if !before.is_some_and(|before| before.nobody_led_until(&found)) {
+                tokio::select! {
+                    biased;
+                    () = shutdown::stopped(stop.clone()) => return,
+                    () = catch_up(&host.client, followed) => {}
+                }
+            }
+            controllers.run(stop).await;
+        };
         tokio::select! {
-        biased;
+            biased;
             ending = &mut leading => return ended(ending),
-            () = controllers.run(stop) => {}
+            () = work => {}
         }
         metrics.leading(&name, false);
     }
@@ -258,8 +278,11 @@ async fn lead(config: &Config, host: &Host, controllers: Controllers) -> anyhow:
     ended(leading.await)
 }
 
-fn settings(lease: LeaseConfig, identity: &str, config: &Config) -> lease::Settings {
-    lease::Settings {
+/// How to compete for the lease; `None` for who needs none.
+fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
+    let lease = config.lease.clone();
+    let lease = lease.filter(|_| !config.dry_run && !is_planted(Bug::TwoLeaders))?;
+    Some(lease::Settings {
         annotations: [config.decides().annotation(identity)].into(),
         namespace: lease.namespace,
         name: lease.name,
@@ -267,7 +290,7 @@ fn settings(lease: LeaseConfig, identity: &str, config: &Config) -> lease::Setti
         lease_duration: lease.duration,
         renew_deadline: lease.renew_deadline,
         retry_period: lease.retry_period,
-    }
+    })
 }
 
 /// Losing the lease ends the process, so that nothing it still believes can reach the API.

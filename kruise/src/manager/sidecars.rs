@@ -20,10 +20,10 @@ use kruise_views::{NamespaceView, RevisionView};
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::sync::watch;
 
 use super::{
-    caches::{self, spawn},
+    caches::{self, Watches, spawn},
     process::Host,
     uninjected::Uninjected,
 };
@@ -157,7 +157,7 @@ impl SidecarCaches {
     /// Starts the watches; revisions are those in this namespace.
     pub(super) fn start(
         &self,
-        tasks: &mut JoinSet<()>,
+        watches: &mut Watches,
         host: &Host,
         namespace: &str,
         handlers: SidecarHandlers,
@@ -174,7 +174,7 @@ impl SidecarCaches {
             revision: on_revision,
         } = handlers;
         spawn(
-            tasks,
+            watches,
             host,
             all(format!("/apis/apps.kruise.io/{version}/sidecarsets")),
             &self.sets,
@@ -185,7 +185,7 @@ impl SidecarCaches {
             stop.clone(),
         );
         spawn(
-            tasks,
+            watches,
             host,
             all("/api/v1/namespaces".into()),
             &self.namespaces,
@@ -196,7 +196,7 @@ impl SidecarCaches {
             path: format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
             selector: Some(format!("labelSelector={}", names::SET_NAME.replace('/', "%2F"))),
         };
-        spawn(tasks, host, of_sets, &self.revisions, on_revision, stop.clone());
+        spawn(watches, host, of_sets, &self.revisions, on_revision, stop.clone());
     }
 
     /// Waits for the first lists.

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
-//!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff          └ other ─► BackingOff ─ Timer ─► Watching
+//!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff          ├ other ─► BackingOff ─ Timer ─► Watching
+//!            │                                                         └ Stale ─► Listing
 //! ```
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
@@ -68,6 +69,8 @@ pub enum Input<T> {
     Failed(Failure),
     /// The sleep is over.
     Timer,
+    /// Somebody needs to see more than the open watch shows.
+    Stale,
 }
 
 /// One event of a watch; an `ERROR` event is [`Input::Failed`].
@@ -175,7 +178,7 @@ impl Reflector {
     /// Takes one input; `jitter` is a uniform random number used for delays and watch timeouts.
     pub fn step<T: Cached>(&mut self, input: Input<T>, jitter: u64) -> Vec<Effect<T>> {
         match (std::mem::replace(&mut self.state, State::Idle), input) {
-            (State::Idle, Input::Start) => self.list(),
+            (State::Idle, Input::Start) | (State::Watching { .. }, Input::Stale) => self.list(),
             (
                 State::Listing(position),
                 Input::Page {

@@ -23,19 +23,52 @@ pub enum Ending {
     Lost(String),
 }
 
+/// A lease as somebody found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// `None` if there was none.
+    version: Option<String>,
+    free: bool,
+}
+
+impl Found {
+    fn of(lease: Option<&Value>) -> Self {
+        let version = lease.and_then(|lease| lease.pointer("/metadata/resourceVersion")?.as_str());
+        Self {
+            version: version.map(str::to_owned),
+            free: lease.is_none_or(|lease| Record::of(lease).holder.is_empty()),
+        }
+    }
+
+    /// Has nobody led since then, if this is how it was found later?
+    pub fn nobody_led_until(&self, later: &Self) -> bool {
+        self.free && self == later
+    }
+}
+
+/// Looks at the lease, without a wish to lead.
+pub async fn find(client: &Client, settings: &Settings) -> Result<Found, ApiError> {
+    match client.get::<Value>(&path(settings, &settings.name)).await {
+        Ok(lease) => Ok(Found::of(Some(&lease))),
+        Err(error) if error.is_not_found() => Ok(Found::of(None)),
+        Err(error) => Err(error),
+    }
+}
+
 /// A name no other process has: host name and a random part, as client-go users build it.
 pub fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), uuid::Uuid::new_v4())
 }
 
-/// Competes for the lease until told to stop or until it is lost; calls `on_acquired` once, when we lead.
+/// Competes for the lease until told to stop or until it is lost; calls `on_acquired` once, when we lead, with the lease
+/// as it was before.
 pub async fn lead(
     client: &Client,
     settings: Settings,
     metrics: &Metrics,
     stop: watch::Receiver<bool>,
-    on_acquired: impl FnOnce() + Send,
+    on_acquired: impl FnOnce(Found) + Send,
 ) -> Ending {
     metrics.competing(&settings.name);
     let mut candidate = Candidate::new(client, settings, metrics);
@@ -60,7 +93,7 @@ pub async fn lead(
             && let Some(acquired) = on_acquired.take()
         {
             candidate.announce();
-            acquired();
+            acquired(candidate.found.clone());
         }
         tokio::select! {
             biased;
@@ -96,6 +129,8 @@ struct Candidate<'a> {
     renewed: Option<Instant>,
     /// The lease as that write left it: as long as nobody else wrote, renewing takes no look.
     held: Option<Value>,
+    /// The lease as it was when we last did not lead.
+    found: Found,
 }
 
 impl<'a> Candidate<'a> {
@@ -108,6 +143,7 @@ impl<'a> Candidate<'a> {
             started: Instant::now(),
             renewed: None,
             held: None,
+            found: Found::of(None),
         }
     }
 
@@ -134,6 +170,9 @@ impl<'a> Candidate<'a> {
             Some(lease) => Some(lease),
             None => self.look().await?,
         };
+        if self.renewed.is_none() {
+            self.found = Found::of(lease.as_ref());
+        }
         let stored = lease.as_ref().map(Record::of);
         match self
             .elector

@@ -6,11 +6,14 @@
 use std::collections::BTreeSet;
 
 use kruise_plan_kit::{Chain, Part, Resource, Target};
-use kube_cache::{Expectation, Version};
-use serde::Deserialize;
+use kube_cache::Expectation;
 
 use super::{Controller, Planner};
-use crate::{ApiError, client::path_of};
+use crate::{
+    ApiError,
+    client::path_of,
+    follow::{Scope, newest},
+};
 
 /// What workloads write, and so what they look at.
 const WORKLOADS: [Resource; 4] = [
@@ -33,17 +36,6 @@ pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
     match expectation {
         Expectation::AtLeast { resource, .. } | Expectation::Gone { resource, .. } => *resource,
     }
-}
-
-#[derive(Deserialize)]
-struct List {
-    metadata: ListMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    resource_version: String,
 }
 
 impl<P: Planner> Controller<P> {
@@ -70,10 +62,12 @@ impl<P: Planner> Controller<P> {
                 namespace: (self.namespace_of)(key).to_owned(),
                 name: String::new(),
             };
-            let path = path_of(&collection, Part::Main, &self.settings.clonesets);
-            let list: List = self.client.get(&format!("{path}?limit=1")).await?;
+            let scope = Scope {
+                path: path_of(&collection, Part::Main, &self.settings.clonesets),
+                selector: None,
+            };
             // A server without comparable versions cannot be waited for.
-            if let Ok(version) = list.metadata.resource_version.parse::<Version>() {
+            if let Some(version) = newest(&self.client, &scope).await? {
                 expectations.push(Expectation::AtLeast { resource, version });
             }
         }

@@ -22,6 +22,8 @@ enum Step {
     Compact,
     /// A list answered from this many versions ago.
     StaleList(u64),
+    /// Somebody needs to see more than the watch shows.
+    Relist,
     /// An input that belongs to nothing pending.
     Stray(Input<Object>),
 }
@@ -47,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => failure.prop_map(Step::Fail),
         1 => prop::sample::select(vec![0, 400]).prop_map(|secs| Step::Close(Duration::from_secs(secs))),
         1 => Just(Step::Compact),
+        1 => Just(Step::Relist),
         1 => (1..9u64).prop_map(Step::StaleList),
         1 => prop::sample::select(vec![Input::Start, Input::ListAccepted])
             .prop_map(Step::Stray),
@@ -210,6 +213,7 @@ impl Driver {
                 }
             }
             (Step::Fail(failure), Pending::Watch | Pending::List(_)) => self.feed(Input::Failed(failure)),
+            (Step::Relist, Pending::Watch) => self.feed(Input::Stale),
             (Step::Close(lasted), Pending::Watch) => self.feed(Input::WatchClosed { lasted }),
             (Step::Compact, _) => self.compacted = self.world.version(),
             (Step::StaleList(behind), Pending::List(None)) => {
@@ -224,6 +228,8 @@ impl Driver {
                     "a stray input changed the state"
                 );
             }
+            // Only an open watch gives way.
+            (Step::Relist, _) => self.step(Step::Stray(Input::Stale)),
             (Step::Bookmark | Step::Fail(_) | Step::Close(_) | Step::StaleList(_), _) => {}
         }
     }
@@ -397,6 +403,16 @@ fn a_server_that_keeps_failing_one_watch_is_asked_for_a_list_but_an_unreachable_
         [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
     );
     assert_eq!(next(Failure::Transport, 50), [watch(7)]);
+}
+
+#[test]
+fn a_watch_that_shows_too_little_gives_way_to_a_list_at_once() {
+    let mut reflector = watching();
+    assert_eq!(
+        reflector.step(Input::Stale, 0),
+        [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
+    );
+    assert_eq!(reflector.step(Input::Stale, 0), Out::new(), "one list is enough");
 }
 
 #[test]

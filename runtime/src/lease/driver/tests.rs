@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::service_fn;
 
-use super::{Ending, lead};
+use super::{Ending, Found, find, lead};
 use crate::{Client, client, lease::Settings, metrics::Metrics};
 
 /// A server of one lease: applies a write at once, and answers after a delay.
@@ -101,7 +101,7 @@ async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered()
     let (client, server) = client_of(|n| Duration::from_secs([0, 8].get(n).copied().unwrap_or(1000)));
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
-    let ending = lead(&client, settings(), &metrics, stop, || {}).await;
+    let ending = lead(&client, settings(), &metrics, stop, |_| {}).await;
     assert!(matches!(ending, Ending::Lost(_)), "{ending:?}");
     let (_, applied) = server.lock().unwrap().requests[1];
     assert_eq!(applied.elapsed().as_secs(), 10);
@@ -114,7 +114,7 @@ async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_ans
     let metrics = metrics();
     let minutes = timeout(
         Duration::from_mins(5),
-        lead(&client, settings(), &metrics, stop, || {}),
+        lead(&client, settings(), &metrics, stop, |_| {}),
     );
     assert!(minutes.await.is_err(), "it ended");
     let server = server.lock().unwrap();
@@ -126,7 +126,7 @@ async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
-    let leading = lead(&client, settings(), &metrics, stop, || {});
+    let leading = lead(&client, settings(), &metrics, stop, |_| {});
     let robbery = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let mut server = server.lock().unwrap();
@@ -150,7 +150,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
     let (keep, stop) = watch::channel(false);
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
-    let leading = lead(&client, settings(), &metrics, stop, || {});
+    let leading = lead(&client, settings(), &metrics, stop, |_| {});
     let labelling = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         {
@@ -184,7 +184,7 @@ async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
     let metrics = metrics();
     let minute = timeout(
         Duration::from_mins(1),
-        lead(&client, settings(), &metrics, stop, || {}),
+        lead(&client, settings(), &metrics, stop, |_| {}),
     );
     assert!(minute.await.is_err(), "it ended");
     let server = server.lock().unwrap();
@@ -215,4 +215,37 @@ async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
             "n"
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_the_lease_knows_whether_anybody_led_since_it_was_looked_at() {
+    let (client, server) = client_of(|_| Duration::ZERO);
+    let metrics = metrics();
+    let take = async |before: &Found| {
+        let (keep, stop) = watch::channel(false);
+        let mut alone = None;
+        let acquired = |found: Found| {
+            alone = Some(before.nobody_led_until(&found));
+            keep.send(true).unwrap();
+        };
+        assert_eq!(
+            lead(&client, settings(), &metrics, stop, acquired).await,
+            Ending::Stopped
+        );
+        alone.unwrap()
+    };
+    let absent = find(&client, &settings()).await.unwrap();
+    assert!(take(&absent).await, "there was no lease");
+    assert!(!take(&absent).await, "there was one meanwhile");
+    let given_back = find(&client, &settings()).await.unwrap();
+    assert!(take(&given_back).await, "it was given back before");
+    {
+        let mut server = server.lock().unwrap();
+        let lease = server.lease.as_mut().unwrap();
+        lease["spec"]["holderIdentity"] = json!("another");
+        lease["spec"]["leaseDurationSeconds"] = json!(15);
+        lease["metadata"]["resourceVersion"] = json!("held");
+    }
+    let held = find(&client, &settings()).await.unwrap();
+    assert!(!take(&held).await, "who has it may write until it has run out");
 }

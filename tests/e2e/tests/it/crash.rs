@@ -10,7 +10,7 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LIMIT, Scenario, audit_log, container, crash_manager, restart_manager, scenario_alone, web,
+    LIMIT, Scenario, Stopped, audit_log, container, crash_manager, restart_manager, scenario_alone, web,
 };
 
 /// Pods of the set.
@@ -81,6 +81,32 @@ impl Writes {
         let done: u32 = done.map(|(_, times)| times).sum();
         let unanswered = self.unanswered.iter().filter(|of| *of == verb).count();
         most <= 1 && done <= pods && done + u32::try_from(unanswered).unwrap() >= pods
+    }
+}
+
+#[test]
+fn who_takes_over_from_a_killed_manager_asks_how_new_the_server_is() {
+    let Some(scenario) = scenario_alone("new-leader") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(1)).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 1}));
+    let stopped = Stopped::shared(scenario.kubectl.kubeconfig());
+    let scale = ["scale", "clonesets", "web", "--replicas=3"];
+    scenario.kubectl.run(&scale).unwrap();
+    let mut log = audit_log();
+    drop(stopped);
+    scenario.until_status(&json!({"replicas": 3, "readyReplicas": 3}));
+    let asked = log.read_new(MANAGER).unwrap();
+    // What its plans are made from.
+    for collection in [
+        "/apis/apps.kruise.io/v1beta1/clonesets",
+        "/api/v1/pods",
+        "/api/v1/persistentvolumeclaims",
+        "/apis/apps/v1/controllerrevisions",
+    ] {
+        let question = format!("{collection}?limit=1");
+        assert!(asked.iter().any(|entry| entry.uri == question), "{question}");
     }
 }
 
