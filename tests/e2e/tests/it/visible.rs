@@ -3,7 +3,7 @@
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, container, scenario, text, web};
+use crate::cluster::{LIMIT, Scenario, container, explained, scenario, text, web};
 
 #[test]
 fn columns_are_those_that_people_know() {
@@ -144,4 +144,46 @@ fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
     scenario.kubectl.run(&["delete", "resourcequota", "one"]).unwrap();
     scenario.until_status(&json!({"replicas": 2, "readyReplicas": 2}));
     condition("False");
+}
+
+#[test]
+fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_it_moves() {
+    let Some(scenario) = scenario("stalled") else {
+        return;
+    };
+    scenario.kubectl.apply(&web(2)).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 2}));
+    let progressing = |status: &str, reason: &str| {
+        wait::until(&format!("Progressing is {status}, {reason}"), LIMIT, || {
+            let set = scenario.kubectl.get("clonesets", "web")?;
+            let conditions = set["status"]["conditions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let found = |condition: &Value| {
+                condition["type"] == "Progressing"
+                    && condition["status"] == status
+                    && condition["reason"] == reason
+            };
+            Ok(conditions.into_iter().find(found))
+        })
+        .unwrap()
+    };
+    // Pods that no node takes.
+    let template = |selector: &Value| json!({"spec": {"progressDeadlineSeconds": 3, "template": {"spec": {"nodeSelector": selector}}}});
+    scenario.patch(&template(&json!({"lab.test/nowhere": "yes"})));
+    let late = progressing("False", "ProgressDeadlineExceeded");
+    let message = text(&late, "/message");
+    assert!(message.contains("has timed out progressing; pods: "), "{message}");
+    until_event(&scenario, "Warning", "Stalled", &message);
+    wait::until_true("the explanation says so", LIMIT, || {
+        let told = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
+        let waits_for = "pods: 1 updated and not available, 1 of older revisions in all";
+        Ok(told.contains("stalled: nothing has moved for ") && told.contains(waits_for))
+    })
+    .unwrap();
+
+    scenario.patch(&template(&Value::Null));
+    scenario.until_status(&json!({"replicas": 2, "updatedAvailableReplicas": 2, "availableReplicas": 2}));
+    progressing("True", "CloneSetAvailable");
 }
