@@ -291,6 +291,18 @@ mod tests {
     }
 
     #[test]
+    fn namespaces_of_the_system_are_out_of_reach() {
+        let namespaces = &pods(false)["namespaceSelector"]["matchExpressions"];
+        let keeps_out = |key: &str, value: &str| {
+            let mut terms = namespaces.as_array().unwrap().iter();
+            terms.any(|term| term["key"] == key && term["operator"] == "NotIn" && term["values"][0] == value)
+        };
+        assert!(keeps_out("kubernetes.io/metadata.name", "kube-system") && !is_in_reach("kube-system", None));
+        assert!(keeps_out("control-plane", "openkruise") && !is_in_reach("any", Some("openkruise")));
+        assert!(is_in_reach("any", None) && is_in_reach("any", Some("other")));
+    }
+
+    #[test]
     fn names_and_template_let_a_manager_find_and_refresh_them() {
         let found = configurations("ns", false);
         let names: Vec<&Value> = found.iter().map(|one| &one["metadata"]["name"]).collect();

@@ -23,7 +23,9 @@ pub(super) fn errors_of(set: &Value, options: Options, known: &Known) -> Result<
     match &known.sets {
         Some(sets) => {
             needs.extend(base(&mut errors, set, sets, known));
-            conflicts(&mut errors, &this, sets);
+            conflicts(&mut errors, &this, sets, |one, two| {
+                overlap(one, two, Presence::Excludes)
+            });
         }
         None => needs.push(Need::Sets),
     }
@@ -72,48 +74,71 @@ fn base(errors: &mut Errors, set: &Value, sets: &Sets, known: &Known) -> Option<
 
 /// Two sets for one pod cannot have containers of one name, different volumes of one name, or overwrite the same
 /// annotation. A canary and its base never meet in a pod.
-fn conflicts(errors: &mut Errors, this: &Set, sets: &Sets) {
+fn conflicts(errors: &mut Errors, this: &Set, sets: &Sets, meet: impl Fn(&Matcher, &Matcher) -> bool) {
     for other in sets.iter().filter(|other| other.name != this.name) {
         let are_pair = [(this, &**other), (&**other, this)]
             .iter()
             .any(|(canary, base)| canary.base.as_deref() == Some(&base.name));
-        if are_pair || !overlap(&this.matcher, &other.matcher) {
-            continue;
+        if !are_pair && meet(&this.matcher, &other.matcher) {
+            clashes(errors, this, other);
         }
-        let with = format!(
-            "SidecarSet {} is for some of the same pods and has it too",
-            other.name
-        );
-        for list in ["containers", "initContainers"] {
-            for (index, one) in items(this.spec(), list).iter().enumerate() {
-                let name = text(one, "name");
-                if items(other.spec(), list)
-                    .iter()
-                    .any(|two| text(two, "name") == name)
-                {
-                    errors.invalid(format!("spec.{list}[{index}].name"), name, &with);
-                }
-            }
-        }
-        for (index, one) in items(this.spec(), "volumes").iter().enumerate() {
+    }
+}
+
+/// What an author is warned of: sets that are taken to be for other pods, though a pod may well match both, and could not
+/// have both. OpenKruise stores them.
+pub(super) fn warnings(set: &Value, known: &Known) -> Vec<String> {
+    let Some(sets) = &known.sets else {
+        return Vec::new();
+    };
+    let this = Set::new(std::sync::Arc::new(set.clone()));
+    let mut errors = Errors(Vec::new());
+    conflicts(&mut errors, &this, sets, |one, two| {
+        overlap(one, two, Presence::Open) && !overlap(one, two, Presence::Excludes)
+    });
+    let told = errors.0.iter().map(|error| {
+        format!(
+            "{error} (both selectors match a pod that has the label whose presence only one of them asks for)"
+        )
+    });
+    told.collect()
+}
+
+/// What both sets have, and a pod can have only once.
+fn clashes(errors: &mut Errors, this: &Set, other: &Set) {
+    let with = format!(
+        "SidecarSet {} is for some of the same pods and has it too",
+        other.name
+    );
+    for list in ["containers", "initContainers"] {
+        for (index, one) in items(this.spec(), list).iter().enumerate() {
             let name = text(one, "name");
-            let differs = |two: &&Value| text(two, "name") == name && *two != one;
-            if items(other.spec(), "volumes").iter().any(|two| differs(&two)) {
-                let detail = format!("{with}, with another definition");
-                errors.invalid(format!("spec.volumes[{index}].name"), name, &detail);
+            if items(other.spec(), list)
+                .iter()
+                .any(|two| text(two, "name") == name)
+            {
+                errors.invalid(format!("spec.{list}[{index}].name"), name, &with);
             }
         }
-        let theirs: Vec<(&str, &str)> = patched(other.spec())
-            .map(|(_, key, policy)| (key, policy))
-            .collect();
-        for (index, key, policy) in patched(this.spec()) {
-            let clash = |(other_key, other_policy): &(&str, &str)| {
-                *other_key == key && (policy == "Overwrite" || *other_policy == "Overwrite")
-            };
-            if theirs.iter().any(clash) {
-                let path = format!("spec.patchPodMetadata[{index}].annotations");
-                errors.invalid(path, key, &format!("{with}, and one of them overwrites it"));
-            }
+    }
+    for (index, one) in items(this.spec(), "volumes").iter().enumerate() {
+        let name = text(one, "name");
+        let differs = |two: &&Value| text(two, "name") == name && *two != one;
+        if items(other.spec(), "volumes").iter().any(|two| differs(&two)) {
+            let detail = format!("{with}, with another definition");
+            errors.invalid(format!("spec.volumes[{index}].name"), name, &detail);
+        }
+    }
+    let theirs: Vec<(&str, &str)> = patched(other.spec())
+        .map(|(_, key, policy)| (key, policy))
+        .collect();
+    for (index, key, policy) in patched(this.spec()) {
+        let clash = |(other_key, other_policy): &(&str, &str)| {
+            *other_key == key && (policy == "Overwrite" || *other_policy == "Overwrite")
+        };
+        if theirs.iter().any(clash) {
+            let path = format!("spec.patchPodMetadata[{index}].annotations");
+            errors.invalid(path, key, &format!("{with}, and one of them overwrites it"));
         }
     }
 }
@@ -186,21 +211,29 @@ fn expressions(set: &Value, whitelist: &str) -> Result<Vec<Regex>, String> {
 }
 
 /// Might both be for one pod?
-fn overlap(one: &Matcher, two: &Matcher) -> bool {
+fn overlap(one: &Matcher, two: &Matcher, presence: Presence) -> bool {
     let namespaces = match (&one.namespaces, &two.namespaces) {
-        (Some(one), Some(two)) => selectors_overlap(one, two),
+        (Some(one), Some(two)) => selectors_overlap(one, two, presence),
         _ => true,
     };
-    namespaces && selectors_overlap(&one.pods, &two.pods)
+    namespaces && selectors_overlap(&one.pods, &two.pods, presence)
 }
 
-fn selectors_overlap(one: &LabelSelector, two: &LabelSelector) -> bool {
-    !disjoint(one, two) && !disjoint(two, one)
+/// What a selector for the presence of a label is to one that does not name the label.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    /// Disjoint: as OpenKruise tells it, which is not exact.
+    Excludes,
+    /// Neither here nor there: as it is.
+    Open,
 }
 
-/// As OpenKruise tells it, which is not exact: a selector for the presence of a label is taken to be disjoint from one
-/// that does not name the label.
-fn disjoint(one: &LabelSelector, two: &LabelSelector) -> bool {
+fn selectors_overlap(one: &LabelSelector, two: &LabelSelector, presence: Presence) -> bool {
+    !disjoint(one, two, presence) && !disjoint(two, one, presence)
+}
+
+/// Is it certain that no labels match both?
+fn disjoint(one: &LabelSelector, two: &LabelSelector, presence: Presence) -> bool {
     let two_equal = two.match_labels.iter().any(|(key, value)| match given(one, key) {
         Some(Given::Values(values)) => !values.contains(value.as_str()),
         _ => false,
@@ -209,15 +242,16 @@ fn disjoint(one: &LabelSelector, two: &LabelSelector) -> bool {
         || two
             .match_expressions
             .iter()
-            .any(|requirement| excludes(one, requirement))
+            .any(|requirement| excludes(one, requirement, presence))
 }
 
-fn excludes(one: &LabelSelector, requirement: &LabelRequirement) -> bool {
+fn excludes(one: &LabelSelector, requirement: &LabelRequirement, presence: Presence) -> bool {
     let listed: BTreeSet<&str> = requirement.values.iter().map(String::as_str).collect();
     match (requirement.operator.as_str(), given(one, &requirement.key)) {
         ("In", Some(Given::Values(values))) => values.is_disjoint(&listed),
         ("NotIn", Some(Given::Values(values))) => values.is_subset(&listed),
-        ("Exists", None) | ("DoesNotExist", Some(_)) => true,
+        ("Exists", None) => presence == Presence::Excludes,
+        ("DoesNotExist", Some(_)) => true,
         _ => false,
     }
 }

@@ -413,6 +413,31 @@ fn sets_for_the_same_pods_cannot_have_containers_of_one_name() {
 }
 
 #[test]
+fn sets_that_may_meet_in_a_pod_though_they_are_taken_apart_are_stored_with_a_warning() {
+    let present = json!({"matchExpressions": [{"key": "a", "operator": "Exists"}]});
+    let equal = json!({"matchLabels": {"x": "y"}});
+    let warned = |one: &Value, two: Value, name: &str| {
+        let mut stored = named("other", two);
+        stored["spec"]["containers"][0]["name"] = json!(name);
+        let known = among(&[&stored]);
+        let set = named("s", one.clone());
+        match outcome("CREATE", &set, &Value::Null, Options::default(), &known) {
+            Outcome::Answer(Answer::Allow { warnings, .. }) => warnings,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (one, two) in [(&present, &equal), (&equal, &present)] {
+        let told = warned(one, two.clone(), "c");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("spec.containers[0].name: "), "{told:?}");
+        assert!(told[0].contains("SidecarSet other"), "{told:?}");
+        assert!(warned(one, two.clone(), "another").is_empty());
+    }
+    let apart = json!({"matchLabels": {"x": "z"}});
+    assert!(warned(&equal, apart, "c").is_empty(), "no pod matches both");
+}
+
+#[test]
 fn sets_of_different_namespaces_or_with_other_names_are_not_in_each_others_way() {
     let selector = json!({"matchLabels": {"a": "b"}});
     let in_namespace = |name: &str, namespace: &str| {

@@ -44,7 +44,7 @@ impl Drop for Clean<'_> {
 }
 
 /// Pods first: where there is no set yet, nothing is injected into them anew.
-fn restore(scenario: &Scenario, version: &str, phase: &'static str) -> Stored {
+fn restore(scenario: &Scenario, version: &str, phase: &'static str) {
     let mut stored = Stored::of(&scenario.kubectl, version, phase);
     for pod in stored.items("pods") {
         if pod["metadata"]["annotations"]["kruise.io/sidecarset-injected-list"] != SET {
@@ -80,7 +80,6 @@ fn restore(scenario: &Scenario, version: &str, phase: &'static str) -> Stored {
             system.create(&new).unwrap();
         }
     }
-    stored
 }
 
 fn probe(scenario: &Scenario) {
@@ -124,6 +123,42 @@ fn uids(scenario: &Scenario) -> Vec<String> {
     uids
 }
 
+fn versions(scenario: &Scenario) -> Vec<String> {
+    let mut versions: Vec<String> = pods(scenario)
+        .iter()
+        .map(|pod| text(pod, "/metadata/resourceVersion"))
+        .collect();
+    versions.sort();
+    versions
+}
+
+/// What a kubelet says once the containers run what the pod asks for: the nodes of these pods have none.
+fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
+    let mut statuses = pod["status"]["containerStatuses"].clone();
+    for status in statuses.as_array_mut().unwrap() {
+        let containers = pod["spec"]["containers"].as_array().unwrap();
+        let wanted = containers.iter().find(|one| one["name"] == status["name"]);
+        let image = wanted.unwrap()["image"].clone();
+        if status["image"] != image {
+            status["imageID"] = json!(format!("fake://{}", image.as_str().unwrap()));
+            status["image"] = image;
+        }
+    }
+    let is_ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    if statuses == pod["status"]["containerStatuses"] && conditions.iter().any(is_ready) {
+        return Ok(());
+    }
+    let ready = json!({"type": "Ready", "status": "True"});
+    let patch = json!({"status": {"containerStatuses": statuses, "conditions": [ready]}}).to_string();
+    let name = text(pod, "/metadata/name");
+    let status = ["--subresource=status", "--type=strategic", "-p", &patch];
+    scenario
+        .kubectl
+        .run(&[&["patch", "pod", name.as_str()][..], &status].concat())?;
+    Ok(())
+}
+
 fn taken_over_and_upgraded(version: &str, phase: &'static str) {
     let namespace = format!("sidecar-takeover-{}-{phase}", version.replace('.', "-"));
     let Some(scenario) = scenario_alone(&namespace) else {
@@ -131,24 +166,31 @@ fn taken_over_and_upgraded(version: &str, phase: &'static str) {
     };
     let _clean = Clean(&scenario);
     stand_by(&scenario);
-    let stored = restore(&scenario, version, phase);
+    restore(&scenario, version, phase);
     let everywhere = ["get", "pods", "-A", "-l", "inject=yes", "-o", "name"];
     assert_eq!(scenario.kubectl.run(&everywhere).unwrap().lines().count(), 2);
     let before = uids(&scenario);
-    assert_eq!(before.len(), 2);
+    let restored = versions(&scenario);
     let mut log = audit_log();
     take_over(&scenario);
     probe(&scenario);
-    assert_eq!(writes(&log.read_new(MANAGER).unwrap(), &namespace), [""; 0]);
+    let mut done = writes(&log.read_new(MANAGER).unwrap(), &namespace);
+    if versions(&scenario) != restored {
+        // Their nodes are silent, and have been for so long that the cluster noticed: counts of ready pods follow.
+        done.retain(|write| !write.starts_with("patch sidecarsets/status"));
+    }
+    assert_eq!(done, [""; 0]);
     crash_manager(scenario.kubectl.kubeconfig());
     // The dead standby's lease would be honoured for all of its ten minutes.
     hold_lease(&scenario, "", 1);
-    stored.start_nodes();
     let mut containers = scenario.kubectl.get("sidecarsets", SET).unwrap()["spec"]["containers"].clone();
     containers[0]["image"] = json!("busybox:1.37");
     let edit = json!({"spec": {"containers": containers, "updateStrategy": {"partition": 0}}});
     scenario.kubectl.patch("sidecarsets", SET, &edit).unwrap();
     wait::until_true("both pods follow the edit", LIMIT, || {
+        for pod in pods(&scenario) {
+            follow(&scenario, &pod)?;
+        }
         let set = scenario.kubectl.get("sidecarsets", SET)?;
         Ok(
             set["status"]["observedGeneration"] == set["metadata"]["generation"]

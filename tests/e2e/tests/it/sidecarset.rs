@@ -56,7 +56,8 @@ impl<'a> Set<'a> {
         self.scenario.kubectl.get("sidecarsets", &self.name).unwrap()
     }
 
-    fn patch(&self, spec: &Value) {
+    /// Changes the specification.
+    pub(crate) fn patch(&self, spec: &Value) {
         let patch = json!({"spec": spec});
         self.scenario
             .kubectl
@@ -308,7 +309,7 @@ fn a_hot_upgrade_starts_the_idle_twin_and_then_idles_the_other() {
 
 #[test]
 fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
-    let Some(scenario) = scenario("sidecarset-two") else {
+    let Some(scenario) = scenario_alone("sidecarset-two") else {
         return;
     };
     let strategy = json!({"updateStrategy": {"maxUnavailable": "50%"}});
@@ -318,12 +319,24 @@ fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
     for set in [&one, &two] {
         set.until_status(&json!({"matchedPods": 4, "readyPods": 4}));
     }
+    let mut log = audit_log();
     for set in [&one, &two] {
         set.change("image", &json!("agent:2"));
     }
     for set in [&one, &two] {
         set.until_status(&json!({"updatedReadyPods": 4}));
     }
+    let requests = log.read_new(MANAGER).unwrap();
+    let of_pods = requests
+        .iter()
+        .filter(|entry| entry.namespace == "sidecarset-two" && entry.resource.starts_with("pods"));
+    let (refused, written): (Vec<&Entry>, Vec<&Entry>) = of_pods.partition(|entry| entry.code == 409);
+    println!(
+        "{} requests for 4 pods of two sets, and {} that a kubelet's came before",
+        written.len(),
+        refused.len()
+    );
+    assert!(written.len() <= 16, "two for each pod and set: {written:#?}");
     for pod in scenario.pods() {
         assert_eq!(image(&pod, "sidecarset-one-agent"), "agent:2");
         assert_eq!(image(&pod, "sidecarset-two-agent"), "agent:2");

@@ -60,6 +60,39 @@ fn each_step_says_what_came_of_it() {
 }
 
 #[test]
+fn an_annotation_that_a_set_patches_asks_for_an_order() {
+    let ordered = json!([{"annotations": {"apps.kruise.io/container-launch-priority": "Ordered"},
+        "patchPolicy": "Retain"}]);
+    let sets = [set(
+        "logs",
+        json!({"containers": [after("log")], "patchPodMetadata": ordered}),
+    )];
+    let outcome = review(&request(&pod(), "u"), Options::default(), &known(&sets));
+    let made = applied(&pod(), outcome);
+    let keys: Vec<&Value> = (0..2)
+        .map(|place| {
+            let env = made["spec"]["containers"][place]["env"].as_array().unwrap();
+            let barrier = env
+                .iter()
+                .find(|one| one["name"] == "KRUISE_CONTAINER_BARRIER")
+                .unwrap();
+            &barrier["valueFrom"]["configMapKeyRef"]["key"]
+        })
+        .collect();
+    assert_eq!(keys, ["p_0", "p_-1"]);
+}
+
+#[test]
+fn a_pod_that_is_refused_by_a_step_meets_none_after_it() {
+    let policy = json!({"targetContainersMode": "sum", "targetContainersNameRegex": "^none$",
+        "resourcesExpr": {"limits": {"cpu": "cpu"}}});
+    let mut agent = after("log");
+    agent["resourcesPolicy"] = policy;
+    let told = steps(&pod(), &known(&[set("logs", json!({"containers": [agent]}))]));
+    assert_eq!(told, [("readiness-gate", "unchanged"), ("sidecars", "denied")]);
+}
+
+#[test]
 fn the_author_is_warned_of_an_own_container_that_a_sidecar_replaces() {
     let sets = [set(
         "logs",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::runtime::{version, version_at};
 use super::{OnNodes, TOOL, WEB, identity, on_nodes, server_and_neighbour, status_of, web_of};
-use crate::cluster::LIMIT;
+use crate::cluster::{LIMIT, text};
 use crate::sidecarset::Set;
 
 #[test]
@@ -36,6 +36,54 @@ fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
     assert_eq!(version(&after).as_deref(), Some("1"));
     let restarts = ["agent", "main"].map(|name| status_of(&after, name)["restartCount"].clone());
     assert_eq!(restarts, [json!(1), json!(0)]);
+}
+
+/// The status of the only init container.
+fn init_status(pod: &Value) -> Value {
+    pod["status"]["initContainerStatuses"][0].clone()
+}
+
+fn at(status: &Value) -> jiff::Timestamp {
+    text(status, "/state/running/startedAt").parse().unwrap()
+}
+
+#[test]
+fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_only() {
+    let Some(on) = on_nodes("nodes-native") else {
+        return;
+    };
+    let native = |image: &str| {
+        let port = json!({"name": "PORT", "value": "8080"});
+        json!([{"name": "proxy", "image": image, "restartPolicy": "Always", "env": [port],
+            "startupProbe": {"httpGet": {"path": "/version", "port": 8080}, "periodSeconds": 1, "failureThreshold": 180}}])
+    };
+    let spec =
+        json!({"initContainers": native(WEB), "containers": [], "updateStrategy": {"type": "NotUpdate"}});
+    let set = Set::new(&on.scenario, "nodes-native", &spec);
+    on.scenario
+        .kubectl
+        .apply(&web_of(1, &server_and_neighbour(WEB)))
+        .unwrap();
+    on.until_updated(1);
+    set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
+    let before = on.pod();
+    assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
+    let (sidecar, main) = (init_status(&before), status_of(&before, "main").clone());
+    assert_eq!(
+        (&sidecar["name"], &sidecar["ready"]),
+        (&json!("proxy"), &json!(true))
+    );
+    assert!(at(&sidecar) <= at(&main), "{sidecar} {main}");
+
+    set.patch(&json!({"initContainers": native("lab.test/web:2")}));
+    set.until_status(&json!({"matchedPods": 1, "updatedPods": 0}));
+    let after = on.pod();
+    assert_eq!(identity(&after), identity(&before));
+    assert_eq!(init_status(&after)["containerID"], sidecar["containerID"]);
+    let name = text(&after, "/metadata/name");
+    on.scenario.kubectl.run(&["delete", "pod", &name]).unwrap();
+    set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
+    assert_eq!(version_at(&on.pod(), 8080).as_deref(), Some("2"));
 }
 
 /// A twin: idles if it is told so, and else serves at the port that is free, says which, and only then is ready.
