@@ -1,5 +1,6 @@
 //! Sets that share a pod take turns: what one has decided upon a version of the pod is not decided upon the same version
-//! by another, whose write could only be refused.
+//! by another, whose write could only be refused. Nor is anything decided between two writes of one turn: it lasts until
+//! its set plans again, which it does once its writes are done and seen.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kruise_plan_kit::{Chain, Plan, Precondition, Resource, Write};
 
-/// How long a turn lasts if the pod is never seen to change: the write may have failed.
-const LONGEST: Duration = Duration::from_secs(10);
+/// How long a turn lasts at most, if its set does not plan again: longer than the writes of a large plan take.
+const LONGEST: Duration = Duration::from_secs(30);
 /// When a plan that had to wait is made anew, if nothing changes before.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -23,13 +24,16 @@ pub struct Turns {
 struct Turn {
     set: String,
     version: String,
+    /// Does more than one write follow from it?
+    several: bool,
     ends: Timestamp,
 }
 
 impl Turns {
-    /// Takes a turn for each pod the plan writes, and drops the chains of pods whose turn is somebody else's.
+    /// Takes a turn for each pod the plan writes, and drops the chains of pods whose turn is somebody else's. Turns that
+    /// the set had are over.
     pub fn admit(&mut self, set: &str, plan: &mut Plan, now: Timestamp) {
-        self.by_pod.retain(|_, turn| turn.ends > now);
+        self.by_pod.retain(|_, turn| turn.ends > now && turn.set != set);
         let before = plan.chains.len();
         plan.chains.retain(|chain| self.take(set, chain, now));
         if plan.chains.len() < before {
@@ -41,13 +45,14 @@ impl Turns {
         let Some((uid, version)) = chain.steps.first().and_then(|step| seen(&step.write)) else {
             return true;
         };
-        let is_others = |turn: &Turn| turn.set != set && turn.version == version;
+        let is_others = |turn: &Turn| turn.set != set && (turn.several || turn.version == version);
         if self.by_pod.get(uid).is_some_and(is_others) {
             return false;
         }
         let turn = Turn {
             set: set.to_owned(),
             version: version.to_owned(),
+            several: chain.steps.len() > 1,
             ends: now.checked_add(LONGEST).unwrap_or(now),
         };
         self.by_pod.insert(uid.to_owned(), turn);

@@ -284,20 +284,55 @@ fn two_sets_of_one_pod_take_turns() {
             .filter(|chain| chain.steps[0].write.target().name == "p0")
             .count()
     };
+    let pod_steps = |plan: &kruise_plan_kit::Plan| {
+        let steps = plan.chains.iter().map(|chain| &chain.steps);
+        steps
+            .filter(|steps| steps[0].write.target().name == "p0")
+            .map(Vec::len)
+            .sum::<usize>()
+    };
     assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
     assert!(second.requeue.is_some(), "it comes back");
-    // The same set may try again, and so may the other once the pod has changed.
+    // The same set may try again.
     let mut again = ours.clone();
     turns.admit("logs", &mut again, now);
     assert_eq!(of_pods(&again), 1);
+    // Between its two writes the pod is another version, and still nobody else's.
+    assert_eq!(pod_steps(&again), 2);
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
+    let mut between = world.plan();
+    turns.admit("other", &mut between, now);
+    assert_eq!(of_pods(&between), 0);
+    // Once it plans again without that pod, its writes are done.
+    turns.admit("logs", &mut kruise_plan_kit::Plan::default(), now);
     let mut later = world.plan();
     turns.admit("other", &mut later, now);
     assert_eq!(of_pods(&later), 1);
     // A write that never happened holds nobody for good.
     let mut much_later = ours;
-    turns.admit("third", &mut much_later, now + SignedDuration::from_secs(11));
+    turns.admit("third", &mut much_later, now + SignedDuration::from_secs(31));
     assert_eq!(of_pods(&much_later), 1);
+}
+
+#[test]
+fn after_a_turn_of_one_write_the_next_version_is_anybodys() {
+    let mut world = World::settled(1);
+    world.image("log:2");
+    world.settle();
+    world.image("log:3");
+    let (mut turns, now) = (Turns::default(), world.now);
+    let of_pods = |plan: &kruise_plan_kit::Plan| {
+        let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+        steps.filter(|step| step.write.target().name == "p0").count()
+    };
+    let (mut first, mut second) = (world.plan(), world.plan());
+    turns.admit("logs", &mut first, now);
+    turns.admit("other", &mut second, now);
+    assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
+    world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
+    let mut later = world.plan();
+    turns.admit("other", &mut later, now);
+    assert_eq!(of_pods(&later), 1);
 }
 
 #[test]
