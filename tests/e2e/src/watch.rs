@@ -26,16 +26,23 @@ pub struct Watch {
 impl Watch {
     /// Watches the objects of a resource in kubectl's namespace that match a label selector.
     pub fn start(kubectl: &Kubectl, resource: &str, selector: &str) -> Result<Self> {
-        let args = [
-            "get",
+        Self::begin(
+            kubectl,
             resource,
-            "-l",
             selector,
-            "--watch",
-            "--output-watch-events",
-            "-o",
-            "json",
-        ];
+            &["--output-watch-events", "-o", "json"],
+        )
+    }
+
+    /// As [`Watch::start`], for many objects: a line for each state, made by a Go template. See [`Watch::text`].
+    pub fn start_lines(kubectl: &Kubectl, resource: &str, selector: &str, template: &str) -> Result<Self> {
+        let output = format!("go-template={template}{{{{\"\\n\"}}}}");
+        Self::begin(kubectl, resource, selector, &["-o", &output])
+    }
+
+    fn begin(kubectl: &Kubectl, resource: &str, selector: &str, output: &[&str]) -> Result<Self> {
+        let mut args = vec!["get", resource, "-l", selector, "--watch"];
+        args.extend(output);
         let mut command = kubectl.command(&args);
         let mut child = command
             .stdin(Stdio::null())
@@ -76,7 +83,8 @@ impl Watch {
         events(&self.text())
     }
 
-    fn text(&self) -> String {
+    /// What was printed so far. Its last line may be cut off.
+    pub fn text(&self) -> String {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&printed).into_owned()
     }

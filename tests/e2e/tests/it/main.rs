@@ -35,6 +35,8 @@ mod rights;
 mod rollout;
 mod samples;
 mod scaling;
+mod sidecar_fleet;
+mod sidecar_scope;
 mod sidecar_takeover;
 mod sidecarset;
 mod stored;
