@@ -119,7 +119,23 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     };
     let mut manager = launch.start()?;
     manager.wait_ready(LIMIT)?;
+    until_asked(kubeconfig)?;
     Ok(manager)
+}
+
+/// Waits until the API server asks the manager that runs now: it learns of another address a moment after that is written.
+fn until_asked(kubeconfig: &Path) -> anyhow::Result<()> {
+    let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace("default");
+    let set = web(1).to_string();
+    wait::until_true("the API server asks the manager", LIMIT, || {
+        let (_, refusal) = kubectl.attempt(&["create", "--dry-run=server", "-f", "-"], &set)?;
+        Ok(!refusal.contains("failed calling webhook"))
+    })
+}
+
+/// The program.
+fn kubectl() -> PathBuf {
+    std::env::var_os("KRUISE_E2E_KUBECTL").map_or_else(|| "kubectl".into(), PathBuf::from)
 }
 
 /// A variable that `cargo xtask e2e` sets.
@@ -145,8 +161,7 @@ impl Scenario {
                 *shared = Some(started(&kubeconfig, SHORT_LEASE));
             }
         }
-        let program = std::env::var_os("KRUISE_E2E_KUBECTL").unwrap_or_else(|| "kubectl".into());
-        let kubectl = Kubectl::new(program, kubeconfig).in_namespace(namespace);
+        let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);
         kubectl.run(&["create", "namespace", namespace]).unwrap();
         Some(Self { kubectl, _turn: turn })
     }
