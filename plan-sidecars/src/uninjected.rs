@@ -62,6 +62,9 @@ fn has_containers(pod: &PodView, sidecars: &Sidecars) -> bool {
 
 /// How many pods are without the sidecars that they should have.
 pub fn uninjected(observed: &Observed<'_>) -> usize {
+    if observed.strangers.is_empty() {
+        return 0;
+    }
     let spec = serde_json::to_value(&observed.set.spec).unwrap_or_default();
     find(observed, &spec).len()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kruise_plan_kit::{Plan, Resource};
+use kruise_plan_kit::{Plan, Resource, sidecars::names};
 use kruise_plan_sidecars::Explain;
 use serde_json::json;
 
@@ -430,4 +430,37 @@ fn annotations_are_patched_with_an_upgrade_by_their_policies() {
     ] {
         assert_eq!(world.annotation("p0", key), value, "{key}");
     }
+}
+
+#[test]
+fn pods_of_a_canary_are_not_of_its_base() {
+    let mut world = World::settled(3);
+    let pod = world.pods.get_mut("p0").unwrap();
+    pod["metadata"]["annotations"][names::INJECTED_LIST] = json!("logs-canary");
+    pod["metadata"]["labels"]["canary"] = json!("yes");
+    world.image("log:2");
+    world.settle();
+    assert_eq!(world.set["status"]["matchedPods"], 2);
+    assert_eq!(world.with_image("log", "log:1"), ["p0"]);
+    assert!(
+        world.plan().events.is_empty(),
+        "it is not without sidecars either"
+    );
+}
+
+#[test]
+fn pods_that_got_an_older_revision_follow_once_upgrades_are_not_paused() {
+    let mut world = World::new();
+    world.settle();
+    world.strategy("paused", json!(true));
+    // Made with the revision that the set named, while its containers were others already.
+    world.add("p0");
+    world.image("log:2");
+    world.settle();
+    assert_eq!(world.with_image("log", "log:1"), ["p0"]);
+    assert_eq!(world.set["status"]["updatedPods"], 0);
+    world.strategy("paused", json!(false));
+    world.settle();
+    assert_eq!(world.with_image("log", "log:2"), ["p0"]);
+    assert_eq!(world.set["status"]["updatedReadyPods"], 1);
 }

@@ -332,7 +332,7 @@ fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
         .filter(|entry| entry.namespace == "sidecarset-two" && entry.resource.starts_with("pods"));
     let (refused, written): (Vec<&Entry>, Vec<&Entry>) = of_pods.partition(|entry| entry.code == 409);
     println!(
-        "{} requests for 4 pods of two sets, and {} that a kubelet's came before",
+        "{} requests for 4 pods of two sets, and {} refused",
         written.len(),
         refused.len()
     );
