@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     Memory, Plan,
     sidecars::{hashes, names, sidecar_list},
 };
-use kruise_plan_sidecars::{Explain, Observed, Turns, plan};
+use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
@@ -134,6 +134,9 @@ fn once(set: &SidecarSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>]
         api_version: "apps.kruise.io/v1beta1",
         namespace: "kruise-system",
         pods,
+        strangers: &[],
+        has_canary: &|_| false,
+        repairs: &Repairs::default(),
         revisions,
         in_namespace: &|_| true,
         is_set: &|_| true,
