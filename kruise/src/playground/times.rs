@@ -54,6 +54,7 @@ impl Options {
         Ok(kruise_sim::Options {
             stages,
             timings: self.timings(),
+            daemon: false,
         })
     }
 

@@ -35,6 +35,9 @@ pub struct Options {
     pub stages: String,
     /// How long things take.
     pub timings: Timings,
+    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or annotations
+    /// of their pod, when these were changed in place.
+    pub daemon: bool,
 }
 
 impl Default for Options {
@@ -42,6 +45,7 @@ impl Default for Options {
         Self {
             stages: DEFAULT_STAGES.to_owned(),
             timings: Timings::default(),
+            daemon: false,
         }
     }
 }
@@ -74,7 +78,7 @@ impl Nodes {
             up: BTreeSet::new(),
             placed: BTreeMap::new(),
             timers: Timers::new(),
-            kubelets: Kubelets::new(options.timings.clone()),
+            kubelets: Kubelets::new(options.timings.clone(), options.daemon),
         })
     }
 

@@ -48,6 +48,8 @@ pub(super) struct Run {
     pub(super) started: Timestamp,
     /// When the readiness probe passes.
     pub(super) ready: Timestamp,
+    /// What it read of the pod's labels and annotations.
+    pub(super) environment: Vec<(String, String)>,
 }
 
 /// How a run ended.
@@ -161,6 +163,7 @@ impl Container {
             since,
             started,
             ready: later(since, spec.readiness_delay).max(started),
+            environment: spec.environment.clone(),
         });
         if let Some(exit) = self.exit.take() {
             self.last = Some(exit);

@@ -13,6 +13,8 @@
 mod addresses;
 mod conditions;
 mod container;
+mod daemon;
+mod environment;
 mod identity;
 mod images;
 mod pod;
@@ -49,6 +51,8 @@ pub(super) struct Kubelets {
     allocatable: BTreeMap<String, Amounts>,
     /// Nodes on which a pod went or got less.
     freed: BTreeSet<String>,
+    /// Whether OpenKruise's daemon runs on the nodes.
+    daemon: bool,
 }
 
 /// The node that a pod was given.
@@ -57,8 +61,9 @@ pub(super) fn node_of(pod: &Value) -> Option<&str> {
 }
 
 impl Kubelets {
-    pub(super) fn new(timings: Timings) -> Self {
+    pub(super) fn new(timings: Timings, daemon: bool) -> Self {
         Self {
+            daemon,
             timings,
             pods: BTreeMap::new(),
             images: BTreeMap::new(),
@@ -166,7 +171,13 @@ impl Kubelets {
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
         }
-        runtime.wakes(&self.timings, now)
+        let looks = if self.daemon {
+            daemon::look(client, &pod_path(key), runtime, &specs, pod)
+        } else {
+            None
+        };
+        let wakes = runtime.wakes(&self.timings, now);
+        wakes.into_iter().chain(looks).min()
     }
 
     /// Stops a pod's containers, and lets the pod go once they are stopped; returns when to look again.

@@ -40,6 +40,8 @@ pub(super) struct Pod {
     pub(super) refusal: Option<Refusal>,
     /// What all of them have.
     pub(super) request: Amounts,
+    /// When OpenKruise's daemon looks at it.
+    pub(super) looks: Option<Timestamp>,
 }
 
 impl Pod {
@@ -71,6 +73,7 @@ impl Pod {
             request: Amounts::of_pod(&resize::as_pod(&has, specs)),
             has,
             refusal: None,
+            looks: None,
         }
     }
 
@@ -234,6 +237,7 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
             since,
             started: later(since, spec.startup_delay),
             ready: later(since, spec.readiness_delay),
+            environment: spec.environment.clone(),
         };
         let mut container = Container::adopted(spec.role, run, restarts);
         container.last = exit(

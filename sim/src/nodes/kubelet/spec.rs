@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::environment;
 use crate::object::at;
 
 /// When and how long a container runs.
@@ -49,6 +50,8 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) resources: &'a Value,
     /// The resources another amount of which takes a restart.
     pub(super) restarts_for: Vec<&'a str>,
+    /// What a process that begins now reads of the pod's labels and annotations.
+    pub(super) environment: Vec<(String, String)>,
 }
 
 /// Init containers (sidecars among them), then the others, in the order of the spec.
@@ -59,9 +62,9 @@ pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
     };
     let init = list("initContainers").map(|one| {
         let sidecar = one.get("restartPolicy") == Some(&"Always".into());
-        read(one, if sidecar { Role::Sidecar } else { Role::Init })
+        read(one, if sidecar { Role::Sidecar } else { Role::Init }, pod)
     });
-    init.chain(list("containers").map(|one| read(one, Role::Main)))
+    init.chain(list("containers").map(|one| read(one, Role::Main, pod)))
         .collect()
 }
 
@@ -74,7 +77,7 @@ fn restarts_for(container: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
+fn read<'a>(container: &'a Value, role: Role, pod: &'a Value) -> ContainerSpec<'a> {
     let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
     let seconds = |pointer: &str| {
         let seconds = at(container, pointer).and_then(Value::as_u64);
@@ -89,5 +92,6 @@ fn read(container: &Value, role: Role) -> ContainerSpec<'_> {
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
         resources: container.get("resources").unwrap_or(&Value::Null),
         restarts_for: restarts_for(container),
+        environment: environment::read(container, pod),
     }
 }

@@ -1,5 +1,6 @@
 //! The life of pods, as a watch shows it.
 
+mod daemon;
 mod properties;
 mod resize;
 mod stages;
