@@ -87,6 +87,7 @@ fn come_up(sidecars: bool) -> anyhow::Result<World> {
     let options = Options {
         stages,
         timings: Timings::default(),
+        daemon: true,
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
     let mut post = |path: &str, body: &Value| {

@@ -51,7 +51,7 @@ pub struct Tally {
 }
 
 /// Everything that can go wrong in a history.
-const FAULTS: [&str; 24] = [
+const FAULTS: [&str; 25] = [
     "410",
     "crash",
     "crash after a write",
@@ -59,6 +59,7 @@ const FAULTS: [&str; 24] = [
     "isolated leader",
     "lost reply",
     "lost request",
+    "node crowded",
     "node lost",
     "pod annotated",
     "pod crashed",

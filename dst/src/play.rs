@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{
     cluster::Cluster,
     deployment,
-    history::{Act, History, Strike, Trouble, Watched, What},
+    history::{Act, History, Start, Strike, Trouble, Watched, What},
     hooks,
     network::PATIENCE,
     oracle::Violation,
@@ -101,13 +101,17 @@ pub fn replay(history: &History, keep: Keep, judged: Judged) -> anyhow::Result<P
 }
 
 async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Option<Violation>> {
-    let config = process::config()?;
+    let config = process::config(history.set.goes_back)?;
+    cluster.look(|state| state.oracles.goes_back = history.set.goes_back);
     tokio::spawn(cluster.clone().pump());
     for slot in 0..history.managers.max(1) {
         tokio::spawn(process::supervise(cluster.clone(), slot, config.clone()));
     }
     if history.set.hook {
         tokio::spawn(hooks::answer(cluster.clone(), history.seed));
+    }
+    if history.set.pre_delete.is_some() || history.set.pre_normal.is_some() {
+        tokio::spawn(hooks::attend(cluster.clone(), history.seed, history.set.clone()));
     }
     user::create(cluster, history).await;
     let begun = Instant::now();
@@ -120,11 +124,11 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
         if cluster.look(|state| state.violation.is_some()) {
             return Ok(None);
         }
-        perform(cluster, act).await;
+        perform(cluster, &history.set, act).await;
         end = end.max(act.ends_at());
     }
     for release in acts.filter(|act| act.is_release()) {
-        perform(cluster, release).await;
+        perform(cluster, &history.set, release).await;
     }
     sleep_until(begun + Duration::from_millis(end)).await;
     cluster.look(|state| state.crash_after = None);
@@ -188,7 +192,7 @@ async fn quiet(cluster: &Arc<Cluster>, lasts: Duration) -> Option<Violation> {
     })
 }
 
-async fn perform(cluster: &Arc<Cluster>, act: &Act) {
+async fn perform(cluster: &Arc<Cluster>, set: &Start, act: &Act) {
     let at = cluster.start.elapsed();
     cluster.look(|state| state.trace.note(at, &format!("act {:?}", act.what)));
     match &act.what {
@@ -196,7 +200,7 @@ async fn perform(cluster: &Arc<Cluster>, act: &Act) {
             let accepted = if cluster.look(|state| state.has_deployment()) {
                 deployment::edit(cluster, edit).await
             } else {
-                user::edit(cluster, edit).await
+                user::edit(cluster, set, edit).await
             };
             if accepted {
                 cluster.look(|state| state.counters.edits += 1);
@@ -218,6 +222,11 @@ async fn perform(cluster: &Arc<Cluster>, act: &Act) {
         What::NodeLost(lasts) => {
             user::lose_node(cluster, Duration::from_millis(*lasts));
             cluster.look(|state| state.counters.fired("node lost"));
+        }
+        What::Crowded(lasts) => {
+            if user::crowd(cluster, Duration::from_millis(*lasts)) {
+                cluster.look(|state| state.counters.fired("node crowded"));
+            }
         }
         What::During(lasts, trouble) => {
             let until = Instant::now() + Duration::from_millis(*lasts);

@@ -42,10 +42,17 @@ pub async fn supervise(cluster: Arc<Cluster>, slot: u8, config: Arc<Config>) {
     }
 }
 
+/// Gates of all managers, and of those that bring pods back when the partition grows.
+const GATES: [&str; 2] = [
+    "--feature-gates=InPlaceWorkloadVerticalScaling=true",
+    "--feature-gates=InPlaceWorkloadVerticalScaling=true,CloneSetPartitionRollback=true",
+];
+
 /// Flags as they are on a command line.
-pub fn config() -> anyhow::Result<Arc<Config>> {
+pub fn config(goes_back: bool) -> anyhow::Result<Arc<Config>> {
+    let gates = GATES[usize::from(goes_back)];
     let values = FlagSet::new(FLAGS)
-        .parse(LINE.iter().copied())
+        .parse(LINE.iter().copied().chain([gates]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
 }

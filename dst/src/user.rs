@@ -18,9 +18,14 @@ use crate::{
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
 /// The same sets in the version that is converted.
+/// A label that users put on pods.
+pub const OWN: &str = "user/own";
 const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
+
+/// Processors that no node has.
+const TOO_MUCH: &str = "99";
 
 /// A number if it is one, or text.
 pub fn int_or_string(text: &str) -> Value {
@@ -43,12 +48,7 @@ fn set(start: &Start) -> Value {
             "replicas": start.replicas,
             "minReadySeconds": start.min_ready_seconds,
             "selector": {"matchLabels": {"app": "web"}},
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
-                "podUpdatePolicy": policy(start.policy),
-                "maxUnavailable": int_or_string(&start.max_unavailable),
-                "maxSurge": int_or_string(&start.max_surge),
-                "partition": int_or_string(&start.partition),
-            }},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(start)},
             "template": {
                 "metadata": {"labels": {"app": "web"}, "annotations": {"team": "0"}},
                 "spec": {"terminationGracePeriodSeconds": 3, "containers": [
@@ -56,22 +56,75 @@ fn set(start: &Start) -> Value {
             },
         },
     });
-    if start.hook {
-        set["spec"]["lifecycle"] = hooks::lifecycle();
-        set["spec"]["template"]["metadata"]["labels"][hooks::LABEL] = "on".into();
+    hooks::put_on(&mut set, start);
+    if start.batches {
+        barriers(&mut set["spec"]["template"]["spec"]["containers"]);
     }
-    if start.grace > 0 {
-        set["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"] =
-            json!({"gracePeriodSeconds": start.grace});
+    if start.deadline > 0 {
+        set["spec"]["progressDeadlineSeconds"] = start.deadline.into();
+    }
+    if start.config {
+        set["spec"]["template"]["metadata"]["annotations"]["config"] = "0".into();
+        let variables = set["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut();
+        variables.into_iter().for_each(|list| list.push(config()));
+    }
+    if start.resources {
+        set["spec"]["template"]["spec"]["containers"][0]["resources"] = amounts("10m");
     }
     if !start.scale_max_unavailable.is_empty() {
-        set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
+        set["spec"]["scaleStrategy"]["maxUnavailable"] = int_or_string(&start.scale_max_unavailable);
     }
     if let Some(claims) = start.claims {
         set["spec"]["volumeClaimTemplates"] = claim_templates(1);
         set["spec"]["scaleStrategy"]["enablePVCReuse"] = (claims == Claims::Reused).into();
     }
     set
+}
+
+/// `rollingUpdate` of the set at first.
+fn rolling_update(start: &Start) -> Value {
+    let mut rolling = json!({
+        "podUpdatePolicy": policy(start.policy),
+        "maxUnavailable": int_or_string(&start.max_unavailable),
+        "maxSurge": int_or_string(&start.max_surge),
+        "partition": int_or_string(&start.partition),
+    });
+    if start.grace > 0 {
+        rolling["inPlaceUpdateStrategy"] = json!({"gracePeriodSeconds": start.grace});
+    }
+    if start.priority {
+        let marked = json!({"matchLabels": {OWN: "yes"}});
+        rolling["priorityStrategy"] = json!({"weightPriority": [{"weight": 10, "matchSelector": marked}]});
+    }
+    rolling
+}
+
+/// A second container; the first one goes before it.
+fn barriers(containers: &mut Value) {
+    let Some(list) = containers.as_array_mut() else {
+        return;
+    };
+    list.push(json!({"name": "side", "image": "side:0"}));
+    for (container, priority) in list.iter_mut().zip(["p_10", "p_5"]) {
+        let key = json!({"configMapKeyRef": {"name": "barrier", "key": priority}});
+        let barrier = json!({"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": key});
+        match container["env"].as_array_mut() {
+            Some(variables) => variables.push(barrier),
+            None => container["env"] = json!([barrier]),
+        }
+    }
+}
+
+/// A variable that reads an annotation of its pod.
+fn config() -> Value {
+    let field = json!({"fieldPath": "metadata.annotations['config']"});
+    json!({"name": "CONFIG", "valueFrom": {"fieldRef": field}})
+}
+
+/// So much of a processor, no more and no less.
+fn amounts(cpu: &str) -> Value {
+    let amount = json!({"cpu": cpu});
+    json!({"requests": amount, "limits": amount})
 }
 
 fn claim_templates(size: u32) -> Value {
@@ -105,21 +158,38 @@ pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
 }
 
 /// Changes the set. False if that is refused, or means nothing now.
-pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+pub async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
     let rolling =
         |member: &str, value: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": {member: value}}}});
-    let container = |image: Value, mode: Value| json!([{"name": "main", "image": image, "env": [{"name": "MODE", "value": mode}]}]);
+    let containers = |change: &dyn Fn(&mut Value)| {
+        let mut containers = cluster.look(State::containers);
+        change(&mut containers);
+        json!({"spec": {"template": {"spec": {"containers": containers}}}})
+    };
+    let container = |change: &dyn Fn(&mut Value)| containers(&|all| change(&mut all[0]));
+    let annotation =
+        |key: &str, value: String| json!({"spec": {"template": {"metadata": {"annotations": {key: value}}}}});
     let patch = match edit {
-        Edit::Image(number) => {
-            let mode = cluster.look(State::container)["env"][0]["value"].clone();
-            json!({"spec": {"template": {"spec": {"containers": container(format!("web:{number}").into(), mode)}}}})
+        Edit::Image(number) => container(&|one| one["image"] = format!("web:{number}").into()),
+        Edit::Env(number) => container(&|one| one["env"][0]["value"] = number.to_string().into()),
+        Edit::Annotation(number) => annotation("team", number.to_string()),
+        Edit::Config(number) => annotation("config", number.to_string()),
+        Edit::Cpu(hundredths) | Edit::Enough(hundredths) => {
+            container(&|one| one["resources"] = amounts(&format!("{hundredths}0m")))
         }
-        Edit::Env(number) => {
-            let image = cluster.look(State::container)["image"].clone();
-            json!({"spec": {"template": {"spec": {"containers": container(image, number.to_string().into())}}}})
+        Edit::TooMuch => container(&|one| one["resources"] = amounts(TOO_MUCH)),
+        Edit::Both(number) => containers(&|all| {
+            all[0]["image"] = format!("web:{}", 100 + number).into();
+            all[1]["image"] = format!("side:{number}").into();
+        }),
+        Edit::MinReady(seconds) => json!({"spec": {"minReadySeconds": seconds}}),
+        Edit::Deadline(0) => json!({"spec": {"progressDeadlineSeconds": null}}),
+        Edit::Deadline(seconds) => json!({"spec": {"progressDeadlineSeconds": seconds}}),
+        Edit::OnDelete(true) => {
+            json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}})
         }
-        Edit::Annotation(number) => {
-            json!({"spec": {"template": {"metadata": {"annotations": {"team": number.to_string()}}}}})
+        Edit::OnDelete(false) => {
+            json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(start)}}})
         }
         Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
         Edit::Partition(text) => rolling("partition", int_or_string(text)),
@@ -129,24 +199,7 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         Edit::ClaimSize(size) => json!({"spec": {"volumeClaimTemplates": claim_templates(*size)}}),
         Edit::Reuse(reuse) => json!({"spec": {"scaleStrategy": {"enablePVCReuse": reuse}}}),
         Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
-        Edit::PodsToDelete(places, shrink) => {
-            let names: Vec<String> = places
-                .iter()
-                .filter_map(|place| cluster.look(|state| state.pod_at(*place)))
-                .map(|pod| pod.name.to_string())
-                .collect();
-            let replicas = cluster.look(|state| {
-                state
-                    .set()
-                    .map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5))
-            });
-            let replicas = if *shrink {
-                (replicas - names.len() as i64).max(5)
-            } else {
-                replicas
-            };
-            json!({"spec": {"replicas": replicas, "scaleStrategy": {"podsToDelete": names}}})
-        }
+        Edit::PodsToDelete(places, shrink) => pods_to_delete(cluster, places, *shrink),
         Edit::MarkPod(place) => {
             let patch = json!({"metadata": {"labels": {"apps.kruise.io/specified-delete": "true"}}});
             return touch(cluster, *place, &patch, "").await;
@@ -159,6 +212,26 @@ pub async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
     };
     let request = Request::new(Method::Patch, &format!("{sets}/web"), Some(&patch)).content_type(MERGE);
     insist(cluster, request).await
+}
+
+/// Names the pods at these places, and asks for as many fewer if so said.
+fn pods_to_delete(cluster: &Arc<Cluster>, places: &[u8], shrink: bool) -> Value {
+    let names: Vec<String> = places
+        .iter()
+        .filter_map(|place| cluster.look(|state| state.pod_at(*place)))
+        .map(|pod| pod.name.to_string())
+        .collect();
+    let replicas = cluster.look(|state| {
+        state
+            .set()
+            .map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5))
+    });
+    let replicas = if shrink {
+        (replicas - names.len() as i64).max(5)
+    } else {
+        replicas
+    };
+    json!({"spec": {"replicas": replicas, "scaleStrategy": {"podsToDelete": names}}})
 }
 
 async fn touch(cluster: &Arc<Cluster>, place: u8, patch: &Value, subresource: &str) -> bool {
@@ -220,8 +293,7 @@ pub async fn pod(cluster: &Arc<Cluster>, act: &PodAct) -> bool {
             .await
         }
         PodAct::Annotate(place) => {
-            let own =
-                json!({"metadata": {"labels": {"user/own": "yes"}, "annotations": {"user/own": "kept"}}});
+            let own = json!({"metadata": {"labels": {OWN: "yes"}, "annotations": {OWN: "kept"}}});
             touch(cluster, *place, &own, "").await
         }
         PodAct::Relabel(place) => {
@@ -257,6 +329,26 @@ pub fn lose_node(cluster: &Arc<Cluster>, lasts: Duration) {
     });
 }
 
+/// Somebody else's pod takes what a node has, and more: nothing is left to give.
+pub fn crowd(cluster: &Arc<Cluster>, lasts: Duration) -> bool {
+    let all = json!({"cpu": TOO_MUCH});
+    let pod = json!({"metadata": {"name": "crowd", "namespace": "default"}, "spec": {
+        "nodeName": boot::NODES[1], "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "crowd:1", "resources": {"requests": all}}]}});
+    let code = cluster.with(|state| state.ask(&Request::new(Method::Post, PODS, Some(&pod))));
+    if code >= 300 {
+        return false;
+    }
+    let cluster = cluster.clone();
+    tokio::spawn(async move {
+        sleep(lasts).await;
+        let at_once = json!({"gracePeriodSeconds": 0});
+        let path = format!("{PODS}/crowd");
+        insist(&cluster, Request::new(Method::Delete, &path, Some(&at_once))).await
+    });
+    true
+}
+
 impl State {
     /// Code of the answer.
     pub fn ask(&mut self, request: &Request) -> u16 {
@@ -281,10 +373,10 @@ impl State {
         self.mirror.of(Watched::Sets).now().next()
     }
 
-    /// The container of the set's template.
-    fn container(&mut self) -> Value {
+    /// The containers of the set's template.
+    fn containers(&mut self) -> Value {
         self.set().map_or(Value::Null, |set| {
-            set.value["spec"]["template"]["spec"]["containers"][0].clone()
+            set.value["spec"]["template"]["spec"]["containers"].clone()
         })
     }
 

@@ -42,11 +42,13 @@ pub enum Bug {
     SetVersionDropped,
     /// A SidecarSet upgrades while it is paused.
     SetPausedIgnored,
+    /// A pod is told to be on its way before its containers are told to have other resources.
+    ResizeAfterPodWrite,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -65,6 +67,7 @@ impl Bug {
         Self::HotBeforeReady,
         Self::SetVersionDropped,
         Self::SetPausedIgnored,
+        Self::ResizeAfterPodWrite,
     ];
 }
 

@@ -1,7 +1,8 @@
 //! A history for every seed.
 
 use super::{
-    Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What, sidecars,
+    Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What, features,
+    sidecars,
 };
 use crate::random::Random;
 
@@ -30,7 +31,15 @@ pub fn generate(seed: u64) -> History {
             String::new()
         },
         hook: false,
+        pre_delete: None,
+        pre_normal: None,
         grace: grace(seed, policy),
+        resources: false,
+        config: false,
+        batches: false,
+        deadline: 0,
+        goes_back: false,
+        priority: false,
         claims: match random.between(0, 9) {
             0..3 => Some(Claims::Reused),
             3..6 => Some(Claims::Gone),
@@ -95,6 +104,7 @@ pub fn generate(seed: u64) -> History {
         acts,
     };
     sidecars::add(&mut history);
+    features::add(&mut history);
     history
 }
 

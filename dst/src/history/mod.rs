@@ -2,6 +2,7 @@
 //!
 //! Histories are data, so that they can be shortened, kept in a file and played again.
 
+mod features;
 mod generate;
 pub mod sidecars;
 
@@ -53,9 +54,33 @@ pub struct Start {
     /// A hook holds pods before they are updated in place, and marks them not ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hook: bool,
+    /// A hook holds pods before they are deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_delete: Option<PreDelete>,
+    /// Pods come into service only with this mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_normal: Option<Mark>,
     /// `gracePeriodSeconds` of updates in place.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub grace: u32,
+    /// Containers ask for processor time, and for another amount now and then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resources: bool,
+    /// The container reads an annotation of its pod.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub config: bool,
+    /// There is a second container, which changes after the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batches: bool,
+    /// `progressDeadlineSeconds`; zero for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deadline: u32,
+    /// Managers bring pods back when the partition grows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_back: bool,
+    /// Pods that users have marked are updated first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub priority: bool,
     /// What becomes of the claims of pods that vanish; none for a set without claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
@@ -74,6 +99,27 @@ pub enum Claims {
     Reused,
     /// They go, too.
     Gone,
+}
+
+/// What a hook looks for on a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Mark {
+    /// A label.
+    Label,
+    /// A finalizer.
+    Finalizer,
+}
+
+/// A hook before deletions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreDelete {
+    /// It holds a pod that has this.
+    pub mark: Mark,
+    /// Pods that it holds are out of service.
+    pub not_ready: bool,
+    /// `excludePreparingDelete`: pods that it holds do not count as replicas.
+    pub excluded: bool,
 }
 
 /// How pods are updated.
@@ -108,6 +154,8 @@ pub enum What {
     Pod(PodAct),
     /// A node is gone, and comes back after so long.
     NodeLost(u64),
+    /// A node has no processor time left to give, for so long.
+    Crowded(u64),
     /// Something is wrong for a while, in milliseconds.
     During(u64, Trouble),
     /// Something goes wrong at once.
@@ -139,6 +187,23 @@ pub enum Edit {
     PodsToDelete(Vec<u8>, bool),
     /// The label `specified-delete` on the pod at this place.
     MarkPod(u8),
+    /// So many hundredths of a processor for the container. Never an amount that was before: a manager that dies between a
+    /// resize and the write that tells of it leaves no trace of what the pod had.
+    Cpu(u32),
+    /// More of a processor than any node has, for the container.
+    TooMuch,
+    /// So many hundredths of a processor again, after it was too much.
+    Enough(u32),
+    /// Another value of the annotation that the container reads.
+    Config(u32),
+    /// Another image for both containers.
+    Both(u32),
+    /// `minReadySeconds`.
+    MinReady(u32),
+    /// `progressDeadlineSeconds`; zero for none.
+    Deadline(u32),
+    /// Pods are updated when somebody deletes them, or as at first again.
+    OnDelete(bool),
     /// Another size in the claim template.
     ClaimSize(u32),
     /// Whether claims are reused.
@@ -302,9 +367,10 @@ impl Act {
     /// When it is over.
     pub fn ends_at(&self) -> u64 {
         match &self.what {
-            What::During(lasts, _) | What::NodeLost(lasts) | What::Pod(PodAct::Unready(_, lasts)) => {
-                self.at + lasts
-            }
+            What::During(lasts, _)
+            | What::NodeLost(lasts)
+            | What::Crowded(lasts)
+            | What::Pod(PodAct::Unready(_, lasts)) => self.at + lasts,
             What::Edit(_) | What::Sidecars(_) | What::Pod(_) | What::Strike(_) => self.at,
         }
     }
@@ -312,7 +378,12 @@ impl Act {
     /// Whether it ends what would keep the set from its end.
     pub fn is_release(&self) -> bool {
         match &self.what {
-            What::Edit(edit) => *edit == Edit::Paused(false),
+            What::Edit(edit) => {
+                matches!(
+                    edit,
+                    Edit::Paused(false) | Edit::Enough(_) | Edit::OnDelete(false)
+                )
+            }
             What::Sidecars(edit) => edit.is_release(),
             _ => false,
         }

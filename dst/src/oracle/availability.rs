@@ -19,7 +19,13 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     let deletes = write.method == Method::Delete;
     let now = write.now;
     let spec_of = |min_ready: i64| move |object: &crate::object::Object| object.is_available(min_ready, now);
-    let takes_out = pod.truth().is_ready() && (deletes || !after.is_ready());
+    // A phase of its lifecycle takes a pod out of service as well as a condition.
+    let stays = if pod.truth().is_available(0, now) {
+        after.is_available(0, now)
+    } else {
+        after.is_ready()
+    };
+    let takes_out = pod.truth().is_ready() && (deletes || !stays);
     if !takes_out {
         return None;
     }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Spec, claims};
+use super::{Spec, claims, environment, progressing, resources};
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
 /// What is not yet as it should be.
-pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
+pub fn unfinished(mirror: &Mirror, now: Timestamp, goes_back: bool) -> Result<(), String> {
     let set = mirror.of(Watched::Sets).now().next().ok_or("there is no set")?;
     let spec = Spec::of(set);
     let pods: Vec<_> = mirror
@@ -40,15 +40,29 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let mut updated = 0;
     for pod in &active {
         settled(pod, &spec, mirror, now)?;
+        environment::read(pod, mirror).map_err(|what| format!("pod {}: {what}", pod.name))?;
+        if pod.label("controller-revision-hash") == &*revision.name {
+            let wanted = resources::amounts(&spec.template["spec"]);
+            expect(
+                &format!("pod {}: resources", pod.name),
+                resources::asked(pod),
+                wanted,
+            )?;
+            resources::given(pod).map_err(|what| format!("pod {}: {what}", pod.name))?;
+        }
         updated += i64::from(pod.label("controller-revision-hash") == &*revision.name);
     }
-    if updated < spec.replicas - spec.partition {
+    if !spec.on_delete && updated < spec.replicas - spec.partition {
         return Err(format!(
             "{updated} pods are updated, {} replicas, partition {}",
             spec.replicas, spec.partition
         ));
     }
-    status(set, &spec, &revision.name, updated)
+    if goes_back && set.value["status"]["currentRevision"] != *revision.name {
+        expect("updated pods", updated, spec.replicas - spec.partition)?;
+    }
+    status(set, &spec, &revision.name, updated)?;
+    progressing::unfinished(set, &spec)
 }
 
 fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<(), String> {

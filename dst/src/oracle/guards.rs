@@ -76,6 +76,7 @@ const OURS: &[&str] = &[
     "/metadata/annotations/apps.kruise.io/",
     "/metadata/annotations/lifecycle.apps.kruise.io/",
     "/metadata/annotations/team",
+    "/metadata/annotations/config",
     "/metadata/labels/apps.kruise.io/",
     "/metadata/labels/lifecycle.apps.kruise.io/",
     "/metadata/labels/controller-revision-hash",

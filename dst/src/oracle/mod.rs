@@ -6,15 +6,21 @@
 //! one under each of them.
 
 mod availability;
+mod batches;
 mod claims;
 mod end;
+mod environment;
 mod guards;
+mod hooks;
 mod knowledge;
 mod leader;
 mod names;
+mod order;
 mod partition;
+mod progressing;
 mod readiness;
 mod report;
+mod resources;
 pub mod sidecars;
 mod size;
 mod spec;
@@ -50,6 +56,8 @@ pub struct Oracles {
     leader: Leader,
     names: Names,
     sidecars: sidecars::Oracle,
+    /// Do managers bring pods back when the partition grows?
+    pub goes_back: bool,
 }
 
 impl Oracles {
@@ -81,12 +89,18 @@ impl Oracles {
         let verdict = verdict.or_else(|| claims::judge(write, mirror));
         let verdict = verdict
             .or_else(|| readiness::judge(write, mirror))
+            .or_else(|| resources::judge(write, mirror))
+            .or_else(|| environment::judge(write, mirror))
+            .or_else(|| batches::judge(write, mirror))
+            .or_else(|| progressing::judge(write, mirror))
             .or_else(|| report::judge(write, mirror));
         let verdict = verdict.or_else(|| {
             let known = Knowledge::of(write, mirror).filter(|_| write.resource == "pods")?;
-            let verdict = size::judge(write, &known, mirror);
+            let verdict = size::judge(write, &known, mirror, self.goes_back);
             verdict
-                .or_else(|| partition::judge(write, &known, mirror))
+                .or_else(|| partition::judge(write, &known, mirror, self.goes_back))
+                .or_else(|| order::judge(write, &known, mirror))
+                .or_else(|| hooks::judge(write, &known, mirror))
                 .or_else(|| availability::judge(write, &known, mirror))
         });
         self.learn(write, mirror, processes);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Knowledge, Violation, Write};
-use crate::{history::Watched, mirror::Mirror, object::Object};
+use crate::{history::Watched, mirror::Mirror};
 
 /// Names asked for at one version of the set.
 #[derive(Debug, Default)]
@@ -34,13 +34,13 @@ impl Names {
             };
         }
         let knowledge = Knowledge::of(write, mirror)?;
-        let wanted = knowledge
+        let missing = knowledge
             .specs
             .iter()
-            .map(|spec| spec.replicas + spec.max_surge)
+            .map(|spec| spec.replicas + spec.max_surge - knowledge.least(|pod| spec.counts(pod)))
             .max()
             .unwrap_or(0);
-        self.missing = self.missing.max(wanted - knowledge.least(Object::is_active));
+        self.missing = self.missing.max(missing);
         let name = write.body["metadata"]["name"].as_str().unwrap_or_default();
         self.asked.insert(name.to_owned());
         let unused = self.asked.difference(&self.used).count() as i64;

@@ -7,7 +7,12 @@ use super::{Knowledge, Spec, Violation, Write, availability::brief, size::REVISI
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
 /// Judges writes that give a pod a revision.
-pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
+pub fn judge(
+    write: &Write<'_>,
+    known: &Knowledge<'_>,
+    mirror: &Mirror,
+    goes_back: bool,
+) -> Option<Violation> {
     if write.resource != "pods" || write.method == Method::Delete {
         return None;
     }
@@ -21,6 +26,16 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         return None;
     }
     let target = mirror.of(Watched::Revisions).named(to)?;
+    let moved = before.is_some_and(|before| !before.label(REVISION).is_empty());
+    if moved && let Some(oracle) = standstill(known, mirror, target, goes_back) {
+        let what = format!(
+            "{} moved {} to {to}; specifications: {}",
+            write.process,
+            after.name,
+            brief(known)
+        );
+        return Some(Violation { oracle, what });
+    }
     let is_on_target = |object: &Object| object.is_active() && object.label(REVISION) == to;
     let is_on_other = |object: &Object| object.is_active() && object.label(REVISION) != to;
     let there = known.least(is_on_target);
@@ -50,6 +65,32 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         oracle: "partition",
         what,
     })
+}
+
+/// Why no pod may be moved to a revision: updates stand still, or it is not the update revision. With the gate, pods are
+/// brought back while there are more on the update revision than the partition allows.
+fn standstill(
+    known: &Knowledge<'_>,
+    mirror: &Mirror,
+    target: &Object,
+    goes_back: bool,
+) -> Option<&'static str> {
+    if !known.allows(Spec::updates) {
+        return Some("no updates while they stand still");
+    }
+    let forward = known.allows(|spec| spec.updates() && spec.is_revision(target));
+    let fits = forward || (goes_back && known.allows(|spec| too_many(spec, known, mirror)));
+    (!fits).then_some("pods go to the update revision")
+}
+
+/// May there be more pods on the update revision than the partition allows?
+pub fn too_many(spec: &Spec, known: &Knowledge<'_>, mirror: &Mirror) -> bool {
+    let mut revisions = mirror.of(Watched::Revisions).now();
+    let revision = revisions.find(|one| spec.is_revision(one));
+    let is_updated = |pod: &Object| {
+        pod.is_active() && revision.is_some_and(|revision| pod.label(REVISION) == &*revision.name)
+    };
+    spec.updates() && known.most(is_updated) > spec.replicas - spec.partition
 }
 
 /// Is there but one revision, or is the one of the template current already?

@@ -10,18 +10,7 @@ const GATE: &str = "InPlaceUpdateReady";
 
 /// Judges changes of a pod's images, and of its readiness gate.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != "pods" || write.name.is_empty() {
-        return None;
-    }
-    let pods = mirror.of(Watched::Pods);
-    let change = pods.log.get(write.marks[Watched::Pods.index()])?;
-    let versions = pods
-        .objects
-        .values()
-        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
-    let [.., before, after] = versions.as_slice() else {
-        return None;
-    };
+    let [before, after] = write.pod(mirror)?;
     if before.images() != after.images() && (before.state(GATE) != "False" || before.state("Ready") == "True")
     {
         let what = format!(

@@ -3,24 +3,32 @@
 
 use kruise_sim::Method;
 
-use super::{Knowledge, Spec, Violation, Write, availability::brief};
-use crate::{history::Watched, mirror::Mirror, object::Object};
+use super::{Knowledge, Spec, Violation, Write, availability::brief, hooks, partition::too_many};
+use crate::{history::Watched, hooks::STATE, mirror::Mirror, object::Object};
 
 /// Pod label: the place a pod takes.
 const INSTANCE: &str = "apps.kruise.io/cloneset-instance-id";
 /// Pod label: it must go.
-const SPECIFIED: &str = "apps.kruise.io/specified-delete";
+pub const SPECIFIED: &str = "apps.kruise.io/specified-delete";
 /// Pod label: its revision.
 pub const REVISION: &str = "controller-revision-hash";
 
 /// Judges creations and deletions of pods.
-pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
-    if write.resource != "pods" || !write.subresource.is_empty() {
+pub fn judge(
+    write: &Write<'_>,
+    known: &Knowledge<'_>,
+    mirror: &Mirror,
+    goes_back: bool,
+) -> Option<Violation> {
+    if write.resource != "pods" {
         return None;
     }
     match write.method {
         Method::Post => created(write, known, mirror),
-        Method::Delete => deleted(write, known, mirror),
+        Method::Delete => deleted(write, known, mirror, goes_back),
+        Method::Patch if hooks::turn(write, mirror).is_some_and(|(_, to)| to == "PreparingDelete") => {
+            deleted(write, known, mirror, goes_back)
+        }
         _ => None,
     }
 }
@@ -49,10 +57,11 @@ fn created(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<
         });
     }
     // Those it must know of count: a pod that somebody else may have ended does not.
-    let before = known.least(Object::is_active);
-    if known.allows(|spec| before < spec.replicas + spec.max_surge) {
+    let before = |spec: &Spec| known.least(|pod| spec.counts(pod));
+    if known.allows(|spec| before(spec) < spec.replicas + spec.max_surge) {
         return None;
     }
+    let before = known.least(Object::is_active);
     let what = format!(
         "{} created {} beside {before} active pods; specifications: {}",
         write.process,
@@ -65,17 +74,22 @@ fn created(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<
     })
 }
 
-fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
+fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror, goes_back: bool) -> Option<Violation> {
     let pod = known
         .pods
         .iter()
         .find(|pod| pod.name() == write.name && pod.may_be(|object| !object.is_going()))?;
     let specified = pod.may_be(|object| object.has_label(SPECIFIED));
+    // There was a cause when a hook began to hold it, and what calls such a pod back is judged by itself.
+    let held =
+        write.method == Method::Delete && pod.may_be(|object| object.label(STATE) == "PreparingDelete");
     let caused = |spec: &Spec| {
         specified
+            || held
             || spec.pods_to_delete.iter().any(|name| name == write.name)
             || known.most(Object::is_active) > spec.replicas
             || replaces(spec, pod.truth(), mirror)
+            || (goes_back && spec.policy != "InPlaceOnly" && too_many(spec, known, mirror))
     };
     if known.allows(caused) {
         return None;
@@ -96,5 +110,5 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<
 fn replaces(spec: &Spec, pod: &Object, mirror: &Mirror) -> bool {
     let revision = mirror.of(Watched::Revisions).named(pod.label(REVISION));
     let is_old = revision.is_none_or(|revision| !spec.is_revision(revision));
-    is_old && !spec.paused && spec.policy != "InPlaceOnly" && spec.partition < spec.replicas
+    is_old && spec.updates() && spec.policy != "InPlaceOnly" && spec.partition < spec.replicas
 }

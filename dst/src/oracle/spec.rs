@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::object::Object;
+use crate::{hooks::STATE, object::Object};
 
 /// What a version of a set asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,12 @@ pub struct Spec {
     pub max_surge: i64,
     /// No updates?
     pub paused: bool,
+    /// Updates only where somebody deletes a pod?
+    pub on_delete: bool,
     /// `podUpdatePolicy`.
     pub policy: String,
+    /// Do pods that a hook holds before their deletion not count?
+    pub excludes: bool,
     /// Names to delete.
     pub pods_to_delete: Vec<String>,
     /// Seconds until a ready pod counts.
@@ -51,6 +55,8 @@ impl Spec {
             max_unavailable: scaled(&unavailable, replicas, round, 0),
             max_surge,
             paused,
+            on_delete: spec["updateStrategy"]["type"] == "OnDelete",
+            excludes: spec["scaleStrategy"]["excludePreparingDelete"] == true,
             policy: rolling["podUpdatePolicy"]
                 .as_str()
                 .unwrap_or("ReCreate")
@@ -63,6 +69,16 @@ impl Spec {
             min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
             template: spec["template"].clone(),
         }
+    }
+
+    /// May pods be updated that nobody deletes?
+    pub fn updates(&self) -> bool {
+        !self.paused && !self.on_delete
+    }
+
+    /// Does a pod take one of the places?
+    pub fn counts(&self, pod: &Object) -> bool {
+        pod.is_active() && !(self.excludes && pod.label(STATE) == "PreparingDelete")
     }
 
     /// Is this revision one of this template?

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::{
     history::Watched,
+    mirror::Mirror,
     network::{ProcessId, Sent},
+    object::Object,
 };
 
 /// An accepted write of a manager.
@@ -62,6 +64,21 @@ impl<'a> Write<'a> {
             marks,
             now,
         }
+    }
+
+    /// The pod before a write to it, and after.
+    pub fn pod<'m>(&self, mirror: &'m Mirror) -> Option<[&'m Object; 2]> {
+        if self.resource != "pods" || self.name.is_empty() {
+            return None;
+        }
+        let pods = mirror.of(Watched::Pods);
+        let version = pods.log.get(self.marks[Watched::Pods.index()])?.version;
+        let mut all = pods.objects.values();
+        let versions = all.find(|versions| versions.last().is_some_and(|last| last.version == version))?;
+        let [.., before, after] = versions.as_slice() else {
+            return None;
+        };
+        Some([before, after])
     }
 
     /// Is it about the leader lease?

@@ -11,6 +11,11 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "partition",
             "preconditions",
             "names are decided once",
+            "no updates while they stand still",
+            "pods go to the update revision",
+            "its hook is asked before it is deleted",
+            "called back when replicas are short",
+            "preferred pods first",
         ],
         Bug::UidDropped => &["preconditions"],
         Bug::RandomNames => &["names are decided once"],
@@ -22,6 +27,11 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "deletion has a cause",
             "quiet",
             "names are decided once",
+            "no updates while they stand still",
+            "pods go to the update revision",
+            "its hook is asked before it is deleted",
+            "called back when replicas are short",
+            "preferred pods first",
         ],
         Bug::StatusBeforePods => &["status tells what was"],
         Bug::ReadyBeforeCompletion => &["in service when complete"],
@@ -37,6 +47,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::HotBeforeReady => &["one twin serves"],
         Bug::SetVersionDropped => &["writes of a set are for a version"],
         Bug::SetPausedIgnored => &["upgrades are held"],
+        Bug::ResizeAfterPodWrite => &["resources first"],
     }
 }
 

@@ -11,6 +11,7 @@ use kruise_plan_kit::{
     Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
     inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
     lifecycle::{self, State},
+    planted::{Bug, is_planted},
     revision::Revision,
 };
 use kruise_views::PodView;
@@ -304,7 +305,11 @@ impl<'o, 'a> Mover<'o, 'a> {
             format!("successfully {named}"),
         ));
         step.failed = Some(failed());
-        steps.extend(resize.into_iter().chain([step]));
+        let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
+        if is_planted(Bug::ResizeAfterPodWrite) {
+            change.reverse();
+        }
+        steps.extend(change);
         // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, or a
         // container is yet to start, a change in between would make the record a lie.
         let changing = member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some();

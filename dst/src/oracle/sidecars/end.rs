@@ -18,7 +18,7 @@ impl State {
             let deployment = self.deployment();
             rolled_out(&deployment, &self.mirror)?;
         } else {
-            end::unfinished(&self.mirror, self.now())?;
+            end::unfinished(&self.mirror, self.now(), self.oracles.goes_back)?;
         }
         let sets = self.mirror.of(Watched::SidecarSets);
         sets.now().try_for_each(|set| settled(set, &self.mirror))

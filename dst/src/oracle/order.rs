@@ -1,0 +1,46 @@
+//! *"Those that users prefer are updated first."* A pod is moved only if there is room for all that go before it.
+
+use kruise_sim::Method;
+
+use super::{Knowledge, Spec, Violation, Write, size::REVISION, size::SPECIFIED};
+use crate::{history::Watched, hooks::STATE, mirror::Mirror, object::Object, user::OWN};
+
+/// Judges writes that move a pod to another revision.
+pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.method != Method::Patch {
+        return None;
+    }
+    let set = mirror.of(Watched::Sets).now().next()?;
+    let rolling = &set.value["spec"]["updateStrategy"]["rollingUpdate"];
+    if rolling["priorityStrategy"].is_null() {
+        return None;
+    }
+    let [before, after] = write.pod(mirror)?;
+    let (from, to) = (before.label(REVISION), after.label(REVISION));
+    if from == to || from.is_empty() {
+        return None;
+    }
+    let pod = known.pod(write.name)?;
+    if pod.may_be(|object| object.has_label(OWN) || object.label(STATE) == "PreparingUpdate") {
+        return None;
+    }
+    // Pods that could go at once, whatever is believed of them.
+    let waits = |object: &Object| {
+        object.is_active()
+            && object.has_label(OWN)
+            && object.label(REVISION) == from
+            && !object.has_label(SPECIFIED)
+            && matches!(object.label(STATE), "" | "Normal" | "PreparingNormal")
+            && !object.value["spec"]["nodeName"].is_null()
+    };
+    let preferred = known.least(waits);
+    let pods = known.most(Object::is_active);
+    let fits = |spec: &Spec| preferred < spec.max_unavailable + (pods - spec.replicas).max(0);
+    (!known.allows(fits)).then(|| Violation {
+        oracle: "preferred pods first",
+        what: format!(
+            "{} moved {} to {to} before {preferred} others that users prefer",
+            write.process, after.name
+        ),
+    })
+}
