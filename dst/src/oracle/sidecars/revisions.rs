@@ -37,8 +37,13 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let pods = mirror.of(Watched::Pods);
         let floor = write.sent.floors.of(Watched::Pods);
         let user = pods.now().filter(|pod| pod.is_active()).find(|pod| {
-            let mut seen = pods.window(&pod.uid, floor).iter();
-            seen.all(|pod| view::is_in_list(pod, set) && view::revision(pod, set) == *after.name)
+            let seen = pods.window(&pod.uid, floor);
+            // One that came to be later need not be known.
+            let is_known = seen.first().is_some_and(|first| first.version <= floor);
+            is_known
+                && seen
+                    .iter()
+                    .all(|pod| view::is_in_list(pod, set) && view::revision(pod, set) == *after.name)
         });
         let counts = |uid: &str| {
             let sets = mirror.of(Watched::SidecarSets).named(set);
