@@ -1,8 +1,12 @@
 //! List pages and watch lines as the API server writes them, decoded straight into a (narrow) type.
 //!
 //! The object of a watch line is decoded after its type is known: bookmarks and errors are no objects of the resource.
+//! As servers write the type first, a line is read once; in the other order the object is kept as text until then.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -39,11 +43,36 @@ struct ListMeta {
     r#continue: Option<Box<str>>,
 }
 
+/// Members of a watch line.
 #[derive(Deserialize)]
-struct Line<'a> {
-    r#type: String,
-    #[serde(borrow)]
-    object: &'a RawValue,
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Member {
+    Type,
+    Object,
+    #[serde(other)]
+    Other,
+}
+
+/// What a watch line says of its object.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "UPPERCASE")]
+enum Type {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+    Unknown(String),
+}
+
+/// A watch line, as far as JSON goes.
+enum Line<T> {
+    Added(T),
+    Modified(T),
+    Deleted(T),
+    Bookmark(Bookmark),
+    Error(Status),
+    Unknown(String),
 }
 
 #[derive(Deserialize)]
@@ -72,27 +101,73 @@ pub fn decode_page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeE
 
 /// Decodes one line of a watch into [`Input::Watch`], or [`Input::Failed`] for an `ERROR` event.
 pub fn decode_watch_line<T: DeserializeOwned>(line: &[u8]) -> Result<Input<T>, DecodeError> {
-    let line: Line<'_> = serde_json::from_slice(line)?;
-    let object = line.object.get();
-    let event = match line.r#type.as_str() {
-        "ADDED" => WatchInput::Added(serde_json::from_str(object)?),
-        "MODIFIED" => WatchInput::Modified(serde_json::from_str(object)?),
-        "DELETED" => WatchInput::Deleted(serde_json::from_str(object)?),
-        "BOOKMARK" => {
-            let bookmark: Bookmark = serde_json::from_str(object)?;
-            WatchInput::Bookmark(parse_version(bookmark.metadata.resource_version)?)
+    let event = match serde_json::from_slice(line)? {
+        Line::Added(object) => WatchInput::Added(object),
+        Line::Modified(object) => WatchInput::Modified(object),
+        Line::Deleted(object) => WatchInput::Deleted(object),
+        Line::Bookmark(bookmark) => WatchInput::Bookmark(parse_version(bookmark.metadata.resource_version)?),
+        Line::Error(status) => {
+            let failure = Failure::from_status(status.code, &status.reason, None);
+            return Ok(Input::Failed(failure));
         }
-        "ERROR" => {
-            let status: Status = serde_json::from_str(object)?;
-            return Ok(Input::Failed(Failure::from_status(
-                status.code,
-                &status.reason,
-                None,
-            )));
-        }
-        _ => return Err(DecodeError::Type(line.r#type)),
+        Line::Unknown(kind) => return Err(DecodeError::Type(kind)),
     };
     Ok(Input::Watch(event))
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Line<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LineVisitor(PhantomData))
+    }
+}
+
+struct LineVisitor<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for LineVisitor<T> {
+    type Value = Line<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a watch event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let (mut kind, mut early, mut line) = (None, None, None);
+        while let Some(member) = members.next_key()? {
+            match (member, &kind) {
+                (Member::Type, _) => kind = Some(members.next_value()?),
+                (Member::Object, Some(kind)) => line = Some(members.next_value_seed(Object(kind, self.0))?),
+                (Member::Object, None) => early = Some(members.next_value::<&RawValue>()?),
+                (Member::Other, _) => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        let kind = kind.ok_or_else(|| A::Error::missing_field("type"))?;
+        match (line, early) {
+            (Some(line), _) => Ok(line),
+            (None, Some(text)) => Object(&kind, self.0).deserialize(text).map_err(A::Error::custom),
+            (None, None) => Err(A::Error::missing_field("object")),
+        }
+    }
+}
+
+/// The object of a line of a known type.
+struct Object<'k, T>(&'k Type, PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for Object<'_, T> {
+    type Value = Line<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, object: D) -> Result<Line<T>, D::Error> {
+        Ok(match self.0 {
+            Type::Added => Line::Added(T::deserialize(object)?),
+            Type::Modified => Line::Modified(T::deserialize(object)?),
+            Type::Deleted => Line::Deleted(T::deserialize(object)?),
+            Type::Bookmark => Line::Bookmark(Bookmark::deserialize(object)?),
+            Type::Error => Line::Error(Status::deserialize(object)?),
+            Type::Unknown(kind) => {
+                IgnoredAny::deserialize(object)?;
+                Line::Unknown(kind.clone())
+            }
+        })
+    }
 }
 
 fn parse_version(text: String) -> Result<Version, DecodeError> {
@@ -157,6 +232,41 @@ mod tests {
             decode_watch_line::<Named>(expired).unwrap(),
             Input::Failed(Failure::Gone)
         );
+    }
+
+    #[test]
+    fn the_members_of_a_line_may_come_in_any_order() {
+        let expected = Input::Watch(WatchInput::Added(Named { name: "a".into() }));
+        let lines = [
+            r#"{"type":"ADDED","object":{"name":"a"}}"#,
+            r#"{"object":{"name":"a"},"more":[{}],"type":"ADDED"}"#,
+            r#" { "more" : null , "type" : "\u0041DDED" , "object" : { "more": 1, "name" : "a" } } "#,
+        ];
+        for line in lines {
+            assert_eq!(decode_watch_line(line.as_bytes()).unwrap(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_are_cut_or_lack_a_member_are_refused() {
+        let lines = [
+            "",
+            "[]",
+            r#"{"type":"ADDED"}"#,
+            r#"{"object":{"name":"a"}}"#,
+            r#"{"type":"ADDED","object":{"name":"a"}"#,
+            r#"{"type":"ADDED","object":{"name":"a"}} x"#,
+            r#"{"type":"ADDED","object":{}}"#,
+            r#"{"type":7,"object":{"name":"a"}}"#,
+            r#"{"object":{},"type":"MODIFIED"}"#,
+        ];
+        for line in lines {
+            let decoded = decode_watch_line::<Named>(line.as_bytes());
+            assert!(
+                matches!(decoded, Err(DecodeError::Json(_))),
+                "{line}: {decoded:?}"
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! silent for longer than bookmarks allow, or open for longer than the server was asked to keep it, ends with
 //! [`ApiError::Timeout`]: nothing is known to be wrong, but only a new watch can tell.
 
+use std::io::BufRead;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -62,9 +63,8 @@ impl WatchLines {
     /// The next line without its end; `None` when the server closed the watch after a whole line.
     pub async fn next(&mut self) -> Result<Option<BytesMut>, ApiError> {
         loop {
-            let unsearched = self.buffer.iter().skip(self.searched);
-            if let Some(offset) = unsearched.copied().position(|byte| byte == b'\n') {
-                let line = self.buffer.split_to(self.searched + offset);
+            if let Some(end) = line_end(&self.buffer, self.searched) {
+                let line = self.buffer.split_to(end);
                 self.buffer.advance(1);
                 self.searched = 0;
                 if line.is_empty() {
@@ -87,4 +87,12 @@ impl WatchLines {
             }
         }
     }
+}
+
+/// Where the first line end is, of which none is before `searched`.
+fn line_end(buffer: &[u8], searched: usize) -> Option<usize> {
+    let mut rest = buffer.get(searched..)?;
+    // Memory is always read, and the search is that of the standard library: many bytes at once.
+    let last = searched + rest.skip_until(b'\n').ok()?.checked_sub(1)?;
+    (buffer.get(last) == Some(&b'\n')).then_some(last)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{BOOKMARK_SECONDS, Event, Initial, Watch, WatchEvent};
@@ -17,6 +17,20 @@ use crate::validation::text;
 use crate::verbs;
 
 impl Watch {
+    /// Whether nothing happened since the cursor, and the time brings nothing: most watches are asked far more often than
+    /// they have something to show.
+    pub(super) fn is_idle(&self, collection: &Collection, now: Timestamp) -> bool {
+        let has_come = |at: Timestamp| now >= at;
+        self.initial == Initial::Done
+            && self.backlog.is_empty()
+            && !(self.bookmarks && has_come(self.next_bookmark))
+            && !self.until.is_some_and(has_come)
+            && collection
+                .log
+                .after(self.cursor)
+                .is_some_and(|mut changes| changes.next().is_none())
+    }
+
     /// Puts into the backlog what happened since the cursor, and what the time brings.
     pub(super) fn collect(&mut self, call: &Call<'_>, collection: &Collection, revision: u64) {
         if matches!(self.backlog.back(), Some(Event::Other(WatchEvent::End))) {

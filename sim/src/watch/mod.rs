@@ -56,10 +56,11 @@ pub enum WatchEvent {
 }
 
 impl WatchEvent {
-    /// The line as text, without the newline; `None` at the end.
+    /// The line as text, without the newline; `None` at the end. As of a server, the type comes first: whoever reads the
+    /// line knows what the object is before it comes.
     pub fn text(&self) -> Option<String> {
         match self {
-            Self::Line(kind, object) => Some(format!(r#"{{"object":{object},"type":"{kind}"}}"#)),
+            Self::Line(kind, object) => Some(format!(r#"{{"type":"{kind}","object":{object}}}"#)),
             Self::End => None,
         }
     }
@@ -183,11 +184,11 @@ impl Api {
             None => wire::text(object).into(),
         };
         let parts: [&[u8]; 5] = [
-            b"{\"object\":",
-            &object,
-            b",\"type\":\"",
+            b"{\"type\":\"",
             kind.as_bytes(),
-            b"\"}\n",
+            b"\",\"object\":",
+            &object,
+            b"}\n",
         ];
         Some(parts.concat())
     }
@@ -203,6 +204,12 @@ impl Api {
         let (Some(resource), Some(version)) = (resource, version) else {
             return vec![WatchEvent::End];
         };
+        let empty = self.store.empty();
+        let collection = self.store.collection(&resource.id).unwrap_or(&empty);
+        if watch.is_idle(collection, now) {
+            watch.cursor = watch.cursor.max(self.store.revision());
+            return Vec::new();
+        }
         let request = watch.request.clone();
         let answers = Answers::default();
         let call = Call {
@@ -220,9 +227,8 @@ impl Api {
             warnings: Vec::new(),
             seed: 0,
             answers: &answers,
+            progress: None,
         };
-        let empty = self.store.empty();
-        let collection = self.store.collection(&call.resource.id).unwrap_or(&empty);
         watch.collect(&call, collection, self.store.revision());
         self.convert(id, watch, &call);
         watch.show(&call)
