@@ -200,17 +200,24 @@ impl Difference<'_> {
 }
 
 fn collect<'a>(path: String, old: Option<&'a Value>, new: Option<&'a Value>, out: &mut Vec<Difference<'a>>) {
+    // Most of two templates is the same: only what differs needs a path.
     match (old, new) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let escaped = key.replace('~', "~0").replace('/', "~1");
-                collect(format!("{path}/{escaped}"), a.get(key), b.get(key), out);
+                let (old, new) = (a.get(key), b.get(key));
+                if old != new {
+                    let escaped = key.replace('~', "~0").replace('/', "~1");
+                    collect(format!("{path}/{escaped}"), old, new, out);
+                }
             }
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
             for index in 0..a.len().max(b.len()) {
-                collect(format!("{path}/{index}"), a.get(index), b.get(index), out);
+                let (old, new) = (a.get(index), b.get(index));
+                if old != new {
+                    collect(format!("{path}/{index}"), old, new, out);
+                }
             }
         }
         _ if old == new => {}

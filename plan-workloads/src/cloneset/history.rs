@@ -40,19 +40,21 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     revision::sort(&mut sorted);
     let mut collision_count = set.status.collision_count.unwrap_or(0);
     let template = &set.spec.template;
-    let claims_hash = go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
+    let claims_hash = || go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
     let (update, chain) = match revision::find(&sorted, template, reported(set)) {
         Match::Newest(index) => {
             let hash = sorted.get(index).and_then(|view| view.claims_hash.as_deref());
             (stored(&sorted, index, template, hash), None)
         }
         Match::Older(index, number) => {
+            let claims_hash = claims_hash();
             let chain = sorted
                 .get(index)
                 .map(|view| renumber(observed, view, number, &claims_hash));
             (stored(&sorted, index, template, Some(&claims_hash)), chain)
         }
         Match::Missing(number) => {
+            let claims_hash = claims_hash();
             let (mut name, mut hash) = revision::identity(&set.metadata.name, template, collision_count);
             // A name that somebody else's object holds is a collision: count on and try the next.
             while observed.memory.taken_names.contains(&name) || sorted.iter().any(|view| *view.name == *name)

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::table::{Emit, Kind, Struct};
+use super::table::{Emit, Field, Kind, Struct};
 use crate::quantity::Quantity;
 
-/// Fields in Go's order, unknown ones after them as they came. A value of the wrong type stays as it is: Go could
+/// Fields as Go would write them, unknown ones as they came. A value of the wrong type stays as it is: Go could
 /// not have stored it.
 pub(super) fn of_struct(value: &Value, shape: &Struct) -> Value {
     let empty = Map::new();
@@ -16,14 +16,32 @@ pub(super) fn of_struct(value: &Value, shape: &Struct) -> Value {
         other => return other.clone(),
     };
     let mut out = Map::new();
-    for field in shape.fields {
-        if let Some(value) = of_field(members.get(field.name), &field.kind, field.emit) {
+    for (name, value) in members {
+        let written = match shape.field(name) {
+            Some(field) => of_field(Some(value), &field.kind, field.emit),
+            None => Some(value.clone()),
+        };
+        if let Some(written) = written {
+            out.insert(name.clone(), written);
+        }
+    }
+    // of most structs few fields are given, and of the others few are written
+    let others = shape.fields.iter().filter(|field| !vanishes(field));
+    for field in others.filter(|field| !members.contains_key(field.name)) {
+        if let Some(value) = of_field(None, &field.kind, field.emit) {
             out.insert(field.name.to_owned(), value);
         }
     }
-    let unknown = members.iter().filter(|(name, _)| shape.field(name).is_none());
-    out.extend(unknown.map(|(name, value)| (name.clone(), value.clone())));
     Value::Object(out)
+}
+
+/// Whether a field is left out that is not given.
+fn vanishes(field: &Field) -> bool {
+    let is_never_empty = matches!(
+        field.kind,
+        Kind::Struct(_) | Kind::Quantity | Kind::IntOrString | Kind::Time
+    );
+    field.emit == Emit::UnlessEmpty && !is_never_empty
 }
 
 /// `None` if Go leaves the field out.

@@ -12,7 +12,7 @@ mod core_v1;
 pub mod table;
 mod typed;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::core_v1::{CONTAINER, PERSISTENT_VOLUME_CLAIM, POD_TEMPLATE_SPEC, VOLUME};
 use self::table::Struct;
@@ -69,7 +69,10 @@ pub fn revision_data(template: &Value) -> String {
     if let Value::Object(members) = &mut template {
         members.insert("$patch".to_owned(), "replace".into());
     }
-    encode(&json!({"spec": {"template": template}}), Integers::AsFloat)
+    // `json!` would copy the template
+    let within = |name: &str, value: Value| Value::Object(Map::from_iter([(name.to_owned(), value)]));
+    let data = within("spec", within("template", template));
+    encode(&data, Integers::AsFloat)
 }
 
 /// Hash of claim templates reduced to name and spec, in the order of their names; empty if there are none.
