@@ -113,6 +113,7 @@ impl Batch {
                 "request": {"uid": self.uid, "desiredAPIVersion": self.wanted(), "objects": self.objects},
             }),
             asked: Asked::Conversion(self),
+            progress: None,
         }
     }
 

@@ -130,7 +130,7 @@ pub(crate) fn shape(value: Value, version: &Version) -> Result<Read, typed::Deco
 }
 
 fn structural(mut value: Value, definition: &Value) -> Result<Read, typed::DecodeError> {
-    let schema = definition.pointer("/schema/openAPIV3Schema");
+    let schema = at(definition, "/schema/openAPIV3Schema");
     let mut unknown = Vec::new();
     if let Some(schema) = schema {
         unknown = kube_schema::structural::prune(schema, &mut value);
@@ -150,16 +150,14 @@ pub(crate) fn schema_errors(object: &Value, old: Option<&Value>, version: &Versi
     let Schema::Structural(definition) = &version.schema else {
         return Vec::new();
     };
-    let schema = definition.pointer("/schema/openAPIV3Schema");
+    let schema = at(definition, "/schema/openAPIV3Schema");
     let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
         kube_schema::structural::validate(schema, object)
     }));
     if let Some(status) = object.get("status").filter(|status| not_members(status)) {
         odd_status(&mut errors, status, definition);
     }
-    let path = definition
-        .pointer("/subresources/scale/specReplicasPath")
-        .and_then(Value::as_str);
+    let path = at(definition, "/subresources/scale/specReplicasPath").and_then(Value::as_str);
     let replicas = path
         .and_then(|path| object.pointer(&path.replace('.', "/")))
         .and_then(Value::as_i64);
@@ -190,7 +188,7 @@ fn odd_status(errors: &mut Errors, status: &Value, definition: &Value) {
     };
     let shown = kube_schema::patch::go_value(status);
     for (name, empty) in [("statusReplicasPath", json!(0)), ("labelSelectorPath", json!(""))] {
-        let scale = definition.pointer("/subresources/scale");
+        let scale = at(definition, "/subresources/scale");
         if let Some(path) = scale.and_then(|scale| scale.get(name)).and_then(Value::as_str) {
             let why = format!(
                 "{path} accessor error: {shown} is of the type {found}, expected map[string]interface{{}}"

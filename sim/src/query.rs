@@ -56,6 +56,9 @@ impl Query {
 
 /// Undoes percent encoding; `+` is a blank.
 pub(crate) fn decode(text: &str) -> String {
+    if !text.contains(['+', '%']) {
+        return text.to_owned();
+    }
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -1,8 +1,8 @@
 //! Calls to webhooks, which somebody else makes.
 //!
-//! The core cannot call a webhook; it says which call it needs ([`WebhookCall`]) and forgets the request's progress.
-//! When the answer comes, the request runs again from its start with the answers so far, which it looks up by their
-//! question: the same request with the same seed and time asks the same questions. If an object changed meanwhile the
+//! The core cannot call a webhook; it says which call it needs ([`WebhookCall`]) and stops the request. When the answer
+//! comes, the request runs again with the answers so far, from its start or, if it is an update, from where nothing can
+//! have changed ([`crate::verbs::Progress`]). It looks the answers up by their question: the same request with the same seed and time asks the same questions. If an object changed meanwhile the
 //! question is another one and is asked anew, as a server does that finds its update overtaken.
 
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ use crate::admission;
 use crate::conversion::Batch;
 use crate::status::Failure;
 use crate::validation::text;
+use crate::verbs::Progress;
 
 /// Most questions of one request: webhooks that never agree end with an error.
 const QUESTIONS: u64 = 64;
@@ -44,13 +45,19 @@ pub(crate) struct Question {
     /// The review to send.
     pub(crate) review: Value,
     pub(crate) asked: Asked,
+    /// What the request need not do again.
+    pub(crate) progress: Option<Box<Progress>>,
 }
 
 /// What an answer will be looked up by.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
     /// An admission review without its uid, and the uid.
-    Admission { key: String, uid: String },
+    Admission {
+        webhook: String,
+        request: Value,
+        uid: String,
+    },
     /// Objects in another version.
     Conversion(Batch),
 }
@@ -129,7 +136,8 @@ pub(crate) enum Said {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     asked: u64,
-    reviews: BTreeMap<String, Said>,
+    /// By webhook and request. There are a few.
+    reviews: Vec<(String, Value, Said)>,
     /// One by one, so that a list which meanwhile has one object more asks for that one only.
     converted: BTreeMap<String, Result<Value, Failure>>,
 }
@@ -139,20 +147,26 @@ impl Answers {
     pub(crate) fn add(&mut self, asked: Asked, reply: WebhookReply) {
         self.asked += 1;
         match asked {
-            Asked::Admission { key, uid } => {
+            Asked::Admission {
+                webhook,
+                request,
+                uid,
+            } => {
                 let said = match reply {
                     WebhookReply::Review(review) => admission::review::response(&review, &uid),
                     WebhookReply::Failed(why) => Err(format!("failed to call webhook: {why}")),
                 };
-                self.reviews
-                    .insert(key, said.map_or_else(Said::Nothing, Said::Review));
+                let said = said.map_or_else(Said::Nothing, Said::Review);
+                self.reviews.push((webhook, request, said));
             }
             Asked::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
         }
     }
 
-    pub(crate) fn review(&self, key: &str) -> Option<&Said> {
-        self.reviews.get(key)
+    pub(crate) fn review(&self, webhook: &str, request: &Value) -> Option<&Said> {
+        let mut asked = self.reviews.iter();
+        let found = asked.find(|(name, about, _)| name == webhook && about == request);
+        found.map(|(_, _, said)| said)
     }
 
     pub(crate) fn converted(&self, key: &str) -> Option<&Result<Value, Failure>> {

@@ -9,6 +9,7 @@ use crate::object::metadata_text;
 use crate::status::Failure;
 
 /// A condition of a webhook.
+#[derive(Debug)]
 pub(super) struct Condition {
     text: String,
     /// Registration refuses what is not understood.

@@ -1,4 +1,9 @@
 //! Which webhooks a request concerns.
+//!
+//! Every write is held against all rules, so configurations are read once, when one of them has changed.
+
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -6,16 +11,35 @@ use super::Admission;
 use super::conditions::Condition;
 use crate::api::{Api, Call};
 use crate::selector::Selector;
-use crate::store::{Head, Key, ResourceId};
+use crate::store::{Head, Key, ResourceId, Store};
 use crate::validation::text;
 
+/// Group of the configurations.
+pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
+
+/// The webhooks of all configurations, as they are registered now.
+#[derive(Debug, Default)]
+pub(crate) struct Webhooks {
+    mutating: Vec<Arc<Registered>>,
+    validating: Vec<Arc<Registered>>,
+}
+
+/// Which of two kinds a webhook is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mutating,
+    Validating,
+}
+
 /// A webhook of a configuration.
-pub(super) struct Hook {
+#[derive(Debug)]
+pub(super) struct Registered {
     pub(super) name: String,
-    /// The version that it is asked in.
-    pub(super) version: String,
     pub(super) client: Value,
     pub(super) timeout_seconds: i64,
+    rules: Vec<Rule>,
+    /// `matchPolicy: Exact`.
+    exact: bool,
     object_selector: Option<Selector>,
     namespace_selector: Option<Selector>,
     pub(super) conditions: Vec<Condition>,
@@ -25,90 +49,161 @@ pub(super) struct Hook {
     pub(super) reinvoked: bool,
 }
 
+/// What a webhook is asked about.
+#[derive(Debug)]
+struct Rule {
+    /// Plural and subresource of `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.
+    resources: Vec<(String, String)>,
+    operations: Vec<String>,
+    groups: Vec<String>,
+    versions: Vec<String>,
+    scope: String,
+}
+
+/// A webhook that is to be asked about a request.
+pub(super) struct Hook {
+    /// The version that it is asked in.
+    pub(super) version: String,
+    of: Arc<Registered>,
+}
+
+impl Deref for Hook {
+    type Target = Registered;
+
+    fn deref(&self) -> &Registered {
+        &self.of
+    }
+}
+
 fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
+fn texts(of: &Value, name: &str) -> Vec<String> {
+    let texts = list(of, name).filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+impl Webhooks {
+    /// Reads all configurations, in the order of their names.
+    pub(crate) fn read(store: &Store) -> Self {
+        let all = |plural: &str| {
+            let id = ResourceId {
+                group: GROUP.into(),
+                plural: plural.into(),
+            };
+            let configurations = store.collection(&id).into_iter();
+            let values = configurations.flat_map(|all| all.range("", None).map(|(_, stored)| stored.value()));
+            let hooks = values.flat_map(|configuration| {
+                list(&configuration, "webhooks")
+                    .map(|webhook| Arc::new(Registered::read(webhook)))
+                    .collect::<Vec<_>>()
+            });
+            hooks.collect()
+        };
+        Self {
+            mutating: all("mutatingwebhookconfigurations"),
+            validating: all("validatingwebhookconfigurations"),
+        }
+    }
+}
+
 /// The webhooks whose rules are about a request, in order.
-pub(super) fn hooks(api: &Api, call: &Call<'_>, plural: &str, operation: &str) -> Vec<Hook> {
-    const GROUP: &str = "admissionregistration.k8s.io";
+pub(super) fn hooks(api: &Api, call: &Call<'_>, kind: Kind, operation: &str) -> Vec<Hook> {
     // configurations are not subject to webhooks: a broken one can be taken away
     if call.admission == Admission::Done || call.resource.id.group.as_ref() == GROUP {
         return Vec::new();
     }
-    let id = ResourceId {
-        group: GROUP.into(),
-        plural: plural.into(),
+    let webhooks = api.webhooks();
+    let all = match kind {
+        Kind::Mutating => &webhooks.mutating,
+        Kind::Validating => &webhooks.validating,
     };
-    let Some(configurations) = api.store.collection(&id) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for (_, stored) in configurations.range("", None) {
-        let configuration = stored.value();
-        for webhook in list(&configuration, "webhooks") {
-            if let Some(version) = version(call, webhook, operation) {
-                found.push(hook(webhook, version));
-            }
+    let asked = all.iter().filter_map(|of| {
+        let version = of.version(call, operation)?.to_owned();
+        Some(Hook {
+            version,
+            of: of.clone(),
+        })
+    });
+    asked.collect()
+}
+
+impl Registered {
+    fn read(webhook: &Value) -> Self {
+        Self {
+            name: text(webhook, "name").to_owned(),
+            client: webhook.get("clientConfig").cloned().unwrap_or_default(),
+            timeout_seconds: webhook
+                .get("timeoutSeconds")
+                .and_then(Value::as_i64)
+                .unwrap_or(10),
+            rules: list(webhook, "rules").map(Rule::read).collect(),
+            exact: text(webhook, "matchPolicy") == "Exact",
+            object_selector: webhook.get("objectSelector").map(Selector::of_object),
+            namespace_selector: webhook.get("namespaceSelector").map(Selector::of_object),
+            conditions: list(webhook, "matchConditions").map(Condition::of).collect(),
+            ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
+            reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
         }
     }
-    found
-}
 
-/// The version in which a webhook is asked about this request, if its rules are about it at all: that of the request,
-/// or else (`matchPolicy: Equivalent`) another served one.
-fn version<'a>(call: &'a Call<'_>, webhook: &Value, operation: &str) -> Option<&'a str> {
-    let matches =
-        |version: &str| list(webhook, "rules").any(|rule| matches_rule(call, rule, version, operation));
-    let requested = call.version.name.as_str();
-    if matches(requested) {
-        return Some(requested);
-    }
-    if text(webhook, "matchPolicy") == "Exact" {
-        return None;
-    }
-    let mut served = call.resource.versions.iter().map(|version| version.name.as_str());
-    served.find(|version| matches(version))
-}
-
-fn hook(webhook: &Value, version: &str) -> Hook {
-    Hook {
-        version: version.to_owned(),
-        name: text(webhook, "name").to_owned(),
-        client: webhook.get("clientConfig").cloned().unwrap_or_default(),
-        timeout_seconds: webhook
-            .get("timeoutSeconds")
-            .and_then(Value::as_i64)
-            .unwrap_or(10),
-        object_selector: webhook.get("objectSelector").map(Selector::of_object),
-        namespace_selector: webhook.get("namespaceSelector").map(Selector::of_object),
-        conditions: list(webhook, "matchConditions").map(Condition::of).collect(),
-        ignored_on_failure: text(webhook, "failurePolicy") == "Ignore",
-        reinvoked: text(webhook, "reinvocationPolicy") == "IfNeeded",
+    /// The version in which it is asked about a request, if its rules are about it at all: that of the request, or else
+    /// (`matchPolicy: Equivalent`) another served one.
+    fn version<'a>(&self, call: &'a Call<'_>, operation: &str) -> Option<&'a str> {
+        let rules = self.rules.iter().filter(|rule| rule.is_about(call, operation));
+        let rules: Vec<&Rule> = rules.collect();
+        let matches = |version: &str| rules.iter().any(|rule| names(&rule.versions, version));
+        let requested = call.version.name.as_str();
+        if rules.is_empty() || matches(requested) {
+            return (!rules.is_empty()).then_some(requested);
+        }
+        if self.exact {
+            return None;
+        }
+        let mut served = call.resource.versions.iter().map(|version| version.name.as_str());
+        served.find(|version| matches(version))
     }
 }
 
-fn matches_rule(call: &Call<'_>, rule: &Value, version: &str, operation: &str) -> bool {
-    let names = |member: &str, wanted: &str| list(rule, member).any(|one| one == "*" || one == wanted);
-    let scope = || match text(rule, "scope") {
-        "Namespaced" => call.resource.is_namespaced(),
-        "Cluster" => !call.resource.is_namespaced(),
-        _ => true,
-    };
-    // first what tells most rules apart
-    list(rule, "resources").any(|one| matches_resource(call, one.as_str().unwrap_or_default()))
-        && scope()
-        && names("operations", operation)
-        && names("apiGroups", &call.resource.id.group)
-        && names("apiVersions", version)
+/// Whether a list of a rule has a name.
+fn names(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|one| one == "*" || one == wanted)
 }
 
-/// `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.
-fn matches_resource(call: &Call<'_>, pattern: &str) -> bool {
-    let (plural, subresource) = pattern.split_once('/').unwrap_or((pattern, ""));
-    let wanted = call.target.subresource.as_str();
-    (plural == "*" || plural == call.resource.id.plural.as_ref())
-        && (subresource == "*" || subresource == wanted)
+impl Rule {
+    fn read(rule: &Value) -> Self {
+        let resource = |pattern: &str| {
+            let (plural, subresource) = pattern.split_once('/').unwrap_or((pattern, ""));
+            (plural.to_owned(), subresource.to_owned())
+        };
+        let resources = list(rule, "resources").filter_map(Value::as_str);
+        Self {
+            resources: resources.map(resource).collect(),
+            operations: texts(rule, "operations"),
+            groups: texts(rule, "apiGroups"),
+            versions: texts(rule, "apiVersions"),
+            scope: text(rule, "scope").to_owned(),
+        }
+    }
+
+    /// Whether it is about a request, whatever its version.
+    fn is_about(&self, call: &Call<'_>, operation: &str) -> bool {
+        let scope = || match self.scope.as_str() {
+            "Namespaced" => call.resource.is_namespaced(),
+            "Cluster" => !call.resource.is_namespaced(),
+            _ => true,
+        };
+        let resource = |(plural, subresource): &(String, String)| {
+            (plural == "*" || *plural == *call.resource.id.plural)
+                && (subresource == "*" || *subresource == call.target.subresource)
+        };
+        // first what tells most rules apart
+        self.resources.iter().any(resource)
+            && scope()
+            && names(&self.operations, operation)
+            && names(&self.groups, &call.resource.id.group)
+    }
 }
 
 impl Hook {

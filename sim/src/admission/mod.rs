@@ -15,7 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use kube_schema::patch;
 use serde_json::Value;
 
-use self::matching::{Hook, hooks};
+pub(crate) use self::matching::{GROUP, Webhooks};
+use self::matching::{Hook, Kind, hooks};
 use crate::api::{Api, Call};
 use crate::cel::Variables;
 use crate::conversion;
@@ -52,7 +53,7 @@ pub(crate) enum Mutated {
     No,
 }
 
-/// Asks the mutating webhooks; the object is as they leave it.
+/// Asks the mutating webhooks; the object is as they leave it, or as it came if one is still to be asked.
 pub(crate) fn mutate(
     api: &Api,
     call: &Call<'_>,
@@ -60,13 +61,34 @@ pub(crate) fn mutate(
     object: &mut Value,
     old: &Value,
 ) -> Result<Mutated, Stop> {
-    let hooks = hooks(api, call, "mutatingwebhookconfigurations", operation);
-    let mut is_mutated = Mutated::No;
+    let mut original = None;
+    let asked = ask_all(api, call, operation, (object, old), &mut original);
+    match (asked, original) {
+        (Ok(()), Some(_)) => Ok(Mutated::Yes),
+        (Ok(()), None) => Ok(Mutated::No),
+        (Err(stop), original) => {
+            if let Some(original) = original {
+                *object = original;
+            }
+            Err(stop)
+        }
+    }
+}
+
+/// Asks the mutating webhooks; `original` becomes what the object was, if one changes it.
+fn ask_all(
+    api: &Api,
+    call: &Call<'_>,
+    operation: &'static str,
+    (object, old): (&mut Value, &Value),
+    original: &mut Option<Value>,
+) -> Result<(), Stop> {
+    let hooks = hooks(api, call, Kind::Mutating, operation);
     let mut again: Vec<(&Hook, Value)> = Vec::new();
     for hook in &hooks {
         if let Some(mutated) = mutated(api, call, hook, operation, object, old)? {
-            *object = mutated;
-            is_mutated = Mutated::Yes;
+            let before = std::mem::replace(object, mutated);
+            original.get_or_insert(before);
         }
         if hook.reinvoked {
             again.push((hook, object.clone()));
@@ -79,7 +101,7 @@ pub(crate) fn mutate(
             *object = mutated;
         }
     }
-    Ok(is_mutated)
+    Ok(())
 }
 
 /// The object as a webhook wants it; `None` if it does not patch it.
@@ -143,7 +165,7 @@ pub(crate) fn validate(
     object: &Value,
     old: &Value,
 ) -> Result<(), Stop> {
-    for hook in hooks(api, call, "validatingwebhookconfigurations", operation) {
+    for hook in hooks(api, call, Kind::Validating, operation) {
         if hook.selects(api, call, object, old) {
             let (object, old) = in_version(call, &hook, object, old)?;
             ask(call, &hook, operation, &object, &old)?;
@@ -169,15 +191,19 @@ fn ask(
     if !conditions::hold(call, hook, &variables)? {
         return Ok(None);
     }
-    let key = format!("{} {request}", hook.name);
-    let Some(reply) = call.answers.review(&key) else {
+    let Some(reply) = call.answers.review(&hook.name, &request) else {
         let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
         return Err(Stop::Ask(Box::new(Question {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
-            review: review::review(request, &uid),
-            asked: Asked::Admission { key, uid },
+            review: review::review(request.clone(), &uid),
+            asked: Asked::Admission {
+                webhook: hook.name.clone(),
+                request,
+                uid,
+            },
+            progress: None,
         })));
     };
     let why = match reply {

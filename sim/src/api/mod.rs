@@ -6,13 +6,13 @@ mod endpoint;
 mod own;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use self::own::Line;
-use crate::admission::Admission;
+use crate::admission::{Admission, Webhooks};
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::negotiate::Form;
@@ -23,7 +23,7 @@ use crate::route::{Route, Target};
 use crate::status::Failure;
 use crate::store::{Key, Store, Stored};
 use crate::validation::text;
-use crate::verbs::Touched;
+use crate::verbs::{Progress, Touched};
 use crate::watch::{Watch, WatchId};
 use crate::webhook::{Answers, Asked, CallId, Stop, WebhookCall, WebhookReply};
 use crate::wire::{Method, Request, Response};
@@ -88,6 +88,8 @@ pub struct Api {
     lines: BTreeMap<String, Line>,
     /// Users of own requests that failed for no fault of theirs.
     failed: BTreeSet<String>,
+    /// What the configurations of admission say, once somebody asked.
+    webhooks: OnceLock<Arc<Webhooks>>,
 }
 
 /// What waits for a webhook.
@@ -115,6 +117,8 @@ pub(crate) struct Attempt {
     now: Timestamp,
     seed: u64,
     answers: Answers,
+    /// What need not be done again.
+    progress: Option<Box<Progress>>,
 }
 
 /// Whether a call is to change anything.
@@ -144,6 +148,8 @@ pub(crate) struct Call<'a> {
     pub(crate) seed: u64,
     /// What webhooks said so far.
     pub(crate) answers: &'a Answers,
+    /// What was done before one of them was asked.
+    pub(crate) progress: Option<Box<Progress>>,
 }
 
 impl Call<'_> {
@@ -207,7 +213,19 @@ impl Api {
             calls: Vec::new(),
             lines: BTreeMap::new(),
             failed: BTreeSet::new(),
+            webhooks: OnceLock::new(),
         }
+    }
+
+    /// All webhooks that are registered.
+    pub(crate) fn webhooks(&self) -> &Webhooks {
+        self.webhooks
+            .get_or_init(|| Arc::new(Webhooks::read(&self.store)))
+    }
+
+    /// A configuration of admission has changed.
+    pub(crate) fn webhooks_changed(&mut self) {
+        self.webhooks.take();
     }
 
     /// Answers a request.
@@ -221,6 +239,7 @@ impl Api {
             now,
             seed: self.entropy.next(),
             answers: Answers::default(),
+            progress: None,
         };
         self.attempt(attempt, origin)
     }
@@ -255,11 +274,13 @@ impl Api {
         self.pending.remove(&id);
     }
 
-    fn attempt(&mut self, attempt: Attempt, origin: Origin) -> Outcome {
-        match self.route(&attempt) {
+    fn attempt(&mut self, mut attempt: Attempt, origin: Origin) -> Outcome {
+        let progress = attempt.progress.take();
+        match self.route(&attempt, progress) {
             Ok(outcome) => outcome,
             Err(Stop::Failure(failure)) => Outcome::Respond(failure.response()),
-            Err(Stop::Ask(question)) => {
+            Err(Stop::Ask(mut question)) => {
+                attempt.progress = question.progress.take();
                 let id = self.next_call();
                 let (call, asked) = question.call(id);
                 let pending = Pending::Request(Box::new(attempt), asked, origin);
@@ -295,9 +316,9 @@ impl Api {
         self.store.compact();
     }
 
-    fn route(&mut self, attempt: &Attempt) -> Result<Outcome, Stop> {
+    fn route(&mut self, attempt: &Attempt, progress: Option<Box<Progress>>) -> Result<Outcome, Stop> {
         match Route::parse(&attempt.request.path) {
-            Route::Objects(target) => self.objects(attempt, target),
+            Route::Objects(target) => self.objects(attempt, target, progress),
             route => {
                 let response = discovery::respond(&self.registry, &attempt.request, &route);
                 Ok(Outcome::Respond(response))
@@ -305,7 +326,12 @@ impl Api {
         }
     }
 
-    fn objects(&mut self, attempt: &Attempt, target: Target) -> Result<Outcome, Stop> {
+    fn objects(
+        &mut self,
+        attempt: &Attempt,
+        target: Target,
+        progress: Option<Box<Progress>>,
+    ) -> Result<Outcome, Stop> {
         let request = &attempt.request;
         let resource = self.registry.get(&target.group, &target.plural).cloned();
         let version = resource
@@ -320,7 +346,7 @@ impl Api {
         }
         let query = Query::parse(&request.query);
         let dry_run = query.all("dryRun").iter().any(|value| value == "All");
-        let mut call = Call {
+        let call = Call {
             form: Form::of(&request.accept, &target).map_err(|failure| {
                 if resource.is_custom() {
                     Failure::not_acceptable_custom()
@@ -338,6 +364,7 @@ impl Api {
             warnings: Vec::new(),
             seed: attempt.seed,
             answers: &attempt.answers,
+            progress,
             purpose: Purpose::Act,
             admission: Admission::Due,
             touched: Touched::All,
@@ -351,6 +378,10 @@ impl Api {
         if let Some(log) = verbs::log(self, &call)? {
             return Ok(Outcome::Respond(log));
         }
+        self.run(call)
+    }
+
+    fn run(&mut self, mut call: Call<'_>) -> Result<Outcome, Stop> {
         verbs::check_table(&call)?;
         let reply = verbs::run(self, &mut call)?;
         let mut response = match self.text_of(&call, &reply) {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::object::{finalizers, get_metadata, metadata_text};
+use crate::object::{at, finalizers, get_metadata, metadata_text};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed};
 
@@ -50,11 +50,11 @@ impl Claims {
         }
         self.users.remove(key);
         if let Some(pod) = self.pods.object(api, key) {
-            let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+            let volumes = at(&pod, "/spec/volumes").and_then(Value::as_array);
             let names = volumes
                 .into_iter()
                 .flatten()
-                .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str());
+                .filter_map(|volume| at(volume, "/persistentVolumeClaim/claimName")?.as_str());
             let claims = names.map(|name| Key::new(&key.namespace, name)).collect();
             let uid = metadata_text(&pod, "uid").to_owned();
             self.users.insert(key.clone(), (uid, claims));
@@ -97,11 +97,11 @@ impl Claims {
         if deleted && finalizers(&claim).contains(&PROTECTION) {
             self.leaving.insert(key.clone());
         }
-        let named = claim.pointer("/spec/volumeName").and_then(Value::as_str);
+        let named = at(&claim, "/spec/volumeName").and_then(Value::as_str);
         if named == Some(volume.as_str()) {
             self.volumes.insert(key.clone(), volume.clone());
         }
-        let bound = claim.pointer("/status/phase") == Some(&"Bound".into());
+        let bound = at(&claim, "/status/phase") == Some(&"Bound".into());
         if named.is_none() && !bound && !deleted {
             bind(client, key, &claim, &volume);
             self.volumes.insert(key.clone(), volume);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{controlled, controller, number, reference};
 use crate::api::Api;
-use crate::object::{get_metadata, metadata_text};
+use crate::object::{at, get_metadata, metadata_text};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
 
@@ -134,13 +134,13 @@ fn create(client: &mut Client<'_>, key: &Key, set: &Value) {
 }
 
 fn is_active(pod: &Value) -> bool {
-    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    let phase = at(pod, "/status/phase").and_then(Value::as_str);
     get_metadata(pod, "deletionTimestamp").is_null() && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
 /// Since when the pod is ready.
 fn ready_since(pod: &Value) -> Option<Timestamp> {
-    let list = pod.pointer("/status/conditions").and_then(Value::as_array)?;
+    let list = at(pod, "/status/conditions").and_then(Value::as_array)?;
     let ready = list.iter().find(|one| one.get("type") == Some(&"Ready".into()))?;
     let holds = ready.get("status") == Some(&"True".into());
     holds.then(|| ready.get("lastTransitionTime")?.as_str()?.parse().ok())?
@@ -154,13 +154,13 @@ fn rank(key: &Key, pod: &Value) -> impl Ord + use<> {
         .and_then(|text| text.parse().ok())
         .unwrap_or_default();
     let ready = ready_since(pod);
-    let started = match pod.pointer("/status/phase").and_then(Value::as_str) {
+    let started = match at(pod, "/status/phase").and_then(Value::as_str) {
         Some("Pending") => 0,
         Some("Unknown") => 1,
         _ => 2,
     };
     (
-        pod.pointer("/spec/nodeName").is_some(),
+        at(pod, "/spec/nodeName").is_some(),
         started,
         ready.is_some(),
         cost,
@@ -175,9 +175,7 @@ fn status(set: &Value, active: &[&(Key, Arc<Value>)], now: Timestamp) -> (Value,
     let least = Duration::from_secs(u64::try_from(number(set, "/spec/minReadySeconds")).unwrap_or_default());
     let since: Vec<Timestamp> = active.iter().filter_map(|(_, pod)| ready_since(pod)).collect();
     let available = |since: &Timestamp| since.checked_add(least).unwrap_or(Timestamp::MAX);
-    let labels = set
-        .pointer("/spec/template/metadata/labels")
-        .and_then(Value::as_object);
+    let labels = at(set, "/spec/template/metadata/labels").and_then(Value::as_object);
     let labelled = active.iter().filter(|(_, pod)| {
         let found = get_metadata(pod, "labels");
         labels

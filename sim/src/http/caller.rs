@@ -24,7 +24,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::live::Live;
-use crate::{WebhookCall, WebhookReply};
+use crate::{WebhookCall, WebhookReply, wire};
 
 /// Largest answer that is read, in bytes.
 const BODY: usize = 8 << 20;
@@ -119,7 +119,7 @@ async fn exchange(live: &Live, call: &WebhookCall, target: &Target) -> Result<Va
         .header(HOST, authority)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json, */*")
-        .body(Full::new(Bytes::from(call.review.to_string())))
+        .body(Full::new(Bytes::from(wire::text(&call.review))))
         .map_err(|error| Trouble::Connection(error.to_string()))?;
     let answer = async {
         let response = sender.send_request(request).await.map_err(broken)?;

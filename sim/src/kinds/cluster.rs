@@ -4,11 +4,12 @@ use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use super::{fill, keep, object, set};
+use crate::object::at;
 use crate::validation;
 
 /// A namespace is labelled with its name.
 pub(crate) fn default_namespace(namespace: &mut Value) {
-    let name = namespace.pointer("/metadata/name").cloned().unwrap_or_default();
+    let name = at(namespace, "/metadata/name").cloned().unwrap_or_default();
     if name.as_str().is_none_or(str::is_empty) {
         return;
     }
@@ -33,11 +34,10 @@ pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
 /// A namespace's phase says whether it is being deleted.
 pub(crate) fn validate_namespace_status(new: &Value, _old: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    let phase = new
-        .pointer("/status/phase")
+    let phase = at(new, "/status/phase")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let deleting = new.pointer("/metadata/deletionTimestamp").is_some();
+    let deleting = at(new, "/metadata/deletionTimestamp").is_some();
     if deleting && phase != "Terminating" {
         let why = "may only be 'Terminating' if `deletionTimestamp` is not empty";
         errors.invalid("status.Phase", phase, why);
@@ -137,11 +137,10 @@ pub(crate) fn validate_lease(lease: &Value) -> Vec<FieldError> {
 
 pub(crate) fn validate_event(event: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    let namespace = event
-        .pointer("/metadata/namespace")
+    let namespace = at(event, "/metadata/namespace")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let involved = event.pointer("/involvedObject/namespace").and_then(Value::as_str);
+    let involved = at(event, "/involvedObject/namespace").and_then(Value::as_str);
     let expected = involved.unwrap_or("default");
     if namespace != expected {
         errors.invalid(

@@ -4,6 +4,7 @@ use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use super::{each, fill, items, keep, object, pod_template, remove, set};
+use crate::object::at;
 
 pub(crate) fn default(pod: &mut Value) {
     pod_template::default(pod);
@@ -63,7 +64,7 @@ fn tolerate(spec: &mut Value, taint: &str) {
 
 pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
     keep(new, old, "status");
-    if let (Some(spec), Some(priority)) = (new.get_mut("spec"), old.pointer("/spec/priority")) {
+    if let (Some(spec), Some(priority)) = (new.get_mut("spec"), at(old, "/spec/priority")) {
         fill(spec, "priority", priority.clone());
     }
     admit(new);
@@ -71,7 +72,7 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
 
 /// The class of service is settled when the pod is made.
 pub(crate) fn prepare_status(new: &mut Value, old: &Value) {
-    if let (Some(status), Some(class)) = (object(new, "status"), old.pointer("/status/qosClass")) {
+    if let (Some(status), Some(class)) = (object(new, "status"), at(old, "/status/qosClass")) {
         fill(status, "qosClass", class.clone());
     }
 }

@@ -144,10 +144,12 @@ impl Nodes {
             } else {
                 drawn == Some(index)
             };
-            let delay = stage.delay(self.draw(&object, &stage.name));
             if !wanted {
                 self.timers.set(run, None);
-            } else if continuous && delay.is_zero() {
+                continue;
+            }
+            let delay = stage.delay(|| self.draw(&object, &stage.name));
+            if continuous && delay.is_zero() {
                 self.run(api, &run, &object, now);
             } else if !self.timers.has(&run) {
                 self.timers.set(run, now.checked_add(delay).ok());

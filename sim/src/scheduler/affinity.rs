@@ -3,14 +3,18 @@
 use serde_json::Value;
 
 use super::node::Labels;
+use crate::object::at;
 
 pub(super) fn matches(pod: &Value, name: &str, labels: &Labels) -> bool {
-    let selector = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
+    let selector = at(pod, "/spec/nodeSelector").and_then(Value::as_object);
     let selected = selector
         .into_iter()
         .flatten()
         .all(|(key, value)| labels.get(key).map(String::as_str) == value.as_str());
-    let required = pod.pointer("/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+    let required = at(
+        pod,
+        "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
+    );
     selected && required.is_none_or(|required| terms(required, name, labels))
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use self::node::{Node, Placed};
 use self::request::Amounts;
 use crate::api::Api;
-use crate::object::{get_metadata, metadata_text, seconds};
+use crate::object::{at, get_metadata, metadata_text, seconds};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, pod_path};
 
@@ -79,10 +79,8 @@ impl Scheduler {
         let object = self.pod_feed.object(api, key);
         let node = object
             .as_ref()
-            .and_then(|pod| pod.pointer("/spec/nodeName")?.as_str());
-        let phase = object
-            .as_ref()
-            .and_then(|pod| pod.pointer("/status/phase")?.as_str());
+            .and_then(|pod| at(pod, "/spec/nodeName")?.as_str());
+        let phase = object.as_ref().and_then(|pod| at(pod, "/status/phase")?.as_str());
         let over = matches!(phase, Some("Succeeded" | "Failed"));
         match (&object, node) {
             (Some(pod), Some(node)) if !over => self.place(key, Some(Placed::of(pod, node))),
@@ -225,8 +223,7 @@ impl Actor for Scheduler {
 }
 
 fn turn(pod: &Value, key: &Key) -> (Turn, i64) {
-    let priority = pod
-        .pointer("/spec/priority")
+    let priority = at(pod, "/spec/priority")
         .and_then(Value::as_i64)
         .unwrap_or_default();
     let created = metadata_text(pod, "creationTimestamp").to_owned();
@@ -236,7 +233,7 @@ fn turn(pod: &Value, key: &Key) -> (Turn, i64) {
 
 /// Whether a pod waits for this scheduler.
 fn node_wanted(pod: &Value) -> bool {
-    let spec = |name: &str| pod.pointer(&format!("/spec/{name}"));
+    let spec = |name: &str| pod.get("spec")?.get(name);
     let gates = spec("schedulingGates").and_then(Value::as_array);
     spec("nodeName").is_none()
         && get_metadata(pod, "deletionTimestamp").is_null()
@@ -246,7 +243,7 @@ fn node_wanted(pod: &Value) -> bool {
 
 /// Says in the pod's condition why it has no node.
 fn report(client: &mut Client<'_>, key: &Key, pod: &Value, why: &str) {
-    let list = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let list = at(pod, "/status/conditions").and_then(Value::as_array);
     let found = list
         .into_iter()
         .flatten()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::request::Amounts;
 use super::spread::Constraints;
 use super::{affinity, taints};
-use crate::object::{get_metadata, metadata_text};
+use crate::object::{at, get_metadata, metadata_text};
 
 pub(super) type Labels = BTreeMap<String, String>;
 
@@ -60,10 +60,10 @@ impl Node {
     pub(super) fn read(&mut self, node: &Value) {
         self.exists = true;
         self.labels = labels(node);
-        let taints = node.pointer("/spec/taints").and_then(Value::as_array);
+        let taints = at(node, "/spec/taints").and_then(Value::as_array);
         self.taints = taints.cloned().unwrap_or_default();
-        self.cordoned = node.pointer("/spec/unschedulable") == Some(&Value::Bool(true));
-        self.allocatable = Amounts::of_list(node.pointer("/status/allocatable"));
+        self.cordoned = at(node, "/spec/unschedulable") == Some(&Value::Bool(true));
+        self.allocatable = Amounts::of_list(at(node, "/status/allocatable"));
     }
 
     pub(super) fn add(&mut self, pod: &Placed) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::object::at;
 use go_compat::quantity::Quantity;
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ impl Amounts {
             let items = pod.pointer(&format!("/spec/{name}")).and_then(Value::as_array);
             items.into_iter().flatten()
         };
-        let of = |container: &Value| Self::of_list(container.pointer("/resources/requests"));
+        let of = |container: &Value| Self::of_list(at(container, "/resources/requests"));
         let (mut sidecars, mut peak) = (Self::default(), Self::default());
         for container in list("initContainers") {
             let own = of(container);
@@ -45,7 +46,7 @@ impl Amounts {
             all.add(&of(container));
         }
         all.raise(&peak);
-        all.add(&Self::of_list(pod.pointer("/spec/overhead")));
+        all.add(&Self::of_list(at(pod, "/spec/overhead")));
         all
     }
 

@@ -1,5 +1,6 @@
 //! Taints and tolerations.
 
+use crate::object::at;
 use serde_json::{Value, json};
 
 /// What a cordoned node is taken for.
@@ -15,7 +16,7 @@ pub(super) fn untolerated(pod: &Value, taints: &[Value]) -> Option<String> {
 }
 
 pub(super) fn tolerates(pod: &Value, taint: &Value) -> bool {
-    let list = pod.pointer("/spec/tolerations").and_then(Value::as_array);
+    let list = at(pod, "/spec/tolerations").and_then(Value::as_array);
     list.into_iter().flatten().any(|toleration| {
         let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
         let same_value = match text(toleration, "operator") {

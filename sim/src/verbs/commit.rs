@@ -6,6 +6,7 @@ use kube_schema::table::Table;
 use kube_schema::{protobuf, typed};
 use serde_json::Value;
 
+use crate::admission;
 use crate::api::{Api, Call, Purpose};
 use crate::conversion;
 use crate::object::set_metadata;
@@ -43,6 +44,7 @@ pub(super) fn remove(api: &mut Api, call: &Call<'_>, key: &Key, object: Value) -
     forms.stamp(api.store.next_revision());
     let (shown, stored) = forms.shared();
     api.store.remove(&call.resource.id, key, &stored);
+    note_webhooks(api, &call.resource);
     if call.resource.id.plural.as_ref() == "customresourcedefinitions" {
         api.definition_removed(&shown);
     }
@@ -87,4 +89,11 @@ impl Forms {
 pub(super) fn write(api: &mut Api, resource: &Resource, key: Key, object: &Arc<Value>) {
     let head = Head::of(object, resource.traits.fields.iter().map(|field| field.pointer));
     api.store.put(&resource.id, key, head, object);
+    note_webhooks(api, resource);
+}
+
+fn note_webhooks(api: &mut Api, resource: &Resource) {
+    if resource.id.group.as_ref() == admission::GROUP {
+        api.webhooks_changed();
+    }
 }

@@ -8,7 +8,7 @@ use super::{Touched, body, commit};
 use crate::admission;
 use crate::api::{Api, Call, Reply};
 use crate::entropy::Entropy;
-use crate::object::{self, get_metadata, metadata_text, set_metadata};
+use crate::object::{self, at, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Subresource};
 use crate::status::Failure;
 use crate::store::{Key, ResourceId, Stored};
@@ -60,7 +60,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());
     }
     let created = commit::put(api, call, key, object)?;
-    if !call.dry_run && created.pointer("/spec/clusterIP") == Some(&address(api).into()) {
+    if !call.dry_run && at(&created, "/spec/clusterIP") == Some(&address(api).into()) {
         api.addresses = api.addresses.saturating_add(1);
     }
     Ok(created)

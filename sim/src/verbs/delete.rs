@@ -9,7 +9,7 @@ use super::delete_options::Policy;
 use super::{DeleteOptions, Touched, commit, find, success};
 use crate::admission;
 use crate::api::{Api, Call, Purpose, Reply};
-use crate::object::{finalizers, get_metadata, metadata_text, seconds, set_metadata};
+use crate::object::{at, finalizers, get_metadata, metadata_text, seconds, set_metadata};
 use crate::query::Query;
 use crate::registry::{Grace, Propagation};
 use crate::selector::Selector;
@@ -97,7 +97,7 @@ pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> 
         crate::crd::terminate(&mut object, call.now);
         return Ok(Progress::Waiting(save(api, call, &before, object)?));
     }
-    let spec_finalizers = object.pointer("/spec/finalizers").and_then(Value::as_array);
+    let spec_finalizers = at(&object, "/spec/finalizers").and_then(Value::as_array);
     if is_namespace && spec_finalizers.is_some_and(|list| !list.is_empty()) {
         return Ok(Progress::Waiting(object.into()));
     }
@@ -212,14 +212,11 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
             _ => Waits::Already,
         };
     }
-    let own = object
-        .pointer("/spec/terminationGracePeriodSeconds")
-        .and_then(Value::as_i64);
-    let phase = object
-        .pointer("/status/phase")
+    let own = at(object, "/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    let phase = at(object, "/status/phase")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let idle = object.pointer("/spec/nodeName").is_none() || matches!(phase, "Failed" | "Succeeded");
+    let idle = at(object, "/spec/nodeName").is_none() || matches!(phase, "Failed" | "Succeeded");
     let period = if idle {
         0
     } else {
@@ -361,6 +358,7 @@ fn named<'a>(call: &Call<'a>, key: &Key, purpose: Purpose) -> Call<'a> {
         purpose,
         admission: call.admission,
         touched: Touched::All,
+        progress: None,
         warnings: Vec::new(),
         seed: call.seed,
         answers: call.answers,

@@ -98,10 +98,13 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
     }
     let items = call.read_all(page.items.iter().map(AsRef::as_ref))?;
     let items: Vec<Value> = items.into_iter().map(|one| item(call, one)).collect();
-    let value = json!({
-        "kind": call.resource.list_kind(), "apiVersion": call.api_version(), "metadata": metadata, "items": items,
-    });
-    Ok(Reply::new(200, value))
+    let mut list = json!({"kind": call.resource.list_kind(), "apiVersion": call.api_version()});
+    if let Value::Object(members) = &mut list {
+        // `json!` would copy them
+        members.insert("metadata".into(), metadata);
+        members.insert("items".into(), items.into());
+    }
+    Ok(Reply::new(200, list))
 }
 
 fn in_past<'a>(

@@ -7,7 +7,7 @@ use kube_schema::table::Table;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::Value;
 
-use super::{Touched, body, create, find, update};
+use super::{Touched, body, create, find, progress, update};
 use crate::api::{Api, Call, Reply};
 use crate::registry::Schema;
 use crate::status::{Failure, Subject};
@@ -27,6 +27,9 @@ const CUSTOM: &[&str] = &[
 ];
 
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
+    if let Some(progress) = progress::resumed(api, call) {
+        return update::go_on(api, call, progress);
+    }
     let (old, mut new) = patched(api, call)?;
     create::place(call, &mut new)?;
     if crate::object::metadata_text(&new, "name").is_empty() {

@@ -8,7 +8,7 @@ use super::delete::{self, Progress};
 use super::{DeleteOptions, commit, find, success};
 use crate::admission;
 use crate::api::{Api, Call, Reply};
-use crate::object::{get_metadata, metadata, metadata_text, seconds};
+use crate::object::{at, get_metadata, metadata, metadata_text, seconds};
 use crate::selector::Selector;
 use crate::status::{Failure, Subject};
 use crate::store::{Key, ResourceId};
@@ -38,8 +38,7 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let pod = call.read(find(api, call)?)?;
     // the eviction is admitted, not the deletion that it is
     admission::admit(api, call, "CREATE", eviction, &Value::Null)?;
-    let phase = pod
-        .pointer("/status/phase")
+    let phase = at(&pod, "/status/phase")
         .and_then(Value::as_str)
         .unwrap_or_default();
     let free = matches!(phase, "Succeeded" | "Failed" | "Pending")
@@ -77,7 +76,7 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
         .flat_map(|collection| collection.range(&call.target.namespace, None))
         .map(|(key, stored)| (key.clone(), stored.value()))
         .filter(|(_, budget)| {
-            let selector = budget.pointer("/spec/selector").map(Selector::of_object);
+            let selector = at(budget, "/spec/selector").map(Selector::of_object);
             selector
                 .is_some_and(|selector| selector.matches(&call.target.namespace, &call.target.name, &head))
         })
@@ -97,7 +96,7 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
             .unwrap_or_default()
     };
     let healthy = is_ready(pod);
-    let policy = budget.pointer("/spec/unhealthyPodEvictionPolicy");
+    let policy = at(budget, "/spec/unhealthyPodEvictionPolicy");
     if !healthy && policy == Some(&"AlwaysAllow".into()) {
         return Ok(());
     }
@@ -151,7 +150,7 @@ fn disruption_allowed(left: i64, generation: Option<&Value>, call: &Call<'_>) ->
 }
 
 fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = at(pod, "/status/conditions").and_then(Value::as_array);
     conditions
         .into_iter()
         .flatten()
@@ -162,8 +161,7 @@ fn is_ready(pod: &Value) -> bool {
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let binding = body(call, "core/v1.Binding")?;
     let binding = admission::admit(api, call, "CREATE", binding, &Value::Null)?;
-    let node = binding
-        .pointer("/target/name")
+    let node = at(&binding, "/target/name")
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
@@ -177,7 +175,7 @@ pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
         let why = format!("pod {name} is being deleted, cannot be assigned to a host");
         return Err(Failure::conflict(&subject, name, &why).into());
     }
-    if let Some(taken) = pod.pointer("/spec/nodeName").and_then(Value::as_str) {
+    if let Some(taken) = at(&pod, "/spec/nodeName").and_then(Value::as_str) {
         let why = format!("pod {name} is already assigned to node {taken:?}");
         return Err(Failure::conflict(&subject, name, &why).into());
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube_schema::validate::{FieldError, Kind};
 use serde_json::{Map, Value};
 
+use super::progress::{self, Next, Progress};
 use super::{Touched, body, commit, create, find};
 use crate::admission::{self, Mutated};
 use crate::api::{Api, Call, Reply};
@@ -15,6 +16,9 @@ use crate::validation;
 use crate::webhook::Stop;
 
 pub(super) fn put(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
+    if let Some(progress) = progress::resumed(api, call) {
+        return go_on(api, call, progress);
+    }
     let mut new = body::object(call)?;
     create::place(call, &mut new)?;
     check_name(call, &new)?;
@@ -85,11 +89,17 @@ fn storage_key(call: &Call<'_>) -> String {
 }
 
 /// Replaces an object, which has its shape and defaults, as far as the kind and the subresource allow.
-pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Value) -> Result<Reply, Stop> {
+pub(super) fn replace(
+    api: &mut Api,
+    call: &Call<'_>,
+    old: &Arc<Value>,
+    mut new: Value,
+) -> Result<Reply, Stop> {
     create::namespace_exists(api, call)?;
-    let touched = match admission::mutate(api, call, "UPDATE", &mut new, old)? {
-        Mutated::Yes => &Touched::All,
-        Mutated::No => &call.touched,
+    let touched = match admission::mutate(api, call, "UPDATE", &mut new, old) {
+        Ok(Mutated::Yes) => &Touched::All,
+        Ok(Mutated::No) => &call.touched,
+        Err(stop) => return Err(progress::noted(api, call, stop, (old, new), Next::Mutate)),
     };
     check_version(call, old, &mut new)?;
     if call.target.subresource == "status" {
@@ -108,10 +118,36 @@ pub(super) fn replace(api: &mut Api, call: &Call<'_>, old: &Value, mut new: Valu
     keep_system_fields(call, old, &mut new);
     body::default(call, &mut new, &body::within(call, touched))?;
     validate(call, old, &new)?;
-    admission::validate(api, call, "UPDATE", &new, old)?;
-    if &new == old && is_stored_as_now(api, call) {
+    admit(api, call, old, new)
+}
+
+/// Goes on with an update where it stopped.
+pub(super) fn go_on(api: &mut Api, call: &Call<'_>, progress: Progress) -> Result<Reply, Stop> {
+    let Progress { old, new, .. } = progress;
+    match progress.next {
+        Next::Mutate => replace(api, call, &old, new),
+        Next::Admit => admit(api, call, &old, new),
+    }
+}
+
+/// Asks the validating webhooks about what an object is to be, and stores it.
+fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result<Reply, Stop> {
+    if let Err(stop) = admission::validate(api, call, "UPDATE", &new, old) {
+        return Err(progress::noted(api, call, stop, (old, new), Next::Admit));
+    }
+    if new == **old && is_stored_as_now(api, call) {
         return Ok(Reply::new(200, new));
     }
+    // what is not stored as it is asked for is converted first
+    let kept = (call.version.name != call.resource.storage).then(|| new.clone());
+    let written = write(api, call, old, new);
+    written.map_err(|stop| match kept {
+        Some(new) => progress::noted(api, call, stop, (old, new), Next::Admit),
+        None => stop,
+    })
+}
+
+fn write(api: &mut Api, call: &Call<'_>, old: &Value, new: Value) -> Result<Reply, Stop> {
     let key = call.key();
     let value = if is_finished(&new, old) {
         commit::remove(api, call, &key, new)?

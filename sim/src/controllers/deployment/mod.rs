@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{controlled, controller, number, reference};
 use crate::api::Api;
-use crate::object::get_metadata;
+use crate::object::{at, get_metadata};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed};
 
@@ -59,8 +59,8 @@ impl Deployments {
             return;
         }
         let sets = Sets::of(client.api, &deployment);
-        let paused = deployment.pointer("/spec/paused") == Some(&Value::Bool(true));
-        let recreate = deployment.pointer("/spec/strategy/type") == Some(&"Recreate".into());
+        let paused = at(&deployment, "/spec/paused") == Some(&Value::Bool(true));
+        let recreate = at(&deployment, "/spec/strategy/type") == Some(&"Recreate".into());
         if !paused {
             if recreate {
                 if recreate_sets(client, key, &deployment, &sets) == Old::Remains {
@@ -113,11 +113,11 @@ impl Actor for Deployments {
 
 impl Sets {
     fn of(api: &Api, deployment: &Value) -> Self {
-        let wanted = bare(deployment.pointer("/spec/template"));
+        let wanted = bare(at(deployment, "/spec/template"));
         let all = controlled(api, deployment, "apps", "replicasets");
         let (mut new, mut old): (Vec<_>, Vec<_>) = all
             .into_iter()
-            .partition(|(_, set)| bare(set.pointer("/spec/template")) == wanted);
+            .partition(|(_, set)| bare(at(set, "/spec/template")) == wanted);
         new.sort_by_key(|(key, set)| (revision(set), key.clone()));
         let newest = if new.is_empty() { None } else { Some(new.remove(0)) };
         old.append(&mut new);
@@ -178,9 +178,9 @@ fn ensure(client: &mut Client<'_>, key: &Key, deployment: &Value, sets: &Sets, r
         }
         return;
     }
-    let mut template = bare(deployment.pointer("/spec/template"));
+    let mut template = bare(at(deployment, "/spec/template"));
     let hash = safe_encode(&fnv1a_32(template.to_string().as_bytes()).to_string());
-    let mut selector = deployment.pointer("/spec/selector").cloned().unwrap_or_default();
+    let mut selector = at(deployment, "/spec/selector").cloned().unwrap_or_default();
     for (of, pointer) in [
         (&mut template, "/metadata/labels"),
         (&mut selector, "/matchLabels"),
@@ -193,7 +193,7 @@ fn ensure(client: &mut Client<'_>, key: &Key, deployment: &Value, sets: &Sets, r
     }
     let set = json!({
         "metadata": {
-            "name": format!("{}-{hash}", key.name), "labels": template.pointer("/metadata/labels"),
+            "name": format!("{}-{hash}", key.name), "labels": at(&template, "/metadata/labels"),
             "annotations": {REVISION: (newest + 1).to_string()},
             "ownerReferences": [reference(deployment, "Deployment")],
         },

@@ -22,19 +22,20 @@ pub(super) fn container_id(pod_uid: &str, container: &str, run: u32) -> String {
 
 /// 64 hexadecimal digits that spread well (FNV-1a with four bases); not a cryptographic digest.
 fn digest(parts: &[&str]) -> String {
-    let lane = |seed: u64| {
-        let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for byte in parts.join("\0").bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        hash ^ (hash >> 29)
-    };
-    let [a, b, c, d] = [1, 2, 3, 4].map(lane);
+    let text = parts.join("\0");
+    let [a, b, c, d] = [1, 2, 3, 4].map(|base| lane(base, &text));
     format!("{a:016x}{b:016x}{c:016x}{d:016x}")
+}
+
+fn lane(base: u64, text: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ base.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash ^ (hash >> 29)
 }
 
 /// A number for a draw, out of a seed and texts.
 pub(in crate::nodes) fn draw(seed: u64, parts: &[&str]) -> u64 {
-    let text = digest(&[&[seed.to_string().as_str()], parts].concat());
-    u64::from_str_radix(text.get(..16).unwrap_or_default(), 16).unwrap_or_default()
+    lane(1, &[&[seed.to_string().as_str()], parts].concat().join("\0"))
 }

@@ -83,7 +83,7 @@ impl Kubelets {
 
     /// Learns what a node has to give.
     pub(super) fn learn(&mut self, name: &str, node: &Value) {
-        let allocatable = Amounts::of_list(node.pointer("/status/allocatable"));
+        let allocatable = Amounts::of_list(at(node, "/status/allocatable"));
         if self.allocatable.get(name) != Some(&allocatable) {
             self.allocatable.insert(name.to_owned(), allocatable);
             self.freed.insert(name.to_owned());
@@ -253,8 +253,8 @@ fn known<'a>(
     pods.entry(key.clone()).or_insert_with(|| {
         let mut runtime = Pod::new(pod, specs, timings, now);
         runtime.host = addresses.of_node(node_of(pod).unwrap_or_default());
-        let shown = pod.pointer("/status/podIP").and_then(Value::as_str);
-        runtime.address = if pod.pointer("/spec/hostNetwork") == Some(&Value::Bool(true)) {
+        let shown = at(pod, "/status/podIP").and_then(Value::as_str);
+        runtime.address = if at(pod, "/spec/hostNetwork") == Some(&Value::Bool(true)) {
             runtime.host.clone()
         } else {
             addresses.of_pod(shown)

@@ -14,7 +14,7 @@ use super::images::Images;
 use super::node_of;
 use super::resize::{self, Refusal, Room};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
-use crate::object::{get_metadata, metadata_text};
+use crate::object::{at, get_metadata, metadata_text};
 use crate::scheduler::request::Amounts;
 
 /// What a node knows of a pod.
@@ -230,7 +230,7 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         .get("restartCount")
         .and_then(Value::as_u64)
         .unwrap_or_default() as u32;
-    let started = found.pointer("/state/running/startedAt").and_then(Value::as_str);
+    let started = at(found, "/state/running/startedAt").and_then(Value::as_str);
     if let Some(since) = started.and_then(|text| text.parse().ok()) {
         let run = Run {
             image: image.to_owned(),
@@ -241,18 +241,18 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         };
         let mut container = Container::adopted(spec.role, run, restarts);
         container.last = exit(
-            found.pointer("/lastState/terminated"),
+            at(found, "/lastState/terminated"),
             image,
             restarts.saturating_sub(1),
         );
         return Some(container);
     }
     let last = exit(
-        found.pointer("/lastState/terminated"),
+        at(found, "/lastState/terminated"),
         image,
         restarts.saturating_sub(1),
     );
-    let (exit, last) = match exit(found.pointer("/state/terminated"), image, restarts) {
+    let (exit, last) = match exit(at(found, "/state/terminated"), image, restarts) {
         Some(exit) => (exit, last),
         // it waits to begin again
         None => (

@@ -115,7 +115,7 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
     let found = list
         .into_iter()
         .flatten()
-        .find(|one| one.get("type") == Some(&condition.kind.into()));
+        .find(|one| one.get("type").and_then(Value::as_str) == Some(condition.kind));
     let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
     let status = if condition.holds { "True" } else { "False" };
     if (text("status"), text("reason"), text("message")) == (status, condition.reason, &condition.message) {
@@ -157,7 +157,7 @@ fn pending(runtime: &Pod, stored: &Value, now: Timestamp) -> Option<Value> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    list.any(|one| one.get("type") == Some(&kind.into()))
+    list.any(|one| one.get("type").and_then(Value::as_str) == Some(kind))
         .then(|| json!({"$patch": "delete", "type": kind}))
 }
 

@@ -144,14 +144,14 @@ impl Stage {
     }
 
     /// The delay for a draw out of all `u64`s.
-    pub(super) fn delay(&self, draw: u64) -> Duration {
+    pub(super) fn delay(&self, draw: impl FnOnce() -> u64) -> Duration {
         let spread = self
             .jitter
             .map_or(0, |longest| longest.saturating_sub(self.delay).as_millis() as u64);
         if spread == 0 {
             return self.delay;
         }
-        self.delay + Duration::from_millis(draw % spread)
+        self.delay + Duration::from_millis(draw() % spread)
     }
 }
 

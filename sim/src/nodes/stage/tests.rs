@@ -90,7 +90,7 @@ fn a_jittered_delay_lies_between_its_bounds() {
     let stage = stage("  delay: {durationMilliseconds: 100, jitterDurationMilliseconds: 300}\n")
         .unwrap()
         .remove(0);
-    let delays: Vec<_> = (0..1000).map(|draw| stage.delay(draw)).collect();
+    let delays: Vec<_> = (0..1000).map(|draw| stage.delay(|| draw)).collect();
     assert_eq!(delays.iter().min(), Some(&Duration::from_millis(100)));
     assert_eq!(delays.iter().max(), Some(&Duration::from_millis(299)));
 }

@@ -18,7 +18,10 @@ pub(super) fn eval(expr: &Expr, input: &Value) -> Stream {
     match expr {
         Expr::Identity => Ok(vec![input.clone()]),
         Expr::Literal(value) => Ok(vec![value.clone()]),
-        Expr::Field(base, name) => each(base, input, |value| field(&value, name).map(|one| vec![one])),
+        Expr::Field(base, name) => match borrow(base, input) {
+            Some(found) => field(found, name).map(|one| vec![one]),
+            None => each(base, input, |value| field(&value, name).map(|one| vec![one])),
+        },
         Expr::At(base, index) => each(base, input, |value| at(&value, *index).map(|one| vec![one])),
         Expr::Iterate(base) => each(base, input, items),
         Expr::Try(inner) => Ok(eval(inner, input).unwrap_or_default()),

@@ -1,0 +1,71 @@
+//! How far an update got when a webhook had to be asked.
+//!
+//! A request that was stopped runs again from its start ([`crate::webhook`]). An update need not: what it read and made
+//! of it is the same as long as the object is, so it goes on where it stopped. If the object changed meanwhile, what is
+//! known of it is dropped.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Touched;
+use crate::api::{Api, Call};
+use crate::webhook::Stop;
+
+/// An update under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    /// Of the object as it was read.
+    revision: u64,
+    pub(super) old: Arc<Value>,
+    pub(super) new: Value,
+    touched: Touched,
+    warnings: Vec<String>,
+    pub(super) next: Next,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Mutating webhooks, and all that follows.
+    Mutate,
+    /// Validating webhooks, and the write.
+    Admit,
+}
+
+/// A stop that knows what was done: of the object as it is stored, `new` is to be made.
+pub(super) fn noted(
+    api: &Api,
+    call: &Call<'_>,
+    stop: Stop,
+    (old, new): (&Arc<Value>, Value),
+    next: Next,
+) -> Stop {
+    let Stop::Ask(mut question) = stop else {
+        return stop;
+    };
+    let stored = api.store.get(&call.resource.id, &call.key());
+    question.progress = stored.map(|stored| {
+        Box::new(Progress {
+            revision: stored.revision,
+            old: old.clone(),
+            new,
+            touched: call.touched.clone(),
+            warnings: call.warnings.clone(),
+            next,
+        })
+    });
+    Stop::Ask(question)
+}
+
+/// What was done already, if it still holds.
+pub(super) fn resumed(api: &Api, call: &mut Call<'_>) -> Option<Progress> {
+    let progress = call.progress.take()?;
+    let stored = api.store.get(&call.resource.id, &call.key())?;
+    if stored.revision != progress.revision {
+        return None;
+    }
+    call.touched = progress.touched.clone();
+    call.warnings.clone_from(&progress.warnings);
+    Some(*progress)
+}
