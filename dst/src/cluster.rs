@@ -408,7 +408,7 @@ impl State {
                 .name_is_used(body["metadata"]["name"].as_str().unwrap_or_default());
         }
         if request.method != Method::Get && code < 300 {
-            let write = Write::new(process, agent, request, sent, marks, self.now());
+            let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
             self.counters.wrote(&write);
             if self.judged == Judged::Yes || write.is_lease() {
                 let verdict = self.oracles.judge(&write, &self.mirror, &mut self.processes);

@@ -68,7 +68,7 @@ fn decide(state: &mut State, call: &WebhookCall) -> Said {
     let Some(handler) = state.routes.values().next().and_then(|routes| routes.get(path)) else {
         return failed("no endpoints available".into());
     };
-    let body = call.review.to_string().into_bytes();
+    let body = serde_json::to_vec(&call.review).unwrap_or_default();
     match handler {
         Handler::Review(review) => {
             let asked = match Review::decode(&body) {

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use kruise_sim::{Method, Request, Response};
 use kube_client::client::Body;
+use serde::Deserialize;
 use serde_json::json;
 use tokio::{sync::oneshot, time::Instant};
 
@@ -274,6 +275,18 @@ fn whole(response: Response) -> http::Response<Answer> {
     out
 }
 
+/// What is looked at of a list.
+#[derive(Default, Deserialize)]
+struct List {
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: String,
+}
+
 impl State {
     /// Is this process off the network?
     pub fn is_dead(&self, process: ProcessId) -> bool {
@@ -296,7 +309,8 @@ impl State {
     }
 
     fn notice_name(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) {
-        let write = Write::new(process, agent, request, sent, self.mirror.marks(), self.now());
+        let marks = self.mirror.marks();
+        let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
         let verdict = self.oracles.judge_name(&write, &self.mirror);
         self.violation = self.violation.take().or(verdict);
     }
@@ -314,10 +328,8 @@ impl State {
             is_list && request.query.contains("limit=500"),
             Watched::of_path(&request.path),
         ) {
-            let version = response.value()["metadata"]["resourceVersion"]
-                .as_str()
-                .and_then(|text| text.parse().ok());
-            process.learns(of, version.unwrap_or(0));
+            let list: List = serde_json::from_slice(&response.body).unwrap_or_default();
+            process.learns(of, list.metadata.resource_version.parse().unwrap_or(0));
         }
     }
 }

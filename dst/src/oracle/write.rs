@@ -9,7 +9,10 @@ use crate::{
     mirror::Mirror,
     network::{ProcessId, Sent},
     object::Object,
+    play::Judged,
 };
+
+const LEASES: &str = "leases";
 
 /// An accepted write of a manager.
 pub struct Write<'a> {
@@ -25,7 +28,7 @@ pub struct Write<'a> {
     pub name: &'a str,
     /// Subresource, or empty.
     pub subresource: &'a str,
-    /// The body.
+    /// The body. In a play that is not judged, only that of a lease is read.
     pub body: Value,
     /// What the sender knew.
     pub sent: &'a Sent,
@@ -44,6 +47,7 @@ impl<'a> Write<'a> {
         sent: &'a Sent,
         marks: [usize; Watched::COUNT],
         now: Timestamp,
+        judged: Judged,
     ) -> Self {
         // What is in no namespace stands right behind group and version.
         let (rest, before) = request
@@ -52,14 +56,17 @@ impl<'a> Write<'a> {
             .map_or((request.path.as_str(), 4), |(_, rest)| (rest, 1));
         let mut parts = rest.split('/').skip(before);
         let mut part = || parts.next().unwrap_or_default();
+        let resource = part();
+        let body = (judged == Judged::Yes || resource == LEASES)
+            .then(|| serde_json::from_slice(&request.body).unwrap_or_default());
         Self {
             process,
             component: agent.rsplit('/').next().unwrap_or_default(),
             method: request.method,
-            resource: part(),
+            resource,
             name: part(),
             subresource: part(),
-            body: serde_json::from_slice(&request.body).unwrap_or_default(),
+            body: body.unwrap_or_default(),
             sent,
             marks,
             now,
@@ -83,6 +90,6 @@ impl<'a> Write<'a> {
 
     /// Is it about the leader lease?
     pub fn is_lease(&self) -> bool {
-        self.resource == "leases"
+        self.resource == LEASES
     }
 }
