@@ -72,10 +72,12 @@ fn versions() -> Vec<Version> {
             columns::wide("IMAGES", ".spec.template.spec.containers[*].image"),
         ],
     };
-    let scale = Object::new("How pods are created on nodes that have none; optional.").flag(
-        "partitionedScaling",
-        "Create pods in parts too, as the partition says. Default: false.",
-    );
+    let scale =
+        Object::new("How pods are created on nodes that have none; optional. Default: those of its fields.")
+            .flag(
+                "partitionedScaling",
+                "Create pods in parts too, as the partition says. Default: false.",
+            );
     let newer = status().text("updateRevision", "Hash of the revision that is being rolled out.");
     let older = status().text("daemonSetHash", "Hash of the revision that is being rolled out.");
     vec![
@@ -85,7 +87,7 @@ fn versions() -> Vec<Version> {
 }
 
 fn spec() -> Object {
-    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and on which nodes.")
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and on which nodes. Default: those of its fields.")
         .text(
             "rollingUpdateType",
             "Standard recreates pods, InPlaceIfPossible changes them in place if it can. Default: Standard.",
@@ -110,12 +112,14 @@ fn spec() -> Object {
             "selector",
             label_selector("Labels of the only nodes whose pods are updated. Default: every node."),
         );
-    let update = Object::new("How pods move to a changed template; all fields are optional.")
-        .text(
-            "type",
-            "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
-        )
-        .with("rollingUpdate", rolling);
+    let update = Object::new(
+        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+    )
+    .text(
+        "type",
+        "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
+    )
+    .with("rollingUpdate", rolling);
     Object::new("What is wanted: which pods on which nodes, and how they may change.")
         .int_or_string(
             "burstReplicas",

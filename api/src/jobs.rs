@@ -160,9 +160,10 @@ fn cron_jobs() -> Vec<Version> {
             ],
         }
     };
-    let image_list = Object::new("Template of an ImageListPullJob; excludes the other templates.")
-        .with("metadata", job_metadata())
-        .with("spec", image_list_spec());
+    let image_list =
+        Object::new("Template of an ImageListPullJob; excludes the other templates. Default: none.")
+            .with("metadata", job_metadata())
+            .with("spec", image_list_spec());
     vec![
         version("v1alpha1", false, templates()),
         version(
@@ -181,11 +182,11 @@ fn templates() -> Object {
     Object::new("What is made each time; exactly one of the templates must be there.")
         .with(
             "jobTemplate",
-            anything("Template of a Job of batch/v1, stored as written; excludes the others."),
+            anything("Template of a Job of batch/v1, stored as written; excludes the others. Default: none."),
         )
         .with(
             "broadcastJobTemplate",
-            Object::new("Template of a BroadcastJob; excludes the other templates.")
+            Object::new("Template of a BroadcastJob; excludes the other templates. Default: none.")
                 .with("metadata", job_metadata())
                 .with("spec", broadcast_spec()),
         )

@@ -171,7 +171,9 @@ fn spec() -> Object {
         )
         .with(
             "selector",
-            label_selector("Labels of the pods in this namespace that are meant; excludes targetRef."),
+            label_selector(
+                "Labels of the pods in this namespace that are meant; excludes targetRef. Default: none.",
+            ),
         )
         .with(
             "targetRef",

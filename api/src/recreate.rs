@@ -154,40 +154,42 @@ fn versions() -> Vec<Version> {
 }
 
 fn spec(checks: Checks) -> Object {
-    let strategy = Object::new("How the containers are started anew; all fields are optional.")
-        .with(
-            "failurePolicy",
-            checks.one_of(
-                string("After a container that failed: Fail ends, Ignore goes on. Default: Fail."),
-                &["Fail", "Ignore"],
-            ),
-        )
-        .flag(
-            "forceRecreate",
-            "Stop containers that have started anew by themselves, too. Default: false.",
-        )
-        .with(
-            "minStartedSeconds",
-            checks.not_negative(int32(
-                "Seconds a new container must run before it counts. Default: 0.",
-            )),
-        )
-        .flag(
-            "orderedRecreate",
-            "Wait for each container before the next is stopped. Default: false.",
-        )
-        .with(
-            "terminationGracePeriodSeconds",
-            checks.not_negative(int64(
-                "Seconds a container has to end by itself. Default: those of the pod.",
-            )),
-        )
-        .with(
-            "unreadyGracePeriodSeconds",
-            checks.not_negative(int64(
-                "Seconds the pod is out of service before the stop. Default: 0.",
-            )),
-        );
+    let strategy = Object::new(
+        "How the containers are started anew; all fields are optional. Default: those of its fields.",
+    )
+    .with(
+        "failurePolicy",
+        checks.one_of(
+            string("After a container that failed: Fail ends, Ignore goes on. Default: Fail."),
+            &["Fail", "Ignore"],
+        ),
+    )
+    .flag(
+        "forceRecreate",
+        "Stop containers that have started anew by themselves, too. Default: false.",
+    )
+    .with(
+        "minStartedSeconds",
+        checks.not_negative(int32(
+            "Seconds a new container must run before it counts. Default: 0.",
+        )),
+    )
+    .flag(
+        "orderedRecreate",
+        "Wait for each container before the next is stopped. Default: false.",
+    )
+    .with(
+        "terminationGracePeriodSeconds",
+        checks.not_negative(int64(
+            "Seconds a container has to end by itself. Default: those of the pod.",
+        )),
+    )
+    .with(
+        "unreadyGracePeriodSeconds",
+        checks.not_negative(int64(
+            "Seconds the pod is out of service before the stop. Default: 0.",
+        )),
+    );
     Object::new("Which containers of which pod are started anew, and how.")
         .text(
             "podName",
@@ -234,31 +236,34 @@ fn container() -> Object {
             ),
         )
         .required(&["containerPort"]);
-    let hook = Object::new("What runs before the container stops; set by the webhook from the pod.")
-        .with(
-            "exec",
-            exec("Run a program in the container before it is stopped."),
-        )
-        .with(
-            "httpGet",
-            http_get("Send a request to the container before it is stopped."),
-        )
-        .with(
-            "tcpSocket",
-            tcp_socket("Open a connection to the container before it is stopped."),
-        );
-    let context = Object::new("Which container it was that is to be stopped; set by the webhook.")
-        .text(
-            "containerID",
-            "Identity of the container that is to be stopped, with its runtime.",
-        )
-        .int32("restartCount", "Number of restarts when the request was made.")
-        .required(&["containerID", "restartCount"]);
+    let hook =
+        Object::new("What runs before the container stops; set by the webhook from the pod. Default: none.")
+            .with(
+                "exec",
+                exec("Run a program in the container before it is stopped. Default: none."),
+            )
+            .with(
+                "httpGet",
+                http_get("Send a request to the container before it is stopped. Default: none."),
+            )
+            .with(
+                "tcpSocket",
+                tcp_socket("Open a connection to the container before it is stopped. Default: none."),
+            );
+    let context = Object::new(
+        "Which container it was that is to be stopped; set by the webhook. Default: as the pod says.",
+    )
+    .text(
+        "containerID",
+        "Identity of the container that is to be stopped, with its runtime.",
+    )
+    .int32("restartCount", "Number of restarts when the request was made.")
+    .required(&["containerID", "restartCount"]);
     Object::new("One container that is started anew; only its name is for you to set.")
         .text("name", "Name of the container in the pod that is started anew.")
         .list(
             "ports",
-            "Ports of the container; set by the webhook from the pod.",
+            "Ports of the container; set by the webhook from the pod. Default: none.",
             port,
         )
         .with("preStop", hook)

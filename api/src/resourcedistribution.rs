@@ -44,8 +44,10 @@ fn version(name: &'static str, storage: bool, selector: &'static str, failed: &'
         members.remove("properties");
     }
     let listed = |help, list: &str| {
-        let namespace = Object::new("One namespace, by its name; it need not exist yet.")
-            .text("name", "Name of the namespace; it need not exist yet.");
+        let namespace = Object::new("One namespace, by its name; it need not exist yet.").text(
+            "name",
+            "Name of the namespace; it need not exist yet. No default.",
+        );
         Object::new(help).list("list", list, namespace)
     };
     let targets =
@@ -57,14 +59,14 @@ fn version(name: &'static str, storage: bool, selector: &'static str, failed: &'
             .with(
                 "excludedNamespaces",
                 listed(
-                    "Namespaces that get none, whatever else is said.",
+                    "Namespaces that get none, whatever else is said. Default: none.",
                     "Names of the namespaces that get none. Default: none.",
                 ),
             )
             .with(
                 "includedNamespaces",
                 listed(
-                    "Namespaces that get a copy, by their names.",
+                    "Namespaces that get a copy, by their names. Default: none.",
                     "Names of the namespaces that get a copy. Default: none.",
                 ),
             )

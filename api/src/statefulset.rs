@@ -70,23 +70,27 @@ pub fn v1beta1() -> Object {
         .with("lifecycle", lifecycle())
         .with(
             "ordinals",
-            Object::new("How pods are numbered; needs the gate StatefulSetStartOrdinal.").int32(
-                "start",
-                "Number of the first pod, zero or more; the others follow. Default: 0.",
-            ),
+            Object::new("How pods are numbered; needs the gate StatefulSetStartOrdinal. Default: from 0.")
+                .int32(
+                    "start",
+                    "Number of the first pod, zero or more; the others follow. Default: 0.",
+                ),
         )
         .with("persistentVolumeClaimRetentionPolicy", claims)
         .with("reserveOrdinals", reserved())
         .with(
             "scaleStrategy",
-            Object::new("How pods are added and removed; all fields are optional.").int_or_string(
+            Object::new(
+                "How pods are added and removed; all fields are optional. Default: those of its fields.",
+            )
+            .int_or_string(
                 "maxUnavailable",
                 "Most pods, or percent of replicas, out of service while scaling. Default: no limit.",
             ),
         )
         .with(
             "volumeClaimUpdateStrategy",
-            Object::new("How claims follow changed claim templates.").text(
+            Object::new("How claims follow changed claim templates. Default: those of its fields.").text(
                 "type",
                 "OnPodRollingUpdate resizes claims with their pods, OnDelete leaves them. Default: OnDelete.",
             ),
@@ -123,7 +127,7 @@ fn update() -> Object {
     let unordered =
         Object::new("Update pods in an order of your own; only with Parallel. Default: by number.")
             .with("priorityStrategy", priority_strategy());
-    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order.")
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order. Default: those of its fields.")
         .with("inPlaceUpdateStrategy", in_place_strategy())
         .int_or_string(
             "maxUnavailable",
@@ -146,7 +150,7 @@ fn update() -> Object {
             "How a pod changes: ReCreate, InPlaceIfPossible or InPlaceOnly. Default: ReCreate.",
         )
         .with("unorderedUpdate", unordered);
-    Object::new("How pods move to a changed template; all fields are optional.")
+    Object::new("How pods move to a changed template; all fields are optional. Default: those of its fields.")
         .text(
             "type",
             "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",

@@ -178,15 +178,16 @@ fn subset([required, preferred]: [&'static str; 2]) -> Object {
 }
 
 fn spec(subset: Object) -> Object {
-    let adaptive = Object::new("Parameters of Adaptive; all fields are optional.")
-        .flag(
-            "disableSimulationSchedule",
-            "Kept for compatibility; nothing is simulated. Default: false.",
-        )
-        .int32(
-            "rescheduleCriticalSeconds",
-            "Seconds a pod may be unschedulable before it is moved to another subset. Default: never.",
-        );
+    let adaptive =
+        Object::new("Parameters of Adaptive; all fields are optional. Default: those of its fields.")
+            .flag(
+                "disableSimulationSchedule",
+                "Kept for compatibility; nothing is simulated. Default: false.",
+            )
+            .int32(
+                "rescheduleCriticalSeconds",
+                "Seconds a pod may be unschedulable before it is moved to another subset. Default: never.",
+            );
     let strategy = Object::new("What happens to pods that a subset cannot take. Default: Fixed.")
         .with("adaptive", adaptive)
         .with(

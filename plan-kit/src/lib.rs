@@ -20,7 +20,8 @@ pub mod revision;
 pub mod sidecars;
 mod write;
 
+pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Holder, Memory};
-pub use plan::{Chain, EventKind, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
+pub use plan::{Chain, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
 pub use put::put;
 pub use write::{Body, Intent, Part, Patch, Precondition, Resource, Target, Write};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kruise_api::names::events::Reason;
 use serde_json::Value;
 
 use crate::write::{Resource, Target, Write};
@@ -71,10 +72,8 @@ pub struct Step {
 /// An event on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNote {
-    /// Severity.
-    pub kind: EventKind,
-    /// One word for machines.
-    pub reason: &'static str,
+    /// Severity, and one word for machines.
+    pub reason: &'static Reason,
     /// A sentence for people.
     pub message: String,
 }
@@ -82,31 +81,12 @@ pub struct EventNote {
 /// Event whose message carries the error: `prefix` + error + `suffix`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureNote {
-    /// One word for machines; the event is a warning.
-    pub reason: &'static str,
+    /// One word for machines, and that it is a warning.
+    pub reason: &'static Reason,
     /// Text before the error.
     pub prefix: String,
     /// Text after the error.
     pub suffix: String,
-}
-
-/// Severity of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventKind {
-    /// Things go as asked.
-    Normal,
-    /// Somebody should look.
-    Warning,
-}
-
-impl EventKind {
-    /// The wire form.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
 }
 
 /// The owner's new status as a merge patch of its status subresource.

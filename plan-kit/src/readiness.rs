@@ -7,7 +7,13 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use jiff::Timestamp;
-use kruise_api::{cloneset::Lifecycle, names::KRUISE_POD_READY};
+use kruise_api::{
+    cloneset::Lifecycle,
+    names::{
+        KRUISE_POD_READY,
+        conditions::{READINESS_GATES_NOT_READY, READY},
+    },
+};
 use kruise_views::{PodView, Truth};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,7 +134,7 @@ pub(crate) fn serves(pod: &PodView) -> bool {
 /// The pod's own condition, as the kubelet would write it for failing gates.
 pub(crate) fn not_ready(message: &str, now: &str) -> Value {
     json!({
-        "type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "message": message,
+        "type": READY, "status": "False", "reason": READINESS_GATES_NOT_READY, "message": message,
         "lastTransitionTime": now,
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kruise_api::names::conditions::{ALL_UPGRADABLE, IMMUTABLE_FIELD, SIDECARSET_UPGRADABLE as UPGRADABLE};
 use kruise_plan_kit::{
     Intent, Part, Step, put,
     sidecars::{is_in_list, names},
@@ -15,9 +16,6 @@ use crate::{
     observe::Observed,
     upgrade::{Guard, patch},
 };
-
-/// Type of the condition.
-const UPGRADABLE: &str = "SidecarSetUpgradable";
 
 /// What the sets of a pod said last. A message that cannot be read says nothing.
 fn said(member: &Member<'_>) -> BTreeMap<String, bool> {
@@ -51,9 +49,9 @@ pub(crate) fn tell(
         .unwrap_or_default();
     all.retain(|name, _| name == set || (is_in_list(list, name) && (observed.is_set)(name)));
     let (status, reason) = if all.values().all(|upgradable| *upgradable) {
-        (Truth::True, "AllSidecarsetUpgradable")
+        (Truth::True, ALL_UPGRADABLE)
     } else {
-        (Truth::False, "UpdateImmutableField")
+        (Truth::False, IMMUTABLE_FIELD)
     };
     let before = member.pod.condition(UPGRADABLE);
     let mut condition = json!({

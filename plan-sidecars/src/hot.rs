@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, FailureNote, Intent, Part,
+    Chain, EventNote, FailureNote, Intent, Part, events,
     planted::{Bug, is_planted},
     sidecars::{Working, names},
 };
@@ -125,12 +125,11 @@ pub(crate) fn settle(
     let mut step = patch(pod, Intent::EmptyTwin, Part::Main, body, Guard::Seen, reason);
     let about = member.about();
     step.done = Some(EventNote {
-        kind: EventKind::Normal,
-        reason: "ResetContainerSucceed",
+        reason: &events::RESET_SUCCEED,
         message: format!("reset sidecar container image empty successfully (pod {about})"),
     });
     step.failed = Some(FailureNote {
-        reason: "ResetContainerFailed",
+        reason: &events::RESET_FAILED,
         prefix: "reset sidecar container image empty failed: ".to_owned(),
         suffix: format!(" (pod {about})"),
     });

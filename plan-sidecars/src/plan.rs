@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Plan, Why,
+    Chain, EventNote, Plan, Why, events,
     planted::{Bug, is_planted},
     sidecars::{Hashes, hashes_of},
 };
@@ -118,8 +118,7 @@ fn act(
         }
         Err(error) => {
             events.push(EventNote {
-                kind: EventKind::Warning,
-                reason: "InvalidPodMetadata",
+                reason: &events::INVALID_POD_METADATA,
                 message: format!("pod {} is not upgraded: annotation {error}", member.about()),
             });
             false
@@ -148,8 +147,7 @@ fn act(
     plan.chains.extend(told);
     if !stranded.is_empty() {
         plan.events.push(EventNote {
-            kind: EventKind::Normal,
-            reason: "NotUpgradablePods",
+            reason: &events::NOT_UPGRADABLE,
             message: format!(
                 "SidecarSet in-place update detected {} not upgradable pod(s) in this round, will skip them.",
                 stranded.len()

@@ -11,8 +11,9 @@ use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, RECREATE_UNINJECTED, SPECIFIED_DELETE};
 use kruise_plan_kit::{
-    EventKind, EventNote, Intent, Part, Plan, Precondition, Resource, Step, Target, Why, Write,
+    EventNote, Intent, Part, Plan, Precondition, Resource, Step, Target, Why, Write,
     availability::{Service, service},
+    events,
 };
 use kruise_views::PodView;
 use serde_json::json;
@@ -78,8 +79,7 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
         return;
     }
     plan.events.push(EventNote {
-        kind: EventKind::Warning,
-        reason: "UninjectedPods",
+        reason: &events::UNINJECTED,
         message: format!(
             "{} pod(s) that this SidecarSet is for were made without its sidecars",
             all.uninjected.len()

@@ -77,7 +77,7 @@ impl Metrics {
     }
 
     /// Begins a request; it counts as in flight until the result is dropped.
-    pub(crate) fn begin(&self, webhook: &str) -> Timer<'_> {
+    pub fn begin(&self, webhook: &str) -> Timer<'_> {
         let labels = Webhook {
             webhook: webhook.into(),
         };
@@ -91,7 +91,7 @@ impl Metrics {
 }
 
 /// A request in flight.
-pub(crate) struct Timer<'a> {
+pub struct Timer<'a> {
     metrics: &'a Metrics,
     labels: Webhook,
     since: Instant,
@@ -99,7 +99,7 @@ pub(crate) struct Timer<'a> {
 
 impl Timer<'_> {
     /// Counts the request as answered. One that is dropped without was abandoned by its client.
-    pub(crate) fn answered(self, status: StatusCode) {
+    pub fn answered(self, status: StatusCode) {
         let took: Duration = self.since.elapsed();
         let outcome = Outcome {
             webhook: self.labels.webhook.clone(),

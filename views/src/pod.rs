@@ -183,11 +183,6 @@ impl PodView {
 
 kube_cache::cached!(PodView);
 
-/// Names of the SidecarSets that were injected.
-const INJECTED: &str = "kruise.io/sidecarset-injected-list";
-/// Long, and nobody patches it.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 fn is_read(annotation: &str) -> bool {
     annotation == names::DELETION_COST
         || annotation == names::INPLACE_STATE_LEGACY
@@ -325,7 +320,7 @@ impl From<Wire> for PodView {
             spec,
             status,
         } = wire;
-        let is_injected = metadata.annotations.get(INJECTED).is_some();
+        let is_injected = metadata.annotations.get(names::sidecars::INJECTED_LIST).is_some();
         let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
         let controller = metadata
             .owner_references
@@ -341,7 +336,7 @@ impl From<Wire> for PodView {
             labels: metadata.labels,
             annotations: metadata
                 .annotations
-                .filtered(|key| is_read(key) || (is_injected && key != LAST_APPLIED)),
+                .filtered(|key| is_read(key) || (is_injected && key != names::LAST_APPLIED)),
             finalizers: metadata.finalizers.unwrap_or_default(),
             created: metadata.creation_timestamp,
             deleting: metadata.deletion_timestamp.is_some(),

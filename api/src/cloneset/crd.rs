@@ -75,7 +75,7 @@ pub fn v1beta1() -> Object {
             "excludePreparingDelete",
             "Do not count pods in state PreparingDelete as replicas. Default: false.",
         );
-    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order.")
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order. Default: those of its fields.")
         .and(rolling_update())
         .text(
             "podUpdatePolicy",
@@ -103,17 +103,21 @@ fn v1alpha1() -> Object {
 }
 
 fn spec(scale: Object, update: Object) -> Object {
-    let scale = Object::new("How pods are added and removed; all fields are optional.")
-        .int_or_string(
-            "maxUnavailable",
-            "Most pods, or percent of replicas, out of service while pods are added. Default: no limit.",
-        )
-        .texts(
-            "podsToDelete",
-            "Names of pods to delete first, whatever the order says. Default: none.",
-        )
-        .and(scale);
-    let update = Object::new("How pods move to a changed template; all fields are optional.").and(update);
+    let scale =
+        Object::new("How pods are added and removed; all fields are optional. Default: those of its fields.")
+            .int_or_string(
+                "maxUnavailable",
+                "Most pods, or percent of replicas, out of service while pods are added. Default: no limit.",
+            )
+            .texts(
+                "podsToDelete",
+                "Names of pods to delete first, whatever the order says. Default: none.",
+            )
+            .and(scale);
+    let update = Object::new(
+        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+    )
+    .and(update);
     Object::new("What is wanted: how many pods, of which template, and how they may change.")
         .int32("replicas", "Number of pods wanted, zero or more. Default: 1.")
         .with(

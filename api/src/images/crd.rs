@@ -49,9 +49,12 @@ fn node_images() -> Vec<Version> {
         Object::new("One secret that the node may pull this image with.")
             .text(
                 "namespace",
-                "Namespace of the secret that the node may pull with.",
+                "Namespace of the secret that the node may pull with. Default: empty.",
             )
-            .text("name", "Name of the secret that the node may pull with.")
+            .text(
+                "name",
+                "Name of the secret that the node may pull with. Default: empty.",
+            )
     };
     let newer = secret().text(
         "mode",
@@ -85,7 +88,7 @@ fn node_image_spec(secret: Object) -> Object {
         )
         .int32(
             "ttlSecondsAfterFinished",
-            "Seconds after its end when the tag is taken off the list; needed by the webhook.",
+            "Seconds after its end when the tag is taken off the list; needed by the webhook. No default.",
         );
     let tag = Object::new("One tag or digest of the image, and who wants it on this node.")
         .text(

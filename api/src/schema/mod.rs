@@ -122,7 +122,7 @@ pub fn label_selector(description: &str) -> Value {
             field(
                 "values",
                 atomic(list(
-                    "Values compared with; at least one for In and NotIn, none for the others.",
+                    "Values compared with; at least one for In and NotIn, none for the others. Default: none.",
                     text_items(),
                 )),
             ),

@@ -65,7 +65,7 @@ pub fn scatter_strategy() -> Value {
 
 /// Parameters of changes in place.
 pub fn in_place_strategy() -> Object {
-    Object::new("Parameters of changes in place; all fields are optional.")
+    Object::new("Parameters of changes in place; all fields are optional. Default: those of its fields.")
         .int32(
             "gracePeriodSeconds",
             "Seconds between marking a pod not ready and changing it. Default: 0.",
@@ -204,31 +204,31 @@ pub fn object_reference(help: &'static str) -> Value {
     let reference = Object::new(help)
         .text(
             "apiVersion",
-            "Group and version of the object that is referred to.",
+            "Group and version of the object that is referred to. Default: empty.",
         )
         .text(
             "kind",
-            "Kind of the object that is referred to, such as ImagePullJob.",
+            "Kind of the object that is referred to, such as ImagePullJob. Default: empty.",
         )
         .text(
             "namespace",
-            "Namespace of the object; empty for cluster-scoped ones.",
+            "Namespace of the object; empty for cluster-scoped ones. Default: empty.",
         )
         .text(
             "name",
-            "Name of the object that is referred to, in its namespace.",
+            "Name of the object that is referred to, in its namespace. Default: empty.",
         )
         .text(
             "uid",
-            "UID of the object, which tells it from a later one of its name.",
+            "UID of the object, which tells it from a later one of its name. Default: any.",
         )
         .text(
             "resourceVersion",
-            "Version of the object that was meant, if one was meant.",
+            "Version of the object that was meant, if one was meant. Default: none in particular.",
         )
         .text(
             "fieldPath",
-            "Part of the object that is meant, if not the whole of it.",
+            "Part of the object that is meant, if not the whole of it. Default: the whole.",
         );
     with(reference.into(), "x-kubernetes-map-type", "atomic".into())
 }
@@ -238,10 +238,16 @@ pub fn target_reference(help: &'static str) -> Object {
     Object::new(help)
         .text(
             "apiVersion",
-            "Group and version of the workload, such as apps.kruise.io/v1beta1.",
+            "Group and version of the workload, such as apps.kruise.io/v1beta1. No default.",
         )
-        .text("kind", "Kind of the workload, such as CloneSet or Deployment.")
-        .text("name", "Name of the workload, in the namespace of this object.")
+        .text(
+            "kind",
+            "Kind of the workload, such as CloneSet or Deployment. No default.",
+        )
+        .text(
+            "name",
+            "Name of the workload, in the namespace of this object. No default.",
+        )
 }
 
 /// Tolerations that are added to pods.
@@ -249,7 +255,7 @@ pub fn tolerations(help: &str) -> Value {
     let toleration = Object::new("One toleration: a taint with which pods may be placed nevertheless.")
         .text(
             "key",
-            "Key of the tolerated taint; empty, with Exists, stands for every taint.",
+            "Key of the tolerated taint; empty, with Exists, stands for every taint. Default: empty.",
         )
         .text(
             "operator",
@@ -257,7 +263,7 @@ pub fn tolerations(help: &str) -> Value {
         )
         .text(
             "value",
-            "Value of the tolerated taint; must be empty with operator Exists.",
+            "Value of the tolerated taint; must be empty with operator Exists. Default: empty.",
         )
         .text(
             "effect",
@@ -286,7 +292,7 @@ pub fn node_selector_term(help: &'static str) -> Value {
             .with(
                 "values",
                 atomic(list(
-                    "Values compared with; none for Exists and DoesNotExist, one for Gt and Lt.",
+                    "Values compared with; none for Exists and DoesNotExist, one for Gt and Lt. Default: none.",
                     text_items(),
                 )),
             )
@@ -317,7 +323,7 @@ pub fn exec(help: &'static str) -> Object {
         "command",
         with(
             list(
-                "Program and arguments, run without a shell; exit code 0 is success.",
+                "Program and arguments, run without a shell; exit code 0 is success. Default: none.",
                 text_items(),
             ),
             "x-kubernetes-list-type",
@@ -379,31 +385,32 @@ pub fn tcp_socket(help: &'static str) -> Object {
 
 /// A probe of a container.
 pub fn probe() -> Object {
-    let grpc = Object::new("Ask the health service of gRPC; it must answer that it is serving.")
-        .int32(
-            "port",
-            "Port of the container, 1 to 65535, on which gRPC is served.",
-        )
-        .with(
-            "service",
-            defaulted(
-                string("Name of the service in the health request. Default: empty, the whole server."),
-                "",
-            ),
-        )
-        .required(&["port"]);
+    let grpc =
+        Object::new("Ask the health service of gRPC; it must answer that it is serving. Default: none.")
+            .int32(
+                "port",
+                "Port of the container, 1 to 65535, on which gRPC is served.",
+            )
+            .with(
+                "service",
+                defaulted(
+                    string("Name of the service in the health request. Default: empty, the whole server."),
+                    "",
+                ),
+            )
+            .required(&["port"]);
     Object::new("How the container is asked, how often, and how answers are counted.")
         .with(
             "exec",
-            exec("Run a program in the container; exit code 0 is success."),
+            exec("Run a program in the container; exit code 0 is success. Default: none."),
         )
         .with(
             "httpGet",
-            http_get("Send a request over HTTP; an answer from 200 to 399 is success."),
+            http_get("Send a request over HTTP; an answer from 200 to 399 is success. Default: none."),
         )
         .with(
             "tcpSocket",
-            tcp_socket("Open a TCP connection; an accepted one is success."),
+            tcp_socket("Open a TCP connection; an accepted one is success. Default: none."),
         )
         .with("grpc", grpc)
         .int32(
@@ -428,26 +435,28 @@ pub fn probe() -> Object {
         )
         .int64(
             "terminationGracePeriodSeconds",
-            "Seconds to stop after a failure; kept for compatibility, has no effect here.",
+            "Seconds to stop after a failure; kept for compatibility, has no effect here. Default: those of the pod.",
         )
 }
 
 /// How long, and how often, one image is pulled.
 pub fn pull_policy() -> Object {
-    Object::new("How long and how often a node tries to pull; all fields are optional.")
-        .int32(
-            "timeoutSeconds",
-            "Seconds one attempt to pull may take. Default: 600.",
-        )
-        .int32(
-            "backoffLimit",
-            "Number of further attempts after the first that failed. Default: 3.",
-        )
+    Object::new(
+        "How long and how often a node tries to pull; all fields are optional. Default: those of its fields.",
+    )
+    .int32(
+        "timeoutSeconds",
+        "Seconds one attempt to pull may take. Default: 600.",
+    )
+    .int32(
+        "backoffLimit",
+        "Number of further attempts after the first that failed. Default: 3.",
+    )
 }
 
 /// Labels and annotations for the runtime that pulls.
 pub fn sandbox_config() -> Object {
-    Object::new("Labels and annotations handed to the container runtime with each pull.")
+    Object::new("Labels and annotations handed to the container runtime with each pull. Default: none.")
         .text_map(
             "labels",
             "Labels handed to the container runtime with each pull. Default: none.",

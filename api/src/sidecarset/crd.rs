@@ -50,7 +50,7 @@ fn spec() -> Object {
     let patch = Object::new("One set of annotations for pods, and how it meets what pods already have.")
         .text_map(
             "annotations",
-            "Annotations that are put on pods at injection; keys must be allowed by the whitelist.",
+            "Annotations that are put on pods at injection; keys must be allowed by the whitelist. Default: none.",
             "Value of the annotation; JSON where the policy is MergePatchJson.",
         )
         .text(
@@ -69,7 +69,7 @@ fn spec() -> Object {
     Object::new("What is put into which pods, and how it changes later.")
         .with(
             "selector",
-            label_selector("Labels of the pods that are meant; needed, and must not be empty."),
+            label_selector("Labels of the pods that are meant; needed, and must not be empty. No default."),
         )
         .with(
             "namespaceSelector",
@@ -133,7 +133,7 @@ fn injection() -> Object {
                 "Always",
             ),
         );
-    Object::new("Whether new pods get these containers, and of which revision.")
+    Object::new("Whether new pods get these containers, and of which revision. Default: those of its fields.")
         .flag(
             "paused",
             "Put nothing into new pods; updates of injected pods go on. Default: false.",
@@ -142,7 +142,7 @@ fn injection() -> Object {
 }
 
 fn update() -> Object {
-    Object::new("How containers that have been put into pods change; all fields are optional.")
+    Object::new("How containers that have been put into pods change; all fields are optional. Default: those of its fields.")
         .text(
             "type",
             "RollingUpdate changes injected pods in place, NotUpdate leaves them. Default: RollingUpdate.",
@@ -177,15 +177,17 @@ fn container(what: &str, position: &str) -> Value {
         "shareVolumeDevicePolicy",
         "enabled: take over all volume devices of the pod's own containers. Default: disabled.",
     );
-    let upgrade = Object::new("How this container changes in pods that have it already.")
-        .text(
-            "upgradeType",
-            "ColdUpgrade restarts it, HotUpgrade runs a twin meanwhile; cannot change. Default: ColdUpgrade.",
-        )
-        .text(
-            "hotUpgradeEmptyImage",
-            "Image of the twin that idles; needed by HotUpgrade. Default: none.",
-        );
+    let upgrade = Object::new(
+        "How this container changes in pods that have it already. Default: those of its fields.",
+    )
+    .text(
+        "upgradeType",
+        "ColdUpgrade restarts it, HotUpgrade runs a twin meanwhile; cannot change. Default: ColdUpgrade.",
+    )
+    .text(
+        "hotUpgradeEmptyImage",
+        "Image of the twin that idles; needed by HotUpgrade. Default: none.",
+    );
     let position =
         format!("BeforeAppContainer or AfterAppContainer: its place in the list. Default: {position}.");
     let container = Object::new("One container, with the fields of a pod's container and some more.")
@@ -206,10 +208,11 @@ fn container(what: &str, position: &str) -> Value {
     )
 }
 
-const POLICY_HELP: &str = "Whether this container sees what the pod's own containers have mounted.";
+const POLICY_HELP: &str =
+    "Whether this container sees what the pod's own containers have mounted. Default: those of its fields.";
 
 fn transfer() -> Object {
-    let reference = Object::new("Label or annotation of the pod that names the container.")
+    let reference = Object::new("Label or annotation of the pod that names the container. Default: none.")
         .text(
             "fieldPath",
             "metadata.labels['KEY'] or metadata.annotations['KEY'] of the pod.",
@@ -219,20 +222,22 @@ fn transfer() -> Object {
             "Version of the pod API that the path is written in. Default: v1.",
         )
         .required(&["fieldPath"]);
-    let source = Object::new("Where the pod tells the container's name; wins over sourceContainerName.")
-        .with(
-            "fieldRef",
-            with(reference.into(), "x-kubernetes-map-type", "atomic".into()),
-        );
+    let source = Object::new(
+        "Where the pod tells the container's name; wins over sourceContainerName. Default: none.",
+    )
+    .with(
+        "fieldRef",
+        with(reference.into(), "x-kubernetes-map-type", "atomic".into()),
+    );
     Object::new("Some variables of one container of the pod, copied as they are.")
         .text(
             "sourceContainerName",
-            "Name of the pod's container that has the variables.",
+            "Name of the pod's container that has the variables. Default: none.",
         )
         .with("sourceContainerNameFrom", source)
         .text(
             "envName",
-            "Name of one variable, in addition to those in envNames.",
+            "Name of one variable, in addition to those in envNames. Default: none.",
         )
         .texts(
             "envNames",
@@ -255,13 +260,13 @@ fn resources() -> Object {
     let both = Object::new("Expressions for limits and requests; one of both must be there.")
         .with(
             "limits",
-            expressions("Expressions over the limits of the chosen containers."),
+            expressions("Expressions over the limits of the chosen containers. Default: no limits."),
         )
         .with(
             "requests",
-            expressions("Expressions over the requests of the chosen containers."),
+            expressions("Expressions over the requests of the chosen containers. Default: no requests."),
         );
-    Object::new("Resources computed from those of the pod's own containers at injection.")
+    Object::new("Resources computed from those of the pod's own containers at injection. Default: none; those of the container count.")
         .with(
             "targetContainersMode",
             one_of(

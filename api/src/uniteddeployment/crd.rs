@@ -162,15 +162,17 @@ fn spec(clone_set: Value) -> Object {
             int32("Number of pods kept on old revisions."),
         ),
     );
-    let update = Object::new("How pods move to a changed template; all fields are optional.")
-        .with("manualUpdate", manual)
-        .with(
-            "type",
-            one_of(
-                string("Manual: subsets move as their partitions say. Default: Manual."),
-                &["Manual", ""],
-            ),
-        );
+    let update = Object::new(
+        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+    )
+    .with("manualUpdate", manual)
+    .with(
+        "type",
+        one_of(
+            string("Manual: subsets move as their partitions say. Default: Manual."),
+            &["Manual", ""],
+        ),
+    );
     Object::new("What is wanted: how many pods, in which workloads, on which nodes.")
         .int32(
             "replicas",
@@ -200,48 +202,52 @@ fn template(clone_set: Value) -> Object {
             .with("spec", spec)
             .required(&["spec"])
     };
-    Object::new("What is made for each subset; exactly one of the templates must be there.")
+    Object::new("What is made for each subset; exactly one of the templates must be there. No default.")
         .with(
             "statefulSetTemplate",
             of(
-                "Template of a StatefulSet of apps; excludes the other templates.",
+                "Template of a StatefulSet of apps; excludes the other templates. Default: none.",
                 anything("Specification of a StatefulSet of apps/v1, stored as written."),
             ),
         )
         .with(
             "advancedStatefulSetTemplate",
             of(
-                "Template of a StatefulSet of apps.kruise.io; excludes the other templates.",
+                "Template of a StatefulSet of apps.kruise.io; excludes the other templates. Default: none.",
                 statefulset::v1beta1().into(),
             ),
         )
         .with(
             "cloneSetTemplate",
-            of("Template of a CloneSet; excludes the other templates.", clone_set),
+            of(
+                "Template of a CloneSet; excludes the other templates. Default: none.",
+                clone_set,
+            ),
         )
         .with(
             "deploymentTemplate",
             of(
-                "Template of a Deployment of apps; excludes the other templates.",
+                "Template of a Deployment of apps; excludes the other templates. Default: none.",
                 anything("Specification of a Deployment of apps/v1, stored as written."),
             ),
         )
 }
 
 fn topology() -> Object {
-    let adaptive = Object::new("Parameters of Adaptive; all fields are optional.")
-        .int32(
-            "rescheduleCriticalSeconds",
-            "Seconds a pod may be unschedulable before others take its place. Default: 30.",
-        )
-        .flag(
-            "reserveUnschedulablePods",
-            "Keep unschedulable pods and make others meanwhile. Default: false.",
-        )
-        .int32(
-            "unschedulableDuration",
-            "Seconds before a subset that could not take pods is tried again. Default: 300.",
-        );
+    let adaptive =
+        Object::new("Parameters of Adaptive; all fields are optional. Default: those of its fields.")
+            .int32(
+                "rescheduleCriticalSeconds",
+                "Seconds a pod may be unschedulable before others take its place. Default: 30.",
+            )
+            .flag(
+                "reserveUnschedulablePods",
+                "Keep unschedulable pods and make others meanwhile. Default: false.",
+            )
+            .int32(
+                "unschedulableDuration",
+                "Seconds before a subset that could not take pods is tried again. Default: 300.",
+            );
     let strategy = Object::new("What happens to pods that a subset cannot take. Default: Fixed.")
         .with("adaptive", adaptive)
         .with(
@@ -278,7 +284,7 @@ fn topology() -> Object {
             tolerations("Tolerations added to pods of the subset. Default: none."),
         )
         .required(&["name"]);
-    Object::new("Subsets of nodes, and how pods are divided among them.")
+    Object::new("Subsets of nodes, and how pods are divided among them. Default: no subsets.")
         .with("scheduleStrategy", strategy)
         .list(
             "subsets",

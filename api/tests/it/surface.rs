@@ -179,7 +179,14 @@ fn every_field_has_help_worth_reading() {
         {
             poor.push(format!("{path}: without unit or default: {described:?}"));
         }
+        let must: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+            // a template's specification is what the template says
+            let may_miss = path.contains(" .spec") && name != "spec" && !must.contains(&json!(name));
+            let told = member["description"].as_str().unwrap_or_default();
+            if may_miss && !told.contains("efault") {
+                poor.push(format!("{path}.{name}: without default: {told:?}"));
+            }
             walk(&format!("{path}.{name}"), member, poor);
         }
         if let Some(items) = schema.get("items") {

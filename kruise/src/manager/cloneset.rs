@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{EventKind, EventNote, Memory, Plan, Resource};
+use kruise_plan_kit::{EventNote, Memory, Plan, Resource, events};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
@@ -55,8 +55,7 @@ impl Planner for CloneSets {
             Err(error) => {
                 let message = format!("the specification cannot be read: {error}");
                 let note = EventNote {
-                    kind: EventKind::Warning,
-                    reason: "InvalidSpec",
+                    reason: &events::INVALID_SPEC,
                     message,
                 };
                 Outcome::Plan(Box::new(Plan {

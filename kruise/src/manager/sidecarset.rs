@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
-    EventKind, EventNote, Memory, Plan, Resource,
+    EventNote, Memory, Plan, Resource, events,
     sidecars::{Matcher, canary_of, names},
 };
 use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, learn, plan, uninjected};
@@ -61,8 +61,7 @@ impl Planner for SidecarSets {
             Ok(set) => set,
             Err(error) => {
                 let note = EventNote {
-                    kind: EventKind::Warning,
-                    reason: "InvalidSpec",
+                    reason: &events::INVALID_SPEC,
                     message: format!("the specification cannot be read: {error}"),
                 };
                 return Outcome::Plan(Box::new(Plan {

@@ -1,4 +1,4 @@
-//! docs/reference: what the program itself says of its kinds, flags, gates and metrics.
+//! docs/reference: what the program itself says of its kinds, flags, gates, metrics and events.
 //!
 //! The files are made here and compared with what is kept; `UPDATE_EXPECT=1 cargo test -p kruise --test it reference`
 //! writes them anew.
@@ -10,8 +10,11 @@ use std::time::Duration;
 
 use kruise::gates::{self, Stage};
 use kruise::manager::FLAGS;
+use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::Metrics;
+use kruise_server::pass::Progress;
+use kruise_server::tls::Tls;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 
@@ -33,7 +36,7 @@ fn files() -> BTreeMap<String, String> {
         files.insert(name, HEAD.to_owned() + &of_kind(&definition));
     }
     let index = format!(
-        "{HEAD}# Reference\n\n[Flags, gates and metrics of the manager](manager.md). The fields of each kind:\n\n{index}"
+        "{HEAD}# Reference\n\n[Flags, gates, metrics and events of the manager](manager.md). The fields of each kind:\n\n{index}"
     );
     files.insert("README.md".to_owned(), index);
     files.insert("manager.md".to_owned(), HEAD.to_owned() + &of_manager());
@@ -156,18 +159,26 @@ fn of_manager() -> String {
             if default { "on" } else { "off" }
         );
     }
-    page.push_str("\n## Metrics of the controllers\n\n| Metric | Type | What |\n|---|---|---|\n");
-    for (name, kind, help) in metrics() {
-        let _ = writeln!(page, "| `{name}` | {kind} | {help} |");
+    for (title, metrics) in [
+        ("Metrics of the controllers", metrics(controllers)),
+        ("Metrics of webhooks and certificates", metrics(doors)),
+    ] {
+        let _ = write!(page, "\n## {title}\n\n| Metric | Type | What |\n|---|---|---|\n");
+        for (name, kind, help) in metrics {
+            let _ = writeln!(page, "| `{name}` | {kind} | {help} |");
+        }
+    }
+    page.push_str("\n## Events\n\n| Reason | Type | On | When |\n|---|---|---|---|\n");
+    for reason in events::ALL {
+        let (name, kind, on) = (reason.name, reason.kind.as_str(), reason.on.join(", "));
+        let _ = writeln!(page, "| `{name}` | {kind} | {on} | {} |", reason.when);
     }
     page
 }
 
-/// Name, type and help of every metric, as an endpoint shows them.
-fn metrics() -> Vec<(String, String, String)> {
-    let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry);
-    // A metric with labels is shown once it was counted.
+/// Metrics with labels are shown once they were counted.
+fn controllers(registry: &mut Registry) {
+    let metrics = Metrics::register(registry);
     metrics.competing("lease");
     metrics.leaked("namespace", "name");
     metrics.pods.uninjected("set", 1);
@@ -181,6 +192,20 @@ fn metrics() -> Vec<(String, String, String)> {
         kube_queue::Unfinished::default(),
     );
     observer.popped(Duration::ZERO);
+}
+
+fn doors(registry: &mut Registry) {
+    Tls::default().register(registry);
+    Progress::default().register(registry);
+    let webhooks = kruise_server::metrics::Metrics::default();
+    webhooks.register(registry);
+    webhooks.begin("/a-path").answered(http::StatusCode::OK);
+}
+
+/// Name, type and help of every metric, as an endpoint shows them.
+fn metrics(counted: fn(&mut Registry)) -> Vec<(String, String, String)> {
+    let mut registry = Registry::default();
+    counted(&mut registry);
     let mut shown = String::new();
     prometheus_client::encoding::text::encode(&mut shown, &registry).unwrap();
     let line = |kind: &str, name: &str| {
@@ -256,6 +281,12 @@ fn every_kind_flag_and_gate_is_in_the_reference_with_words() {
         "| `--metrics-addr` | `:8080` |",
         "| `PodWebhook` | on | beta |",
         "`rest_client_requests_total`",
+        "`controller_runtime_webhook_requests_total`",
+        "`controller_runtime_webhook_latency_seconds`",
+        "`certwatcher_read_certificate_errors_total`",
+        "`webhook_controller_last_success_timestamp_seconds`",
+        "| `FailedCreate` | Warning | CloneSet |",
+        "| `LeaderElection` | Normal | Lease |",
     ] {
         assert!(manager.contains(text), "{text}");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kruise_api::names::{
     IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_GRACE_LEGACY, INPLACE_STATE, INPLACE_STATE_LEGACY,
-    POD_TEMPLATE_HASH, REVISION_HASH,
+    POD_TEMPLATE_HASH, REVISION_HASH, conditions::START_IN_PLACE_UPDATE,
 };
 use kruise_views::{PodView, Truth};
 use serde_json::{Value, json};
@@ -318,7 +318,7 @@ fn add_members(patch: &mut Value, metadata: &Value) {
 /// The status patches for a pod that is not Ready, and for one that is.
 fn readiness_off(now: &str) -> [Value; 2] {
     let own = json!({
-        "type": IN_PLACE_UPDATE_READY, "status": "False", "reason": "StartInPlaceUpdate", "message": null,
+        "type": IN_PLACE_UPDATE_READY, "status": "False", "reason": START_IN_PLACE_UPDATE, "message": null,
         "lastTransitionTime": now,
     });
     let pods = not_ready("", now);

@@ -8,12 +8,13 @@
 mod hash;
 mod matching;
 mod metadata;
-pub mod names;
 mod record;
 mod revision;
 mod shape;
 mod state;
 mod twins;
+
+pub use kruise_api::names::sidecars as names;
 
 pub use hash::{Hashes, hashes, hashes_of};
 pub use matching::{Matcher, canary_of, custom_version};

@@ -68,7 +68,7 @@ fn pods_made_without_their_sidecars_are_counted_and_told_and_stay() {
     let events: Vec<_> = plan
         .events
         .iter()
-        .map(|event| (event.reason, &*event.message))
+        .map(|event| (event.reason.name, &*event.message))
         .collect();
     let told = "2 pod(s) that this SidecarSet is for were made without its sidecars";
     assert_eq!(events, [("UninjectedPods", told)]);

@@ -15,7 +15,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
-    Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Why, Write,
+    Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Why, Write, events,
     planted::{Bug, is_planted},
 };
 use kruise_views::{ClaimView, PodView};
@@ -227,7 +227,7 @@ fn give(observed: &Observed<'_>, claim: &ClaimView, pod: &PodView) -> Chain {
         write,
         reason: "its pod is going, and claims are not reused".into(),
         done: None,
-        failed: Some(writes::failure("FailedUpdate", failed)),
+        failed: Some(writes::failure(&events::FAILED_UPDATE, failed)),
     })
 }
 
@@ -242,7 +242,7 @@ fn delete(claim: &ClaimView, precondition: Precondition, reason: String) -> Step
         write,
         reason,
         done: None,
-        failed: Some(writes::failure("FailedDelete", failed)),
+        failed: Some(writes::failure(&events::FAILED_DELETE, failed)),
     }
 }
 

@@ -8,7 +8,7 @@ use kruise_api::names::{
     POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Why, Write, instance,
+    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Why, Write, events, instance,
     lifecycle::{State, go_time},
     put,
     revision::Revision,
@@ -142,12 +142,12 @@ fn one(observed: &Observed<'_>, volumes: &Volumes<'_, '_>, base: Arc<Value>, id:
     let step = Step {
         write,
         reason: "replicas are missing".into(),
-        done: Some(writes::normal(
-            "SuccessfulCreate",
+        done: Some(writes::event(
+            &events::SUCCESSFUL_CREATE,
             format!("succeed to create pod {name}"),
         )),
         failed: Some(FailureNote {
-            reason: "FailedCreate",
+            reason: &events::FAILED_CREATE,
             prefix: "failed to create pod: ".into(),
             suffix: format!(", pod: {name}"),
         }),

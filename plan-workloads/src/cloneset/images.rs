@@ -15,7 +15,7 @@ use kruise_api::{
     names::{CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED, REVISION_HASH},
 };
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write, events,
     inplace::Change, put,
 };
 use kruise_views::{ImageJobView, RevisionView};
@@ -260,8 +260,8 @@ fn create(observed: &Observed<'_>, mut body: Value, name: String, image: &str) -
             owner_uid: set.uid.clone(),
         },
         reason: format!("pods that are still to change will need {image}"),
-        done: Some(writes::normal("CreatedImagePullJob", done)),
-        failed: Some(writes::failure("FailedCreateImagePullJob", failed)),
+        done: Some(writes::event(&events::CREATED_PULL_JOB, done)),
+        failed: Some(writes::failure(&events::FAILED_PULL_JOB, failed)),
     }
 }
 

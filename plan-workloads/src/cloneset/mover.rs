@@ -8,7 +8,7 @@ use kruise_api::{
     names::{INPLACE_STATE, REVISION_HASH},
 };
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Intent, Part, Precondition, Step, Why, Write,
+    Chain, EventNote, Intent, Part, Precondition, Step, Why, Write, events,
     inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
     lifecycle::{self, State},
     planted::{Bug, is_planted},
@@ -290,7 +290,7 @@ impl<'o, 'a> Mover<'o, 'a> {
             });
         }
         let named = format!("update pod {} in-place(revision {})", pod.name, revision.name);
-        let failed = || writes::failure("FailedUpdatePodInPlace", format!("failed to {named}: "));
+        let failed = || writes::failure(&events::FAILED_IN_PLACE, format!("failed to {named}: "));
         // A resize and the write that tells of it are two: late ones, of a manager that leads no more, must not take apart
         // what another one has done since.
         let resizes = departure.resize.is_some() || !way.outset.change().resources.is_empty();
@@ -300,8 +300,8 @@ impl<'o, 'a> Mover<'o, 'a> {
             step
         });
         let mut step = writes::patch(pod, Intent::UpdateInPlace, Part::Main, departure.update, reason);
-        step.done = Some(writes::normal(
-            "SuccessfulUpdatePodInPlace",
+        step.done = Some(writes::event(
+            &events::SUCCESSFUL_IN_PLACE,
             format!("successfully {named}"),
         ));
         step.failed = Some(failed());
@@ -336,16 +336,11 @@ impl<'o, 'a> Mover<'o, 'a> {
 
     fn warn(&self, member: &Member<'_>, text: String, updated: &mut Updated) {
         let name = &member.pod.name;
-        let reason = "FailedUpdatePodInPlace";
+        let reason = &events::FAILED_IN_PLACE;
         if !updated.events.iter().any(|event| event.reason == reason) {
             let revision = &self.target.name;
             let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
-            let kind = EventKind::Warning;
-            updated.events.push(EventNote {
-                kind,
-                reason,
-                message,
-            });
+            updated.events.push(EventNote { reason, message });
         }
         if self.observed.explain == Explain::Yes {
             let about = name.to_string();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave,
-    Why, Write, inplace::Progress, revision::Revision,
+    Chain, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave, Why,
+    Write, events, inplace::Progress, revision::Revision,
 };
 use serde_json::{Value, json};
 
@@ -174,10 +174,8 @@ fn refresh(
                     "pod {}: its in-place update state cannot be read: {error}",
                     member.pod.name
                 );
-                let reason = "InvalidInPlaceUpdateState";
                 plan.events.push(EventNote {
-                    kind: EventKind::Warning,
-                    reason,
+                    reason: &events::INVALID_STATE,
                     message: message.clone(),
                 });
                 message

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
+use kruise_api::names::conditions::{
+    CLONESET_AVAILABLE, CLONESET_PAUSED, CLONESET_UPDATED, DEADLINE_EXCEEDED, PARTITION_AVAILABLE,
+    PROGRESSING,
+};
 
-/// Type of the condition.
-const PROGRESSING: &str = "Progressing";
-/// Reason once the deadline has passed.
-const EXCEEDED: &str = "ProgressDeadlineExceeded";
 /// A deadline that means none.
 const NEVER: i32 = i32::MAX;
 
@@ -49,7 +49,8 @@ pub(super) fn progressing(
     let moved = set.status.update_revision != status.update_revision
         || status.updated_ready_replicas > set.status.updated_ready_replicas;
     // Under any other reason nothing was to be done, and no clock ran.
-    let running = |before: &&Condition| ["CloneSetUpdated", EXCEEDED].contains(&before.reason.as_str());
+    let running =
+        |before: &&Condition| [CLONESET_UPDATED, DEADLINE_EXCEEDED].contains(&before.reason.as_str());
     let started = match before.as_ref().filter(running) {
         Some(before) if !moved => before.last_update_time.unwrap_or(now),
         _ => now,
@@ -61,7 +62,7 @@ pub(super) fn progressing(
     let same = before
         .as_ref()
         .is_some_and(|before| before.status == verdict && before.reason == reason);
-    let exceeded = reason == EXCEEDED && !same;
+    let exceeded = reason == DEADLINE_EXCEEDED && !same;
     if exceeded {
         let held_by = held_by();
         let comma = if held_by.is_empty() { "" } else { "; " };
@@ -87,7 +88,7 @@ pub(super) fn progressing(
             None => status.conditions.push(condition),
         }
     }
-    let again = (reason == "CloneSetUpdated").then(|| {
+    let again = (reason == CLONESET_UPDATED).then(|| {
         let left = due.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
         left + Duration::from_secs(1)
     });
@@ -118,12 +119,12 @@ fn resting(set: &CloneSet, status: &CloneSetStatus) -> Option<(&'static str, &'s
         .is_some_and(|rolling| rolling.paused);
     let expected = status.expected_updated_replicas;
     if status.current_revision == status.update_revision && all.iter().all(|count| *count == replicas) {
-        Some(("CloneSetAvailable", "CloneSet is available"))
+        Some((CLONESET_AVAILABLE, "CloneSet is available"))
     } else if paused {
-        Some(("CloneSetPaused", "CloneSet is paused"))
+        Some((CLONESET_PAUSED, "CloneSet is paused"))
     } else if expected < replicas && expected <= status.updated_available_replicas {
         Some((
-            "ProgressPartitionAvailable",
+            PARTITION_AVAILABLE,
             "CloneSet has been paused due to partition ready",
         ))
     } else {
@@ -137,7 +138,7 @@ fn verdict(
     before: Option<&Condition>,
     late: bool,
 ) -> (&'static str, &'static str, String) {
-    let timed_out = before.is_some_and(|before| before.reason == EXCEEDED) || late;
+    let timed_out = before.is_some_and(|before| before.reason == DEADLINE_EXCEEDED) || late;
     if let Some((reason, message)) = resting(set, status) {
         ("True", reason, message.into())
     } else if timed_out {
@@ -145,9 +146,9 @@ fn verdict(
             "CloneSet revision {} has timed out progressing",
             status.update_revision
         );
-        ("False", EXCEEDED, message)
+        ("False", DEADLINE_EXCEEDED, message)
     } else {
-        ("True", "CloneSetUpdated", "CloneSet is progressing".into())
+        ("True", CLONESET_UPDATED, "CloneSet is progressing".into())
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kruise_api::names::SPECIFIED_DELETE;
 use kruise_plan_kit::{
-    Chain, Intent, Step,
+    Chain, Intent, Step, events,
     lifecycle::{self, State},
 };
 use serde_json::Value;
@@ -70,9 +70,9 @@ pub(super) fn recreate(
     } else {
         writes::delete(pod, reason.to_owned())
     };
-    step.done = Some(writes::normal("SuccessfulUpdatePodReCreate", done));
+    step.done = Some(writes::event(&events::SUCCESSFUL_RECREATE, done));
     step.failed = Some(writes::failure(
-        "FailedUpdatePodReCreate",
+        &events::FAILED_RECREATE,
         format!(
             "failed to delete pod {} for update(revision {revision}): ",
             pod.name

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventKind, EventNote, Intent, Why, lifecycle::State, order::sort_for_removal, readiness,
+    Chain, EventNote, Intent, Why, events, lifecycle::State, order::sort_for_removal, readiness,
 };
 
 use super::{
@@ -52,8 +52,7 @@ pub(super) fn scale(
             text: message.clone(),
         });
         scaled.events.push(EventNote {
-            kind: EventKind::Warning,
-            reason: "ScaleUpLimited",
+            reason: &events::SCALE_UP_LIMITED,
             message,
         });
     }

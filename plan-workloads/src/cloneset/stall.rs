@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{cloneset::CloneSet, names::LIFECYCLE_TIMESTAMP};
-use kruise_plan_kit::{EventKind, EventNote, Memory, Why, inplace, lifecycle::State};
+use kruise_plan_kit::{EventNote, Memory, Why, events, inplace, lifecycle::State};
 use kruise_views::ConditionView;
 
 use super::members::{Member, Side};
@@ -83,8 +83,7 @@ pub(super) fn infeasible(members: &[Member<'_>]) -> Option<String> {
 /// The event of the moment in which such a pod was met.
 pub(super) fn never(text: &str) -> EventNote {
     EventNote {
-        kind: EventKind::Warning,
-        reason: "ResizeInfeasible",
+        reason: &events::RESIZE_INFEASIBLE,
         message: text.to_owned(),
     }
 }
@@ -92,8 +91,7 @@ pub(super) fn never(text: &str) -> EventNote {
 /// The event of the moment in which the deadline passed.
 pub(super) fn event(message: &str) -> EventNote {
     EventNote {
-        kind: EventKind::Warning,
-        reason: "Stalled",
+        reason: &events::STALLED,
         message: message.to_owned(),
     }
 }

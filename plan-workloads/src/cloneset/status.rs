@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
+use kruise_api::names::conditions;
 use kruise_plan_kit::{
     EventNote, Memory, Resource, StatusPatch, Target,
     availability::Service,
@@ -45,7 +46,9 @@ pub(super) fn report(
     let held_by = || stall::held_by(set, members, observed.memory);
     let progress = progressing(set, &mut status, &held_by, now);
     let refused = stall::infeasible(members);
-    let news = refused.as_ref().filter(|_| !is_true(&status, "FailedUpdate"));
+    let news = refused
+        .as_ref()
+        .filter(|_| !is_true(&status, conditions::FAILED_UPDATE));
     let news = news.map(|text| stall::never(text));
     failures(&mut status, observed.memory, refused.as_ref(), now);
     let settling = members.iter().filter_map(|member| match member.service {
@@ -120,16 +123,19 @@ fn is_true(status: &CloneSetStatus, kind: &str) -> bool {
 /// failed where a node can never give what it asks for.
 fn failures(status: &mut CloneSetStatus, memory: &Memory, refused: Option<&String>, now: Timestamp) {
     for (kind, error) in [
-        ("FailedScale", memory.scale_error.as_ref()),
-        ("FailedUpdate", memory.update_error.as_ref().or(refused)),
+        (conditions::FAILED_SCALE, memory.scale_error.as_ref()),
+        (
+            conditions::FAILED_UPDATE,
+            memory.update_error.as_ref().or(refused),
+        ),
     ] {
         let slot = status
             .conditions
             .iter_mut()
             .find(|condition| condition.kind == kind);
         let wanted = match error {
-            Some(error) => ("True", "LastAttemptFailed", error.clone()),
-            None => ("False", "Recovered", String::new()),
+            Some(error) => ("True", conditions::LAST_ATTEMPT_FAILED, error.clone()),
+            None => ("False", conditions::RECOVERED, String::new()),
         };
         match slot {
             None if error.is_none() => {}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::names::INSTANCE_ID;
-use kruise_plan_kit::{Body, FailureNote, Intent, Resource, Step, Target, Write};
+use kruise_plan_kit::{Body, FailureNote, Intent, Resource, Step, Target, Write, events};
 use serde_json::{Map, Value, json};
 
 use super::{create::INSTANCE_ID_POINTER, observe::Observed, writes};
@@ -62,7 +62,7 @@ impl<'o, 'a> Volumes<'o, 'a> {
             (INSTANCE_ID_POINTER, id.into()),
         ];
         let failed = FailureNote {
-            reason: "FailedCreate",
+            reason: &events::FAILED_CREATE,
             prefix: "failed to create pvc: ".into(),
             suffix: format!(", pvc: {name}"),
         };

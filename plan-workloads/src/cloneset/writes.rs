@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use kruise_api::names::REVISION_HASH;
+use kruise_api::names::events::Reason;
 use kruise_plan_kit::{
-    Body, Chain, EventKind, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step,
-    Target, Wave, Write, lifecycle::State, put, readiness, revision,
+    Body, Chain, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target,
+    Wave, Write, events, lifecycle::State, put, readiness, revision,
 };
 use kruise_views::PodView;
 use serde_json::{Value, json};
@@ -130,28 +131,24 @@ pub(super) fn delete(pod: &PodView, reason: String) -> Step {
     Step {
         write,
         reason,
-        done: Some(normal(
-            "SuccessfulDelete",
+        done: Some(event(
+            &events::SUCCESSFUL_DELETE,
             format!("succeed to delete pod {}", pod.name),
         )),
         failed: Some(failure(
-            "FailedDelete",
+            &events::FAILED_DELETE,
             format!("failed to delete pod {}: ", pod.name),
         )),
     }
 }
 
-/// A normal event.
-pub(super) fn normal(reason: &'static str, message: String) -> EventNote {
-    EventNote {
-        kind: EventKind::Normal,
-        reason,
-        message,
-    }
+/// An event.
+pub(super) fn event(reason: &'static Reason, message: String) -> EventNote {
+    EventNote { reason, message }
 }
 
 /// A warning that ends in the error.
-pub(super) fn failure(reason: &'static str, prefix: String) -> FailureNote {
+pub(super) fn failure(reason: &'static Reason, prefix: String) -> FailureNote {
     FailureNote {
         reason,
         prefix,

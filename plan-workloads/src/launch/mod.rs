@@ -19,7 +19,7 @@ mod writes;
 use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::names::LAUNCH_COMPLETED;
-use kruise_plan_kit::{Chain, EventKind, EventNote, Memory, Pace, Plan, Step, Wave};
+use kruise_plan_kit::{Chain, EventNote, Memory, Pace, Plan, Step, Wave, events};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, PodView};
 
 /// What a plan is made from.
@@ -198,8 +198,7 @@ fn refused(name: &str, why: &str) -> EventNote {
 
 fn warning(message: String) -> EventNote {
     EventNote {
-        kind: EventKind::Warning,
-        reason: "FailedLaunch",
+        reason: &events::FAILED_LAUNCH,
         message,
     }
 }

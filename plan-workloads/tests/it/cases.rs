@@ -413,7 +413,7 @@ fn spoken(plan: &Plan) -> String {
         writeln!(
             out,
             "event {} {}: {}",
-            event.kind.as_str(),
+            event.reason.kind.as_str(),
             event.reason,
             event.message
         )

@@ -74,7 +74,7 @@ impl Correlator {
     /// Takes an event about `object`, its uid.
     pub fn take(&mut self, object: &str, note: &EventNote, now: Duration) -> Decision {
         self.forget_old();
-        let kind = (object.to_owned(), note.kind, note.reason);
+        let kind = (object.to_owned(), note.reason.kind, note.reason.name);
         let combined = self.is_combined(kind, &note.message, now);
         if !self.has_room(object, now) {
             return Decision::Drop;
@@ -84,7 +84,7 @@ impl Correlator {
         } else {
             (note.message.clone(), note.message.clone())
         };
-        let key = (object.to_owned(), note.kind, note.reason, filed_under);
+        let key = (object.to_owned(), note.reason.kind, note.reason.name, filed_under);
         match self.written.get_mut(&key) {
             Some(written) => {
                 written.count = written.count.saturating_add(1);
@@ -176,14 +176,13 @@ fn trim<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, last: impl Fn(&V) -> Durati
 mod tests {
     use std::time::Duration;
 
-    use kruise_plan_kit::{EventKind, EventNote};
+    use kruise_plan_kit::{EventNote, events};
 
     use super::{Correlator, Decision};
 
     fn note(message: &str) -> EventNote {
         EventNote {
-            kind: EventKind::Normal,
-            reason: "SuccessfulCreate",
+            reason: &events::SUCCESSFUL_CREATE,
             message: message.into(),
         }
     }

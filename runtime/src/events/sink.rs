@@ -111,7 +111,7 @@ impl Writer {
                 "apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace,
                 "name": object.name, "uid": object.uid, "resourceVersion": object.resource_version,
             },
-            "reason": note.reason, "message": cut(&occurrence.message), "type": note.kind.as_str(),
+            "reason": note.reason.name, "message": cut(&occurrence.message), "type": note.reason.kind.as_str(),
             "count": occurrence.count, "firstTimestamp": time, "lastTimestamp": time,
             "source": {"component": self.component}, "reportingComponent": self.component, "reportingInstance": "",
         });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kruise_plan_kit::planted::{Bug, is_planted};
-use kruise_plan_kit::{Chain, EventKind, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
+use kruise_plan_kit::{Chain, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
 use kruise_plan_kit::{Holder, Resource, Target};
 use kube_cache::Expectation;
 
@@ -321,7 +321,6 @@ impl Run {
         let is_news = !matches!(failure, Failure::Conflict(_));
         if let Some(note) = step.failed.as_ref().filter(|_| is_news) {
             self.report.events.push(EventNote {
-                kind: EventKind::Warning,
                 reason: note.reason,
                 message: format!("{}{}{}", note.prefix, failure.message(), note.suffix),
             });

@@ -26,7 +26,7 @@ fn step(write: Write) -> Step {
         reason: String::new(),
         done: None,
         failed: Some(FailureNote {
-            reason: "FailedCreate",
+            reason: &kruise_plan_kit::events::FAILED_CREATE,
             prefix: "failed: ".into(),
             suffix: String::new(),
         }),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kruise_plan_kit::{EventKind, EventNote};
+use kruise_plan_kit::{EventNote, events};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -243,8 +243,7 @@ impl<'a> Candidate<'a> {
             resource_version: text("/metadata/resourceVersion"),
         };
         let note = EventNote {
-            kind: EventKind::Normal,
-            reason: "LeaderElection",
+            reason: &events::LEADER_ELECTION,
             message: format!("{identity} became leader"),
         };
         // The task ends with its only handle, once this event is written.

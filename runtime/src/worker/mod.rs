@@ -327,13 +327,13 @@ impl<P: Planner> Controller<P> {
     fn announce(&self, key: &P::Key, events: &[EventNote]) {
         let said: BTreeSet<_> = events
             .iter()
-            .map(|note| (note.reason, note.message.clone()))
+            .map(|note| (note.reason.name, note.message.clone()))
             .collect();
         let fresh: Vec<EventNote> = {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
             let before = std::mem::replace(&mut owner.announced, said);
-            let is_fresh = |note: &&EventNote| !before.contains(&(note.reason, note.message.clone()));
+            let is_fresh = |note: &&EventNote| !before.contains(&(note.reason.name, note.message.clone()));
             events.iter().filter(is_fresh).cloned().collect()
         };
         for note in fresh {

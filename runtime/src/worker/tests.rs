@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventKind, EventNote, Intent, Memory, Pace, Plan, Resource, Step, Target, Wave, Write,
+    Body, Chain, EventNote, Intent, Memory, Pace, Plan, Resource, Step, Target, Wave, Write, events,
 };
 use kube_cache::Version;
 use kube_client::client::Body as HttpBody;
@@ -41,8 +41,7 @@ impl Planner for Stub {
         if key == "limited" {
             let message = if looks < 4 { "limit: 1" } else { "limit: 2" };
             plan.events.push(EventNote {
-                kind: EventKind::Warning,
-                reason: "ScaleUpLimited",
+                reason: &events::SCALE_UP_LIMITED,
                 message: message.into(),
             });
             plan.requeue = Some(Duration::from_millis(1));

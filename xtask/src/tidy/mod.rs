@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::workspace;
 
 mod chance;
+mod keys;
 mod layers;
 
 /// Folders of the pure crates.
@@ -102,6 +103,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(names(path, text, LEFTOVERS, "is a leftover"));
         found.extend(purity(path, text));
         found.extend(layers::writers(path, text));
+        found.extend(keys::spelled(path, text));
         found.extend(chance::unrepeatable(path, text));
         found.extend(length(path, text));
         found.extend(documented(path, text));

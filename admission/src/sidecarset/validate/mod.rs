@@ -21,7 +21,7 @@ mod containers;
 mod others;
 mod spec;
 
-use kruise_plan_kit::sidecars::{Matcher, canary_of, is_native};
+use kruise_plan_kit::sidecars::{Matcher, canary_of, is_native, names::CANARY_BASE};
 use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
@@ -112,9 +112,9 @@ fn errors_of(set: &Value) -> Vec<FieldError> {
 }
 
 fn canary(errors: &mut Errors, base: &str, name: &str, spec: &Value) {
-    let path = "metadata.annotations[apps.kruise.io/sidecarset-base]";
+    let path = format!("metadata.annotations[{CANARY_BASE}]");
     if base == name {
-        errors.invalid(path, base, "a set cannot be a canary of itself");
+        errors.invalid(&path, base, "a set cannot be a canary of itself");
     }
     let update = spec.get("updateStrategy").unwrap_or(&Value::Null);
     if text(update, "type") != "NotUpdate" {
@@ -128,7 +128,7 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value) {
     if let (Some(is), Some(was)) = (canary_of(new), canary_of(old))
         && is != was
     {
-        let path = "metadata.annotations[apps.kruise.io/sidecarset-base]";
+        let path = format!("metadata.annotations[{CANARY_BASE}]");
         errors.forbidden(path, "the base of a canary cannot be changed");
     }
     let null = Value::Null;

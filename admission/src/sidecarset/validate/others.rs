@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::meta::{LabelRequirement, LabelSelector, null_as_default};
-use kruise_plan_kit::sidecars::{Matcher, canary_of};
+use kruise_plan_kit::sidecars::{Matcher, canary_of, names::CANARY_BASE};
 use kube_schema::validate::{Errors, FieldError};
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(super) fn errors_of(set: &Value, options: Options, known: &Known) -> Result<
 
 /// The base of a canary is a set, and no canary itself. It may have been made just before.
 fn base(errors: &mut Errors, set: &Value, sets: &Sets, known: &Known) -> Option<Need> {
-    let path = "metadata.annotations[apps.kruise.io/sidecarset-base]";
+    let path = format!("metadata.annotations[{CANARY_BASE}]");
     let base = canary_of(set)?;
     let is_canary = match (
         sets.iter().find(|other| other.name == base),

@@ -1,6 +1,8 @@
 //! Keys of SidecarSets, of their revisions, and of the pods they inject into. Wire format.
 
-/// Annotation of a set and of its revisions: hash of the containers. Of a pod: JSON, see [`super::Records`].
+pub use super::{NAMESPACE_NAME, SIDECARSET_CUSTOM_VERSION as CUSTOM_VERSION};
+
+/// Annotation of a set and of its revisions: hash of the containers. Of a pod: JSON, see `Records` of plan-kit.
 pub const HASH: &str = "kruise.io/sidecarset-hash";
 /// As [`HASH`], of the containers without their images. Never changed on a pod by an upgrade.
 pub const HASH_WITHOUT_IMAGE: &str = "kruise.io/sidecarset-hash-without-image";
@@ -16,8 +18,6 @@ pub const VERSION_PREFIX: &str = "version.sidecarset.kruise.io/";
 pub const VERSION_ALT_PREFIX: &str = "versionalt.sidecarset.kruise.io/";
 /// Label of a revision: name of its set.
 pub const SET_NAME: &str = "kruise.io/sidecarset-name";
-/// Label of a revision, and of a set in `v1alpha1`: the version its author gave it.
-pub const CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";
 /// Annotation of a set, `true`: it stands in for the one that [`CANARY_BASE`] names.
 pub const CANARY: &str = "apps.kruise.io/sidecarset-canary";
 /// Annotation of a canary: name of the set it stands in for.
@@ -28,5 +28,3 @@ pub const ENV_INJECTED: &str = "IS_INJECTED";
 pub const ENV_VERSION: &str = "SIDECARSET_VERSION";
 /// Environment variable of a hot twin: the version of the other.
 pub const ENV_VERSION_ALT: &str = "SIDECARSET_VERSION_ALT";
-/// Label of every namespace that carries its name.
-pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

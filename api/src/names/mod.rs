@@ -1,4 +1,11 @@
 //! Keys that live on stored objects. They are wire format: a typo here orphans somebody's pods.
+//!
+//! This is the one place where they are spelled; `cargo xtask tidy` holds that. Those of sidecars are in [`sidecars`], types
+//! and reasons of conditions in [`conditions`], reasons of events in [`events`].
+
+pub mod conditions;
+pub mod events;
+pub mod sidecars;
 
 /// API group of the workload kinds.
 pub const APPS_GROUP: &str = "apps.kruise.io";

@@ -1,0 +1,111 @@
+//! The reasons of all events that are written, in one table. Tools match on reasons and types, and the reference is made
+//! of the table: an event can be written with a reason of it only.
+
+use std::fmt;
+
+/// Severity of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventKind {
+    /// Things go as asked.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventKind {
+    /// The wire form.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// Why an event is written.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// One word for machines.
+    pub name: &'static str,
+    /// The type of the event.
+    pub kind: EventKind,
+    /// The kinds of object that it is about.
+    pub on: &'static [&'static str],
+    /// When it is written.
+    pub when: &'static str,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq<str> for Reason {
+    fn eq(&self, other: &str) -> bool {
+        self.name == other
+    }
+}
+
+/// A reason for each constant, and [`ALL`] of them.
+macro_rules! reasons {
+    ($($constant:ident = $name:literal, $kind:ident, [$($on:literal),+], $when:literal;)+) => {
+        $(
+            #[doc = $when]
+            pub static $constant: Reason = Reason {
+                name: $name,
+                kind: EventKind::$kind,
+                on: &[$($on),+],
+                when: $when,
+            };
+        )+
+        /// Every reason.
+        pub static ALL: &[&Reason] = &[$(&$constant),+];
+    };
+}
+
+reasons! {
+    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["CloneSet"], "A pod was created.";
+    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet"], "A pod or a claim could not be created; the message ends in the server's.";
+    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["CloneSet"], "A pod was deleted.";
+    FAILED_DELETE = "FailedDelete", Warning, ["CloneSet"], "A pod or a claim could not be deleted.";
+    FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet"], "A claim could not be given to its pod.";
+    SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet"], "A pod was changed in place; its containers follow.";
+    FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet"], "A pod could not be changed in place.";
+    SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "A pod was deleted, or asked to go, because another one takes its place in an update.";
+    FAILED_RECREATE = "FailedUpdatePodReCreate", Warning, ["CloneSet"], "A pod that an update replaces could not be deleted.";
+    INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet"], "What a pod's annotation says of its update in place cannot be read.";
+    SCALE_UP_LIMITED = "ScaleUpLimited", Warning, ["CloneSet"], "scaleStrategy.maxUnavailable lets fewer pods be created than are missing.";
+    CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet"], "A job that pulls an image ahead of a rollout was created.";
+    FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet"], "Such a job could not be created.";
+    RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet"], "A node can never give a pod the resources that an update asks for.";
+    STALLED = "Stalled", Warning, ["CloneSet"], "A rollout is past its deadline; the message says what it waits for.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "SidecarSet"], "The specification cannot be read; nothing is done.";
+    INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "An annotation of a pod that the set patches cannot be merged; the pod is not upgraded.";
+    NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot follow the set in place; when their number changes.";
+    UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the set is for were made without its sidecars; when their number changes.";
+    RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "The old twin of a sidecar that was upgraded hot idles now.";
+    RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "It could not be told to idle.";
+    FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait for their turn, and the ConfigMap that gives it cannot be written or is somebody else's.";
+    LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::ALL;
+
+    #[test]
+    fn every_reason_is_one_word_and_told_once() {
+        let names: BTreeSet<&str> = ALL.iter().map(|reason| reason.name).collect();
+        assert_eq!(names.len(), ALL.len());
+        for reason in ALL {
+            let word = reason.name.chars().all(char::is_alphanumeric);
+            assert!(
+                word && reason.when.ends_with('.') && !reason.on.is_empty(),
+                "{reason:?}"
+            );
+        }
+    }
+}
