@@ -49,7 +49,7 @@ pub(crate) fn text(value: &Value) -> Vec<u8> {
         if written.capacity() > LONG {
             return std::mem::take(written);
         }
-        written.to_vec()
+        written.clone()
     })
 }
 
