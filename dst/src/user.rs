@@ -66,7 +66,9 @@ fn set(start: &Start) -> Value {
     if start.config {
         set["spec"]["template"]["metadata"]["annotations"]["config"] = "0".into();
         let variables = set["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut();
-        variables.into_iter().for_each(|list| list.push(config()));
+        if let Some(list) = variables {
+            list.push(config());
+        }
     }
     if start.resources {
         set["spec"]["template"]["spec"]["containers"][0]["resources"] = amounts("10m");

@@ -48,7 +48,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             one.0 != next.0 || one.1 < next.1
         })
         .map(|(_, next)| next.at)
-        .last()?;
+        .next_back()?;
     let passed = write.now.as_second() - last.as_second();
     // A status may tell of the progress and of its end at once; times are told in seconds.
     if last == after.at || passed + 1 >= deadline {
