@@ -29,9 +29,8 @@ impl State {
 fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
     let pods = mirror.of(Watched::Pods);
-    let is_ours = |pod: &&std::sync::Arc<Object>| {
-        !pod.owner().is_empty() && pod.label("app") == "web" && pod.is_active()
-    };
+    // The embedded ReplicaSets keep a pod that was relabelled; nobody else's pods have an owner.
+    let is_ours = |pod: &&std::sync::Arc<Object>| !pod.owner().is_empty() && pod.is_active();
     let pods: Vec<_> = pods.now().filter(is_ours).collect();
     if pods.len() != wanted {
         return Err(format!("{} pods of the deployment, not {wanted}", pods.len()));
