@@ -20,7 +20,6 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         .values()
         .find(|versions| versions.iter().any(|one| one.version == version))?;
     let after = versions.last()?;
-    let set = after.label(SET);
     let violation = |what: String| {
         Some(Violation {
             oracle: "revisions of a set are stable",
