@@ -1,6 +1,6 @@
 //! SidecarSets and their pods, as their documentation explains them.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::object::Object;
 
@@ -178,16 +178,19 @@ pub fn revision(pod: &Object, set: &str) -> String {
     text(&entry(pod, HASH, set)["controllerRevision"]).to_owned()
 }
 
-/// Names of the sets that a pod says other things about than it did.
+/// Names of the sets that a pod says other things about than it did, or nothing any more.
 pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
     let mut sets: Vec<String> = Vec::new();
     for key in [HASH, STATE] {
         let (old, new) = (annotation(before, key), annotation(after, key));
-        let names = new.as_object().into_iter().flatten();
+        let names = [&old, &new]
+            .into_iter()
+            .filter_map(Value::as_object)
+            .flat_map(Map::keys);
         sets.extend(
             names
-                .filter(|(name, entry)| old[name.as_str()] != **entry)
-                .map(|(name, _)| name.clone()),
+                .filter(|name| old[name.as_str()] != new[name.as_str()])
+                .cloned(),
         );
     }
     sets.sort();

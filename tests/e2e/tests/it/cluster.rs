@@ -124,12 +124,12 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
 }
 
 /// Waits until the API server asks the manager that runs now: it learns of another address a moment after that is written.
-fn until_asked(kubeconfig: &Path) -> anyhow::Result<()> {
+pub(crate) fn until_asked(kubeconfig: &Path) -> anyhow::Result<()> {
     let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace("default");
     let set = web(1).to_string();
     wait::until_true("the API server asks the manager", LIMIT, || {
         let (_, refusal) = kubectl.attempt(&["create", "--dry-run=server", "-f", "-"], &set)?;
-        Ok(!refusal.contains("failed calling webhook"))
+        Ok(!refusal.contains("failed calling webhook") && !refusal.contains("conversion webhook"))
     })
 }
 

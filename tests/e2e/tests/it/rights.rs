@@ -9,7 +9,9 @@ use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, variable, web};
+use crate::cluster::{
+    LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_asked, variable, web,
+};
 use crate::{admission_lookups, claims, launch};
 
 /// Namespace of the manager.
@@ -26,7 +28,6 @@ const RARE: &[(&str, &str)] = &[
     ("get", "namespaces"),
     // Only for a SidecarSet that is a canary, or patches annotations.
     ("get", "sidecarsets"),
-    ("get", "configmaps"),
     ("get", "configmaps"),
     // A barrier is left of an earlier pod of a name.
     ("delete", "configmaps"),
@@ -51,9 +52,9 @@ fn the_printed_rights_suffice_and_none_is_idle() {
         .unwrap();
     // What the manifests install, then what an administrator may do to it.
     empty_certificates(&system);
-    drop(started(&kubeconfig, &dir));
+    drop(started(&system, &kubeconfig, &dir));
     system.run(&["delete", "secret", "kruise-webhook-certs"]).unwrap();
-    let manager = started(&kubeconfig, &dir);
+    let manager = started(&system, &kubeconfig, &dir);
     live(&scenario);
     let mut requests = log.read_new(MANAGER).unwrap();
     let refused: Vec<&Entry> = requests.iter().filter(|request| request.code == 403).collect();
@@ -98,7 +99,7 @@ fn of_service_account(system: &Kubectl, dir: &Path) -> PathBuf {
 }
 
 /// A manager that keeps its certificates in the Secret, as it does inside a cluster.
-fn started(kubeconfig: &Path, dir: &Path) -> Manager {
+fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path) -> Manager {
     let command = [
         "env",
         "WEBHOOK_CERT_WRITER=secret",
@@ -113,6 +114,7 @@ fn started(kubeconfig: &Path, dir: &Path) -> Manager {
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();
+    until_asked(system.kubeconfig()).unwrap();
     manager
 }
 
