@@ -18,7 +18,8 @@ pub struct Observed<'a> {
     pub namespace: &'a str,
     /// Pods whose list of injected sets names this one, active or not, of any namespace, in any order.
     pub pods: &'a [Arc<PodView>],
-    /// Pods that may be meant and do not name this set in that list: at least those that its selectors match.
+    /// Pods that may be meant and do not name this set in that list, active or being deleted: at least those that its
+    /// selectors match. None where no pod is injected at all.
     pub strangers: &'a [Arc<PodView>],
     /// Is there a set that is injected into this pod instead, as a canary of this one?
     pub has_canary: &'a dyn Fn(&PodView) -> bool,

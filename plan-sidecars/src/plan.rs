@@ -38,7 +38,8 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     let members = classify(observed, &spec, &sidecars, &hashes);
     let found = history::find(observed, &spec, &hashes);
     let uninjected = uninjected::find(observed, &spec);
-    let owners = owners(&members, &uninjected, observed.repairs);
+    let owners = owners(observed, &uninjected, observed.repairs);
+    let gone = on_their_way(observed, &owners, &spec, now);
     let mut upgraded = 0;
     plan.status = status::report(observed, &found, &members);
     plan.chains.extend(found.chain.clone());
@@ -51,7 +52,6 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
             hashes: &hashes,
             revision: &found.name,
         };
-        let gone = on_their_way(observed, &owners, now);
         upgraded = act(observed, &members, &goal, gone, &mut plan, now);
     }
     let all = Repair {
@@ -59,8 +59,13 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
         uninjected: &uninjected,
         owners: &owners,
         upgraded,
+        gone,
     };
     repair(observed, &all, &mut plan, now);
+    if gone > 0 {
+        let lapses = observed.repairs.lapses(now);
+        plan.requeue = plan.requeue.into_iter().chain(lapses).min();
+    }
     plan.chains.extend(history::truncate(observed, &found, &members));
     plan
 }
@@ -76,16 +81,18 @@ fn held(observed: &Observed<'_>) -> Option<&'static str> {
 
 /// What a plan for this snapshot teaches about pods without sidecars, once it is known which of its writes are sent.
 pub fn learn(repairs: &mut Repairs, observed: &Observed<'_>, plan: &Plan, now: Timestamp) {
-    if !repairs.concerns(plan) {
+    let begins = repairs.is_new();
+    if !begins && !repairs.concerns(plan) {
         return;
     }
     let spec = serde_json::to_value(&observed.set.spec).unwrap_or_default();
-    let hashes =
-        hashes_of(&json!({"metadata": {"annotations": observed.set.metadata.annotations}, "spec": spec}));
-    let members = classify(observed, &spec, &Sidecars::of(&spec), &hashes);
+    if begins {
+        repairs.begin(now, uninjected::leaving(observed, &spec));
+    }
     let uninjected = uninjected::find(observed, &spec);
     let before = repairs.clone();
-    repairs.learn(&owners(&members, &uninjected, &before), plan, now);
+    let generation = observed.set.metadata.generation;
+    repairs.learn(&owners(observed, &uninjected, &before), plan, generation, now);
 }
 
 /// Upgrades pods; says how many of them are in service until then.

@@ -2,8 +2,9 @@
 //!
 //! Only pods whose owner makes another one in their place are removed, each for the version of it that was looked at, and
 //! no more at once than `maxUnavailable` leaves: every pod of the set that is not ready counts, and so does one that is
-//! gone and not made again yet. Until a pod of an owner has come back with its sidecars one is tried at a time, and each
-//! try in vain doubles the wait for the next.
+//! gone and not made again yet. Until a pod of an owner has come back with its sidecars one is tried at a time, each
+//! try in vain doubles the wait for the next, and after [`TRIES`] of them the owner is left alone until the set is edited.
+//! An owner that did not make a pod again in time is left alone until it makes one.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,24 +15,25 @@ use kruise_plan_kit::{
     EventNote, Intent, Part, Plan, Precondition, Resource, Step, Target, Why, Write,
     availability::{Service, service},
     events,
+    sidecars::{is_in_list, names},
 };
-use kruise_views::PodView;
-use serde_json::json;
+use kruise_views::{OwnerView, PodView};
+use serde_json::{Value, json};
 
 use crate::{
     member::{FRESH, Member, left},
     observe::{Explain, Observed},
-    repairs::{Owned, Repairs},
+    repairs::{Owned, Repairs, SETTLE, is_asked_to_go},
+    uninjected,
     upgrade::{Guard, chain, patch},
 };
 
-/// How long a pod without sidecars is left alone if none of its owner's came back with them: an API server may go by an
-/// older configuration of webhooks still.
-const SETTLE: Duration = Duration::from_secs(30);
+/// So many tries in vain are enough: something keeps the owner's pods away from the webhook.
+const TRIES: u32 = 5;
 
 /// The pods of each owner that has pods without their sidecars, or had.
 pub(crate) fn owners<'p>(
-    members: &'p [Member<'_>],
+    observed: &Observed<'p>,
     uninjected: &'p [&Arc<PodView>],
     repairs: &'p Repairs,
 ) -> BTreeMap<&'p str, Owned<'p>> {
@@ -46,9 +48,19 @@ pub(crate) fn owners<'p>(
             owned.without.push(pod);
         }
     }
-    for member in members {
-        if let Some(owned) = uid(member.pod).and_then(|owner| owners.get_mut(owner)) {
-            owned.with.push(member.pod);
+    if owners.is_empty() {
+        return owners;
+    }
+    // Pods that were injected by the set as it was count, too, whatever it would inject now.
+    let name = &observed.set.metadata.name;
+    let has = |pod: &PodView| {
+        let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
+        pod.is_active() && is_in_list(list, name)
+    };
+    let injected: &'p [Arc<PodView>] = observed.pods;
+    for pod in injected.iter().filter(|pod| has(pod)) {
+        if let Some(owned) = uid(pod).and_then(|owner| owners.get_mut(owner)) {
+            owned.with.push(pod);
         }
     }
     owners
@@ -61,16 +73,27 @@ pub(crate) struct Repair<'r> {
     pub(crate) owners: &'r BTreeMap<&'r str, Owned<'r>>,
     /// Pods in service that the plan upgrades.
     pub(crate) upgraded: usize,
+    /// Pods that are [`on_their_way`].
+    pub(crate) gone: usize,
 }
 
-/// Pods that are out of service for a repair and that no look at pods in service shows.
+/// Pods that are out of service for a repair and that no look at pods in service shows: those that an owner is yet to make
+/// again, and those that were on their way out already when this memory of repairs began.
 pub(crate) fn on_their_way(
     observed: &Observed<'_>,
     owners: &BTreeMap<&str, Owned<'_>>,
+    spec: &Value,
     now: Timestamp,
 ) -> usize {
-    let missing = |(owner, owned): (&&str, &Owned<'_>)| observed.repairs.unreplaced(owner, owned, now);
-    owners.iter().map(missing).sum()
+    let repairs = observed.repairs;
+    let missing = |(owner, owned): (&&str, &Owned<'_>)| repairs.unreplaced(owner, owned, now).lately;
+    let leaving = if repairs.knows_those_leaving(now) {
+        0
+    } else {
+        let leaving = uninjected::leaving(observed, spec);
+        leaving.iter().filter(|uid| repairs.was_leaving(uid)).count()
+    };
+    leaving + owners.iter().map(missing).sum::<usize>()
 }
 
 /// Tells of the pods without sidecars, and removes those that may go now.
@@ -80,16 +103,14 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
     }
     plan.events.push(EventNote {
         reason: &events::UNINJECTED,
-        message: format!(
-            "{} pod(s) that this SidecarSet is for were made without its sidecars",
-            all.uninjected.len()
-        ),
+        message: told(observed, all),
     });
     let mut round = Round {
         observed,
         all,
         now,
-        out: out(observed, all, now),
+        out: out(all, now),
+        gone: all.gone + all.uninjected.iter().filter(|pod| is_asked_to_go(pod)).count(),
         limit: limit(observed, all),
         tried: Vec::new(),
         requeue: None,
@@ -100,6 +121,7 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
         let text = match round.verdict(pod) {
             Ok(()) => {
                 round.out += usize::from(serves(pod, now));
+                round.gone += 1;
                 round.tried.push(uid_of_owner(pod));
                 plan.chains.push(chain(vec![removal(pod)]));
                 continue;
@@ -116,12 +138,32 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
     plan.requeue = plan.requeue.into_iter().chain(round.requeue).min();
 }
 
+/// What an event says.
+fn told(observed: &Observed<'_>, all: &Repair<'_>) -> String {
+    let generation = observed.set.metadata.generation;
+    let is_given_up = |owner: &&&str| observed.repairs.tries(owner, generation) >= TRIES;
+    let given_up = all.owners.keys().filter(is_given_up).count();
+    let mut told = format!(
+        "{} pod(s) that this SidecarSet is for were made without its sidecars",
+        all.uninjected.len()
+    );
+    if given_up > 0 {
+        let more = format!(
+            "; {given_up} owner(s) made them without again and again, and are left alone until the set is edited"
+        );
+        told.push_str(&more);
+    }
+    told
+}
+
 struct Round<'r> {
     observed: &'r Observed<'r>,
     all: &'r Repair<'r>,
     now: Timestamp,
     /// Pods out of service.
     out: usize,
+    /// Those of them that are being made again, or were asked to go.
+    gone: usize,
     limit: usize,
     /// Owners of the pods that go.
     tried: Vec<&'r str>,
@@ -132,11 +174,14 @@ impl<'r> Round<'r> {
     /// May this pod go now? If not, why.
     fn verdict(&mut self, pod: &'r PodView) -> Result<(), String> {
         let set = self.observed.set;
-        let Some(owner) = pod.controller.as_ref().filter(|owner| &*owner.kind != "Node") else {
+        let Some(owner) = pod.controller.as_ref().filter(|owner| makes_pods(owner)) else {
             return Err("nothing would make it again".to_owned());
         };
         if !pod.restarts_always {
             return Err("it runs to an end, and would begin anew".to_owned());
+        }
+        if pod.has_claims && is_cloneset(owner) {
+            return Err("its CloneSet would delete its persistent volume claims with it".to_owned());
         }
         if set
             .metadata
@@ -162,6 +207,12 @@ impl<'r> Round<'r> {
                 self.out, self.limit
             ));
         }
+        if self.gone >= self.limit {
+            return Err(format!(
+                "waits: maxUnavailable is reached, {} pods are being made again and {} may be",
+                self.gone, self.limit
+            ));
+        }
         Ok(())
     }
 
@@ -170,21 +221,33 @@ impl<'r> Round<'r> {
         let Some(owned) = self.all.owners.get(owner) else {
             return Err("nothing would make it again".to_owned());
         };
+        let repairs = self.observed.repairs;
+        let unreplaced = repairs.unreplaced(owner, owned, self.now);
+        if unreplaced.long_ago > 0 {
+            return Err("waits: its owner has not made a pod again that was removed before".to_owned());
+        }
         let since = |pod: &PodView, long| pod.created.and_then(|created| left(created, long, self.now));
-        if owned.is_injected_again() {
+        let begins = repairs.begins(self.now);
+        if begins.is_none() && owned.is_injected_again() {
             return match since(pod, FRESH) {
                 Some(left) => self.later(left, "waits: it has just been made"),
                 None => Ok(()),
             };
         }
+        if repairs.tries(owner, self.observed.set.metadata.generation) >= TRIES {
+            return Err(format!(
+                "{TRIES} pods of its owner were made without sidecars again: no more are tried until the set is edited"
+            ));
+        }
+        self.requeue = self.requeue.into_iter().chain(begins).min();
         let asked = owned.without.iter().any(|pod| is_asked_to_go(pod));
-        let under_way = asked || self.observed.repairs.unreplaced(owner, owned, self.now) > 0;
+        let under_way = asked || unreplaced.lately > 0;
         if under_way || self.tried.contains(&owner) {
             return Err("waits until another pod of its owner is back with its sidecars".to_owned());
         }
         let newest = owned.without.iter().max_by_key(|pod| pod.created);
         let settling = newest.and_then(|pod| since(pod, SETTLE));
-        let waits = self.observed.repairs.wait(owner, self.now);
+        let waits = repairs.wait(owner, self.observed.set.metadata.generation, self.now);
         match settling.into_iter().chain(waits).max() {
             Some(left) => self.later(left, "waits: pods of its owner are still made without sidecars"),
             None => Ok(()),
@@ -206,7 +269,7 @@ fn limit(observed: &Observed<'_>, all: &Repair<'_>) -> usize {
 }
 
 /// All pods of the set that are not in service, whoever took them out, and those that are on their way back.
-fn out(observed: &Observed<'_>, all: &Repair<'_>, now: Timestamp) -> usize {
+fn out(all: &Repair<'_>, now: Timestamp) -> usize {
     let members = all
         .members
         .iter()
@@ -215,15 +278,20 @@ fn out(observed: &Observed<'_>, all: &Repair<'_>, now: Timestamp) -> usize {
         .uninjected
         .iter()
         .filter(|pod| !serves(pod, now) || is_asked_to_go(pod));
-    members.count() + others.count() + all.upgraded + on_their_way(observed, all.owners, now)
+    members.count() + others.count() + all.upgraded + all.gone
 }
 
 fn serves(pod: &PodView, now: Timestamp) -> bool {
     service(pod, 0, now) == Service::Available
 }
 
-fn is_asked_to_go(pod: &PodView) -> bool {
-    pod.labels.get(SPECIFIED_DELETE).is_some()
+fn is_cloneset(owner: &OwnerView) -> bool {
+    &*owner.kind == "CloneSet" && &*owner.group == APPS_GROUP
+}
+
+/// Would it make a pod again that is gone? Of the kinds of OpenKruise that may own pods only one is acted on.
+fn makes_pods(owner: &OwnerView) -> bool {
+    &*owner.kind != "Node" && (&*owner.group != APPS_GROUP || is_cloneset(owner))
 }
 
 fn uid_of_owner(pod: &PodView) -> &str {
@@ -233,9 +301,7 @@ fn uid_of_owner(pod: &PodView) -> &str {
 /// A CloneSet is asked to replace its pod, within its own limits and after its hooks; other owners notice.
 fn removal(pod: &PodView) -> Step {
     let reason = "it was made without the sidecars that it should have".to_owned();
-    let is_of_cloneset =
-        |owner: &kruise_views::OwnerView| &*owner.kind == "CloneSet" && &*owner.group == APPS_GROUP;
-    if pod.controller.as_deref().is_some_and(is_of_cloneset) {
+    if pod.controller.as_deref().is_some_and(is_cloneset) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
         return patch(pod, Intent::RequestDelete, Part::Main, body, Guard::Seen, reason);
     }

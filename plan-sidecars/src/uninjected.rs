@@ -5,16 +5,33 @@
 //! the list of injected sets nor has the set's containers in another way. Whether the set looked the same when the pod was
 //! made is not known: one whose selectors were widened since counts pods that were made before it was.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_plan_kit::sidecars::{is_in_list, names};
-use kruise_views::PodView;
+use kruise_views::{Phase, PodView};
 use serde_json::Value;
 
 use crate::{observe::Observed, sidecars::Sidecars};
 
 /// The pods without their sidecars, sorted by namespace and name.
 pub(crate) fn find<'a>(observed: &Observed<'a>, spec: &Value) -> Vec<&'a Arc<PodView>> {
+    let mut found = missed(observed, spec, PodView::is_active);
+    found.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    found
+}
+
+/// Uids of such pods that are being deleted and have not ended yet.
+pub(crate) fn leaving<'a>(observed: &Observed<'a>, spec: &Value) -> BTreeSet<&'a str> {
+    let is_leaving = |pod: &PodView| pod.deleting && !matches!(pod.phase, Phase::Succeeded | Phase::Failed);
+    let found = missed(observed, spec, is_leaving);
+    found.into_iter().map(|pod| &*pod.uid).collect()
+}
+
+fn missed<'a>(
+    observed: &Observed<'a>,
+    spec: &Value,
+    counts: impl Fn(&PodView) -> bool,
+) -> Vec<&'a Arc<PodView>> {
     let set = observed.set;
     let injects = !set.spec.containers.is_empty() || !set.spec.init_containers.is_empty();
     let Some(existed) = set.metadata.creation_timestamp else {
@@ -24,14 +41,12 @@ pub(crate) fn find<'a>(observed: &Observed<'a>, spec: &Value) -> Vec<&'a Arc<Pod
         return Vec::new();
     }
     let sidecars = Sidecars::of(spec);
-    let mut found: Vec<&Arc<PodView>> = observed
+    observed
         .strangers
         .iter()
-        .filter(|pod| pod.is_active() && pod.created.is_some_and(|created| created > existed))
+        .filter(|pod| counts(pod) && pod.created.is_some_and(|created| created > existed))
         .filter(|pod| is_meant(observed, pod) && !has_containers(pod, &sidecars))
-        .collect();
-    found.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-    found
+        .collect()
 }
 
 fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {

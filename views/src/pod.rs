@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_api::{meta::OwnerReference, names};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{AmountsView, Labels, OwnerView, amounts};
 
@@ -42,6 +42,8 @@ pub struct PodView {
     pub containers: Box<[ContainerView]>,
     /// Do ended containers always start again?
     pub restarts_always: bool,
+    /// Is one of its volumes a persistent volume claim?
+    pub has_claims: bool,
     /// Phase.
     pub phase: Phase,
     /// Conditions.
@@ -232,6 +234,13 @@ struct WireSpec {
     readiness_gates: Option<Vec<WireGate>>,
     containers: Option<Vec<WireContainer>>,
     init_containers: Option<Vec<WireInit>>,
+    volumes: Option<Vec<WireVolume>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireVolume {
+    persistent_volume_claim: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -356,6 +365,11 @@ impl From<Wire> for PodView {
                 .map(ContainerView::from)
                 .collect(),
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
+            has_claims: spec
+                .volumes
+                .unwrap_or_default()
+                .iter()
+                .any(|volume| volume.persistent_volume_claim.is_some()),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,
@@ -527,6 +541,25 @@ mod tests {
                 (succeeded, unconfigured),
                 "{state}"
             );
+        }
+    }
+
+    #[test]
+    fn of_volumes_only_claims_are_told() {
+        for (volumes, has) in [
+            ("null", false),
+            (
+                r#"[{"name":"a","emptyDir":{}},{"name":"b","persistentVolumeClaim":null}]"#,
+                false,
+            ),
+            (
+                r#"[{"name":"a","emptyDir":{}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}}]"#,
+                true,
+            ),
+        ] {
+            let text = format!(r#"{{"spec":{{"volumes":{volumes}}}}}"#);
+            let pod: PodView = serde_json::from_str(&text).unwrap();
+            assert_eq!(pod.has_claims, has, "{volumes}");
         }
     }
 

@@ -58,7 +58,8 @@ pub(super) async fn explain(
         api_version: &format!("{}/{version}", kruise_api::names::APPS_GROUP),
         namespace: manager_namespace,
         memory: &Memory::default(),
-        repairs: &Repairs::default(),
+        // What the manager has tried is not known here.
+        repairs: &Repairs::since(Timestamp::MIN),
         explain: Explain::Yes,
     };
     let plan = world.look(&look, |observed| plan(observed, Timestamp::now()));

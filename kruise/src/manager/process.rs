@@ -363,6 +363,7 @@ impl Controllers {
             events: events.sidecars,
             metrics: metrics.clone(),
             turns: Mutex::default(),
+            injects: config.gates.on("PodWebhook"),
             repairs: Mutex::default(),
         };
         let readiness = PodReadiness {

@@ -45,8 +45,10 @@ pub struct SidecarSets {
     pub metrics: Metrics,
     /// Whose turn it is to write which pod.
     pub turns: Mutex<Turns>,
-    /// What was tried for pods without sidecars, by set.
-    pub repairs: Mutex<BTreeMap<ObjectKey, Repairs>>,
+    /// Are sidecars injected at all? Where they are not, no pod is missed.
+    pub injects: bool,
+    /// What was tried for pods without sidecars, by set; and the uid of the set that tried it.
+    pub repairs: Mutex<BTreeMap<ObjectKey, (String, Repairs)>>,
 }
 
 impl Planner for SidecarSets {
@@ -60,6 +62,8 @@ impl Planner for SidecarSets {
         let set = match SidecarSet::from_json(&cached.set.object) {
             Ok(set) => set,
             Err(error) => {
+                // Which pods it is for is not known.
+                self.metrics.pods.forget(&key.name);
                 let note = EventNote {
                     reason: &events::INVALID_SPEC,
                     message: format!("the specification cannot be read: {error}"),
@@ -70,8 +74,13 @@ impl Planner for SidecarSets {
                 }));
             }
         };
-        let world = World::observe(&self.caches, &self.namespace, &cached, &set);
-        let tried = self.repairs().get(key).cloned().unwrap_or_default();
+        let mut world = World::observe(&self.caches, &self.namespace, &cached, &set);
+        if !self.injects {
+            world.strangers.clear();
+        }
+        let uid = &set.metadata.uid;
+        let tried = self.repairs().get(key).filter(|(of, _)| of == uid).cloned();
+        let tried = tried.map(|(_, repairs)| repairs).unwrap_or_default();
         let look = Look {
             set: &set,
             api_version: &self.api_version,
@@ -90,7 +99,7 @@ impl Planner for SidecarSets {
             self.metrics.pods.uninjected(&set.metadata.name, missed);
             plan
         });
-        self.repairs().insert(key.clone(), repairs);
+        self.repairs().insert(key.clone(), (uid.clone(), repairs));
         Outcome::Plan(Box::new(plan))
     }
 
@@ -135,7 +144,7 @@ impl Planner for SidecarSets {
 }
 
 impl SidecarSets {
-    fn repairs(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Repairs>> {
+    fn repairs(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, Repairs)>> {
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -332,10 +341,110 @@ pub fn sets_of_namespace(delta: &Delta<NamespaceView>, sets: &[Arc<CachedSidecar
 
 #[cfg(test)]
 mod tests {
+    use std::{io, time::Duration};
+
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use kruise_runtime::{Client, Clock, client::Settings};
+    use kube_cache::Event;
+    use kube_client::client::Body;
+    use prometheus_client::registry::Registry;
     use serde_json::json;
 
     use super::*;
     use crate::manager::sidecars::tests::fill_with;
+
+    /// Nobody answers it.
+    fn client() -> Client {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            Err::<Response<Full<bytes::Bytes>>, _>(io::Error::from(io::ErrorKind::ConnectionRefused))
+        });
+        let settings = Settings {
+            user_agent: "test".into(),
+            timeout: Duration::from_secs(1),
+            rate: None,
+            host: "here".into(),
+            observer: None,
+            clock: Clock::starting_at(Timestamp::UNIX_EPOCH),
+        };
+        Client::new(kube_client::Client::new(service, "default"), settings)
+    }
+
+    /// A controller that sees the set `logs` and a pod without its sidecars; and what it counts.
+    fn sets(injects: bool) -> (SidecarSets, Registry) {
+        let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+            "metadata": {"name": "logs", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log", "image": "log:1"}]}});
+        let caches = Caches::new(Some("v1beta1"));
+        fill_with(&caches.sidecars, &[set], &[], &[]);
+        let pod = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "p", "resourceVersion": "1",
+            "labels": {"app": "web"}, "creationTimestamp": "2026-01-01T01:00:00Z"}});
+        let (page, version) = (vec![serde_json::from_value(pod).unwrap()], Version::new(1));
+        for event in [Event::ListStarted, Event::Page(page), Event::ListDone { version }] {
+            caches.pods.apply(event).unwrap();
+        }
+        let mut registry = Registry::default();
+        let sets = SidecarSets {
+            caches,
+            api_version: "apps.kruise.io/v1beta1".into(),
+            namespace: "system".into(),
+            events: EventSink::spawn(client(), "test").0,
+            metrics: Metrics::register(&mut registry),
+            turns: Mutex::default(),
+            injects,
+            repairs: Mutex::default(),
+        };
+        (sets, registry)
+    }
+
+    fn counted(registry: &Registry) -> Option<String> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix("kruise_sidecarset_uninjected_pods{"))?;
+        line.split_once(' ').map(|(_, count)| count.to_owned())
+    }
+
+    fn look(sets: &SidecarSets) {
+        let now = "2026-01-01T02:00:00Z".parse().unwrap();
+        let outcome = sets.plan(&ObjectKey::new("", "logs"), &Memory::default(), now);
+        assert!(matches!(outcome, Outcome::Plan(_)));
+    }
+
+    #[tokio::test]
+    async fn where_nothing_is_injected_no_pod_is_missed() {
+        for (injects, pods) in [(true, "1"), (false, "0")] {
+            let (sets, registry) = sets(injects);
+            look(&sets);
+            assert_eq!(counted(&registry).as_deref(), Some(pods));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_set_that_cannot_be_read_counts_no_pods() {
+        let (sets, registry) = sets(true);
+        look(&sets);
+        let broken = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+            "metadata": {"name": "logs", "uid": "u0", "resourceVersion": "200"}, "spec": {"containers": 1}});
+        let broken = serde_json::from_value(broken).unwrap();
+        sets.caches.sidecars.sets.apply(Event::Modified(broken)).unwrap();
+        look(&sets);
+        assert_eq!(counted(&registry), None);
+    }
+
+    #[tokio::test]
+    async fn what_another_set_of_the_name_has_tried_does_not_count() {
+        let (sets, _) = sets(true);
+        let key = ObjectKey::new("", "logs");
+        let tried = Repairs::since(Timestamp::UNIX_EPOCH);
+        for (of, kept) in [("u0", true), ("before", false)] {
+            sets.repairs().insert(key.clone(), (of.to_owned(), tried.clone()));
+            look(&sets);
+            let (of, repairs) = sets.repairs().get(&key).cloned().unwrap();
+            assert_eq!(of, "u0");
+            assert_eq!(repairs == tried, kept);
+        }
+    }
 
     fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
         Arc::new(serde_json::from_value(object.clone()).unwrap())

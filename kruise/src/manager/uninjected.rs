@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use jiff::Timestamp;
 use kruise_admission::{manifests, pod::sidecars::Set};
 use kruise_plan_kit::sidecars::{is_in_list, names};
 use kruise_views::{Labels, NamespaceView, PodView};
@@ -23,6 +24,8 @@ pub struct Uninjected {
 struct Candidates {
     /// The set that they were collected for.
     set: Arc<Set>,
+    /// When it was made: pods that are as old are none of its.
+    since: Option<Timestamp>,
     pods: BTreeSet<ObjectKey>,
 }
 
@@ -34,10 +37,11 @@ impl Uninjected {
         if !by_set.get(&set.name).is_some_and(same) {
             // A pod that comes meanwhile waits for the lock, and is added after.
             let snapshot = pods.snapshot();
-            let candidates = snapshot.iter().filter(|pod| is_candidate(set, pod));
+            let since = since(set);
+            let candidates = snapshot.iter().filter(|pod| is_candidate(set, since, pod));
             let pods = candidates.map(|pod| ObjectKey::of(&**pod)).collect();
             let set = set.clone();
-            by_set.insert(set.name.clone(), Candidates { set, pods });
+            by_set.insert(set.name.clone(), Candidates { set, since, pods });
         }
         let snapshot = pods.snapshot();
         let kept = by_set.get(&set.name).map(|kept| &kept.pods);
@@ -69,7 +73,7 @@ impl Uninjected {
         for (name, kept) in by_set.iter_mut() {
             let is_kept = match &delta.new {
                 _ if is_same => kept.pods.contains(&key),
-                Some(pod) if is_candidate(&kept.set, pod) => {
+                Some(pod) if is_candidate(&kept.set, kept.since, pod) => {
                     kept.pods.insert(key.clone());
                     true
                 }
@@ -102,9 +106,16 @@ fn is_same(kept: &Set, set: &Set) -> bool {
     kept.matcher == set.matcher && uid(kept) == uid(set)
 }
 
-fn is_candidate(set: &Set, pod: &PodView) -> bool {
+fn since(set: &Set) -> Option<Timestamp> {
+    let since = set.object.pointer("/metadata/creationTimestamp")?;
+    since.as_str()?.parse().ok()
+}
+
+/// May the set have missed it? One that is being deleted is out of service until it is gone.
+fn is_candidate(set: &Set, since: Option<Timestamp>, pod: &PodView) -> bool {
     let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
-    pod.is_active()
+    (pod.is_active() || pod.deleting)
+        && since.is_none_or(|since| pod.created.is_some_and(|created| created > since))
         && !is_in_list(list, &set.name)
         && set.matcher.matches_pod(|key| pod.labels.get(key))
         && !is_elsewhere(set, pod)
@@ -205,7 +216,29 @@ mod tests {
             kept.of(&set(&json!({"app": "db"}), Some("office")), &pods)
                 .is_empty()
         );
+        let dated = json!({"metadata": {"name": "logs", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log"}]}});
+        let dated = Arc::new(Set::new(Arc::new(dated)));
+        let born = |version, name, created: &str, leaves: bool| {
+            let created = Some(created.parse().unwrap());
+            PodView {
+                created,
+                deleting: leaves,
+                ..pod(version, name, "web", "")
+            }
+        };
         kept.forget("logs");
-        assert!(follow(&kept, &pods, Event::Deleted(pod(9, "c", "db", ""))).is_empty());
+        assert!(
+            kept.of(&dated, &pods).is_empty(),
+            "as old as the set, for all that is known"
+        );
+        let old = born(9, "f", "2026-01-01T00:00:00Z", false);
+        assert!(follow(&kept, &pods, Event::Modified(old)).is_empty());
+        let young = |version, leaves| born(version, "g", "2026-01-01T00:00:01Z", leaves);
+        assert_eq!(follow(&kept, &pods, Event::Added(young(10, false))), ["logs"]);
+        assert_eq!(follow(&kept, &pods, Event::Modified(young(11, true))), ["logs"]);
+        assert_eq!(names_of(&kept.of(&dated, &pods)), ["g"], "it is on its way out");
+        kept.forget("logs");
+        assert!(follow(&kept, &pods, Event::Deleted(pod(12, "c", "db", ""))).is_empty());
     }
 }

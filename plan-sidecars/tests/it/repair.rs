@@ -171,8 +171,195 @@ fn a_pod_whose_successor_has_no_sidecars_either_is_not_made_again_in_a_loop() {
         world.pass(30);
     }
     let waits: Vec<i64> = removed.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert_eq!(waits[..6], [60, 120, 240, 480, 960, 1920]);
-    assert!(waits[6..].iter().all(|wait| *wait == 3600), "{waits:?}");
+    assert_eq!(waits, [60, 120, 240, 480], "five tries are enough");
+    let why = world.why(&format!("shop/again-{serial}"));
+    assert!(why.contains("until the set is edited"), "{why}");
+    let told = &world.plan().events[0].message;
+    assert!(told.contains("1 owner(s)"), "{told}");
+    world.strategy("maxUnavailable", json!(2));
+    assert_eq!(world.reconcile().len(), 1, "an edit may have mended it");
+}
+
+#[test]
+fn a_cloneset_whose_pods_have_claims_is_not_asked_to_replace_them() {
+    let with_claim = |kind: &str, group: &str| {
+        let mut world = World::neglected(1);
+        let pod = world.pods.get_mut("p0").unwrap();
+        pod["metadata"]["ownerReferences"][0]["kind"] = json!(kind);
+        pod["metadata"]["ownerReferences"][0]["apiVersion"] = json!(format!("{group}/v1"));
+        pod["spec"]["volumes"] = json!([{"name": "tmp", "emptyDir": {}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-x"}}]);
+        let done = world.reconcile();
+        (done.len(), world.why("shop/p0"))
+    };
+    let (done, why) = with_claim("CloneSet", "apps.kruise.io");
+    assert!(done == 0 && why.contains("persistent volume claims"), "{why}");
+    assert_eq!(with_claim("StatefulSet", "apps").0, 1, "its claims stay");
+}
+
+#[test]
+fn pods_of_kinds_that_nothing_acts_on_stay() {
+    let mut world = World::neglected(1);
+    let owner = &mut world.pods.get_mut("p0").unwrap()["metadata"]["ownerReferences"][0];
+    owner["kind"] = json!("StatefulSet");
+    owner["apiVersion"] = json!("apps.kruise.io/v1beta1");
+    assert!(world.reconcile().is_empty());
+    let why = world.why("shop/p0");
+    assert!(why.contains("nothing would make it again"), "{why}");
+}
+
+#[test]
+fn an_owner_that_makes_no_pods_loses_no_more_than_the_limit_however_long_it_takes() {
+    // Whether or not its pods have come back with sidecars.
+    for injected in [true, false] {
+        let mut world = World::neglected(6);
+        world.strategy("maxUnavailable", json!(2));
+        if injected {
+            world.made("n0", true);
+            world.pass(60);
+        }
+        let mut removed = 0;
+        for _ in 0..60 {
+            removed += world.reconcile().len();
+            world.pass(60);
+        }
+        assert_eq!(removed, if injected { 2 } else { 1 });
+        world.serve("p5", false);
+        assert!(
+            world.reconcile().is_empty(),
+            "not even one that is out of service"
+        );
+        let why = world.why("shop/p5");
+        assert!(why.contains("has not made a pod again"), "{why}");
+        // It can make pods again.
+        for index in 0..removed {
+            world.made(&format!("back-{index}"), true);
+        }
+        world.pass(60);
+        assert_eq!(world.reconcile().len(), 2, "and loses two again");
+    }
+}
+
+#[test]
+fn a_pod_that_is_missed_holds_up_upgrades_for_ten_minutes() {
+    let mut world = World::neglected(1);
+    world.made("n0", true);
+    assert_eq!(world.reconcile(), ["delete-pod p0"]);
+    world.image("log:2");
+    world.pass(60);
+    let plan = world.plan_and_learn();
+    let again = plan.requeue.unwrap();
+    assert_eq!(
+        again.as_secs(),
+        540,
+        "it comes back when the pod is missed no more"
+    );
+    world.carry_out(&plan);
+    world.pass(539);
+    assert!(world.reconcile().is_empty());
+    world.pass(1);
+    assert_eq!(world.reconcile(), ["tell-upgradable n0", "update-in-place n0"]);
+}
+
+#[test]
+fn a_long_repair_keeps_to_the_limit_though_pods_come_slowly_and_the_owner_is_scaled_up() {
+    let (limit, mut wanted) = (3, 100);
+    let mut world = World::neglected(wanted);
+    world.strategy("maxUnavailable", json!(limit));
+    world.made("first", true);
+    world.pods.remove("p99");
+    let (mut serial, mut late) = (0, Vec::new());
+    let mut begun = None;
+    for round in 0..180 {
+        if round == 45 {
+            // Ten at once.
+            wanted += 10;
+            for _ in 0..10 {
+                serial += 1;
+                world.made(&format!("n{serial}"), true);
+            }
+        }
+        // Each pod takes a minute to come.
+        while world.pods.len() + late.len() < wanted {
+            late.push(round + 6);
+        }
+        late.retain(|due| {
+            if *due <= round {
+                serial += 1;
+                world.made(&format!("n{serial}"), true);
+            }
+            *due > round
+        });
+        let done = world.reconcile();
+        begun = begun.or_else(|| (!done.is_empty()).then_some(round));
+        // What came with the scale-up may take the places of those that were on their way just then.
+        let out = wanted - world.pods.len();
+        assert!(
+            out <= if round < 45 { limit } else { 2 * limit },
+            "round {round}: {out} of {wanted} are missing"
+        );
+        world.pass(10);
+    }
+    assert!(begun.is_some());
+    assert!(world.uninjected() < 30, "{}", world.uninjected());
+}
+
+#[test]
+fn pods_injected_by_an_older_set_show_that_pods_are_injected() {
+    let mut world = World::neglected(3);
+    world.strategy("maxUnavailable", json!(2));
+    world.made("n0", true);
+    world.edit(|spec| {
+        let containers = spec["containers"].as_array_mut().unwrap();
+        containers.push(crate::world::container("more", "more:1"));
+    });
+    world.pass(60);
+    let done = world.reconcile();
+    let removed = done.iter().filter(|done| done.starts_with("delete-pod")).count();
+    assert_eq!(removed, 2, "{done:?}");
+}
+
+#[test]
+fn a_manager_that_forgets_everything_counts_pods_on_their_way_out_and_tries_one_pod_first() {
+    let mut world = World::neglected(6);
+    world.strategy("maxUnavailable", json!(2));
+    world.made("n0", true);
+    world.pass(60);
+    for pod in ["p0", "p1"] {
+        world.pods.get_mut(pod).unwrap()["metadata"]["deletionTimestamp"] = json!("2026-01-01T02:00:00Z");
+    }
+    world.repairs = kruise_plan_sidecars::Repairs::default();
+    for _ in 0..3 {
+        assert!(world.reconcile().is_empty(), "two are on their way out");
+        world.pass(60);
+    }
+    world.pods.remove("p0");
+    world.pods.remove("p1");
+    world.repairs = kruise_plan_sidecars::Repairs::default();
+    assert_eq!(world.reconcile(), ["delete-pod p2"], "nothing is known of others");
+    let plan = world.plan_and_learn();
+    assert!(plan.chains.is_empty());
+    assert!(
+        plan.requeue.is_some_and(|wait| wait.as_secs() <= 30),
+        "{:?}",
+        plan.requeue
+    );
+    world.pass(30);
+    assert_eq!(world.reconcile(), ["delete-pod p3"]);
+}
+
+#[test]
+fn no_more_pods_out_of_service_are_removed_at_once_than_may_be_missing() {
+    let mut world = World::neglected(6);
+    world.strategy("maxUnavailable", json!(2));
+    world.made("n0", true);
+    for index in 0..6 {
+        world.serve(&format!("p{index}"), false);
+    }
+    assert_eq!(world.reconcile(), ["delete-pod p0", "delete-pod p1"]);
+    assert!(world.reconcile().is_empty());
+    world.made("n1", true);
+    assert_eq!(world.reconcile(), ["delete-pod p2"]);
 }
 
 #[test]
