@@ -220,6 +220,20 @@ impl Cluster {
         }
     }
 
+    /// Answers a request of a user.
+    pub async fn ask(&self, request: &Request) -> Reply {
+        let mut step = self.with(|state| state.begin(request));
+        loop {
+            match step {
+                Step::Done(reply) => return reply,
+                Step::Waits(id, later) => {
+                    let said = later.await;
+                    step = self.with(|state| state.resume(id, said));
+                }
+            }
+        }
+    }
+
     /// A poke counts only if something is due sooner.
     async fn poke_after(&self, pause: Duration) {
         let until = Instant::now() + pause;

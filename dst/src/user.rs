@@ -17,9 +17,9 @@ use crate::{
 };
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
-/// The same sets in the version that is converted.
 /// A label that users put on pods.
 pub const OWN: &str = "user/own";
+/// The same sets in the version that is converted.
 const OLDER: &str = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const MERGE: &str = "application/merge-patch+json";
@@ -148,15 +148,17 @@ pub async fn create(cluster: &Arc<Cluster>, history: &History) {
     insist(cluster, Request::new(Method::Post, SETS, Some(&set))).await;
 }
 
-/// Repeats a request until a server that can answer does. False if it refuses.
+/// Repeats a request until a server that can answer does. False if it refuses, or if none does for ten minutes.
 pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
-    loop {
-        let code = cluster.with(|state| state.ask(&request));
+    for _ in 0..2_000 {
+        let reply = cluster.ask(&request).await;
+        let code = cluster.with(|state| state.noted(&request, reply));
         if code < 500 {
             return code < 300;
         }
         sleep(Duration::from_millis(300)).await;
     }
+    false
 }
 
 /// Changes the set. False if that is refused, or means nothing now.
@@ -354,7 +356,13 @@ pub fn crowd(cluster: &Arc<Cluster>, lasts: Duration) -> bool {
 impl State {
     /// Code of the answer.
     pub fn ask(&mut self, request: &Request) -> u16 {
-        let Reply::Response(response) = self.answer(request) else {
+        let reply = self.answer(request);
+        self.noted(request, reply)
+    }
+
+    /// The code of an answer; what refuses shows in the trace.
+    fn noted(&mut self, request: &Request, reply: Reply) -> u16 {
+        let Reply::Response(response) = reply else {
             return 200;
         };
         if response.code >= 300 {
