@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
 use serde_json::{Value, json};
 
@@ -88,6 +88,7 @@ fn come_up(sidecars: bool) -> anyhow::Result<World> {
         stages,
         timings: Timings::default(),
         daemon: true,
+        patience: SignedDuration::ZERO,
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
     let mut post = |path: &str, body: &Value| {

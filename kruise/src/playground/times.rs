@@ -4,6 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::Args;
+use jiff::SignedDuration;
 use kruise_sim::{DEFAULT_STAGES, Timings};
 
 /// Times, written as `800ms`, `1.5s` or `2m`.
@@ -55,6 +56,7 @@ impl Options {
             stages,
             timings: self.timings(),
             daemon: false,
+            patience: SignedDuration::from_secs(40),
         })
     }
 

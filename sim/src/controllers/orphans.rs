@@ -1,10 +1,10 @@
 //! Pods whose node is gone are removed: nobody else would ever report that they stopped.
 //!
-//! Pods that name a node which never was are left alone: it may still come.
+//! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::api::Api;
@@ -19,11 +19,17 @@ pub(crate) struct Orphans {
     nodes: Feed,
     pods: Feed,
     placed: BTreeMap<Key, String>,
+    /// How long a node may be gone.
+    patience: SignedDuration,
+    /// Nodes that are gone, and until when they may come back.
+    missed: BTreeMap<String, Timestamp>,
 }
 
 impl Orphans {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(patience: SignedDuration) -> Self {
         Self {
+            patience,
+            missed: BTreeMap::new(),
             nodes: Feed::new("", "nodes"),
             pods: Feed::new("", "pods"),
             placed: BTreeMap::new(),
@@ -59,11 +65,19 @@ impl Actor for Orphans {
         for key in self.pods.poll(api) {
             self.pod(api, &key);
         }
-        let changed = self.nodes.poll(api);
-        let gone: BTreeSet<&str> = changed
-            .iter()
-            .filter(|key| self.nodes.head(api, key).is_none())
-            .map(|key| key.name.as_ref())
+        for key in self.nodes.poll(api) {
+            let name = key.name.to_string();
+            if self.nodes.head(api, &key).is_some() {
+                self.missed.remove(&name);
+            } else {
+                let until = now.checked_add(self.patience).unwrap_or(now);
+                self.missed.entry(name).or_insert(until);
+            }
+        }
+        let gone: BTreeSet<String> = self
+            .missed
+            .extract_if(.., |_, until| *until <= now)
+            .map(|(name, _)| name)
             .collect();
         if gone.is_empty() {
             return;
@@ -79,6 +93,6 @@ impl Actor for Orphans {
     }
 
     fn due(&self) -> Option<Timestamp> {
-        None
+        self.missed.values().min().copied()
     }
 }

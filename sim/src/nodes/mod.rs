@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 pub use self::kubelet::Timings;
@@ -38,6 +38,8 @@ pub struct Options {
     /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or annotations
     /// of their pod, when these were changed in place.
     pub daemon: bool,
+    /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
+    pub patience: SignedDuration,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             stages: DEFAULT_STAGES.to_owned(),
             timings: Timings::default(),
             daemon: false,
+            patience: SignedDuration::ZERO,
         }
     }
 }

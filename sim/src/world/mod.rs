@@ -113,7 +113,7 @@ impl World {
             Box::new(ReplicaSets::new()),
             Box::new(Claims::new()),
             Box::new(Budgets::new()),
-            Box::new(Orphans::new()),
+            Box::new(Orphans::new(options.patience)),
             Box::new(Scheduler::new()),
             Box::new(nodes),
         ];

@@ -8,6 +8,7 @@ mod stages;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::Options;
@@ -396,4 +397,26 @@ fn pods_of_a_node_that_is_gone_go_too() {
     play.delete("/api/v1/nodes/n1");
     play.rest();
     assert_eq!(play.get(&format!("{PODS}/p")), None);
+}
+
+#[test]
+fn a_node_may_come_back_in_time_and_its_pods_stay() {
+    let mut play = Play::new(&Options {
+        patience: SignedDuration::from_secs(40),
+        ..Options::default()
+    });
+    play.node("n1");
+    play.post(PODS, &pod("a"));
+    play.rest();
+    for (gone, stays) in [(39, true), (41, false)] {
+        play.delete("/api/v1/nodes/n1");
+        play.pass(Duration::from_secs(gone));
+        play.node("n1");
+        play.rest();
+        assert_eq!(
+            play.get(&format!("{PODS}/a")).is_some(),
+            stays,
+            "gone for {gone} s"
+        );
+    }
 }
