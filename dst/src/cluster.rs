@@ -24,7 +24,7 @@ use crate::{
     network::{Process, ProcessId, Sent},
     oracle::{Oracles, Violation, Write},
     play::Judged,
-    random::Random,
+    random::{Purpose, Random},
     report::{Counters, Trace},
     webhooks::{self, Later, Said},
 };
@@ -122,7 +122,7 @@ impl Cluster {
             world,
             mirror,
             troubles: Vec::new(),
-            random: Random::new(seed, 2),
+            random: Random::new(seed, Purpose::Cluster),
             trace,
             counters: Counters::default(),
             processes: BTreeMap::new(),

@@ -14,7 +14,7 @@ use crate::{
     cluster::{Cluster, State},
     history::{Mark, PreDelete, Start, Watched},
     object::Object,
-    random::Random,
+    random::{Purpose, Random},
 };
 
 /// The label that holds a pod while it is there.
@@ -60,7 +60,7 @@ pub fn put_on(set: &mut Value, start: &Start) {
 
 /// Answers for the hook, for ever.
 pub async fn answer(cluster: Arc<Cluster>, seed: u64) {
-    let mut random = Random::new(seed, 5);
+    let mut random = Random::new(seed, Purpose::UpdateHook);
     loop {
         sleep(Duration::from_millis(random.between(300, 2_500))).await;
         cluster.with(State::answer_hook);
@@ -69,11 +69,11 @@ pub async fn answer(cluster: Arc<Cluster>, seed: u64) {
 
 /// Answers for the hooks before deletions and before service, for ever.
 pub async fn attend(cluster: Arc<Cluster>, seed: u64, start: Start) {
-    let mut random = Random::new(seed, 22);
+    let mut random = Random::new(seed, Purpose::Attendance);
     loop {
         sleep(Duration::from_millis(random.between(300, 2_500))).await;
         let chance = random.draw();
-        cluster.with(|state| state.attend(&start, &mut Random::new(chance, 23)));
+        cluster.with(|state| state.attend(&start, &mut Random::new(chance, Purpose::Attended)));
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{sync::watch, task::JoinSet, time::sleep};
 use crate::{
     cluster::Cluster,
     network::{self, PATIENCE, Process, ProcessId},
-    random::Random,
+    random::{Purpose, Random},
 };
 
 /// The leader must renew its lease within this time or stop.
@@ -29,7 +29,7 @@ const LINE: &[&str] = &[
 
 /// Starts a manager in a slot again and again, for ever.
 pub async fn supervise(cluster: Arc<Cluster>, slot: u8, config: Arc<Config>) {
-    let mut random = Random::new(cluster.look(|state| state.random.draw()), 3);
+    let mut random = Random::new(cluster.look(|state| state.random.draw()), Purpose::Managers);
     loop {
         let id = cluster.look(|state| {
             let id = ProcessId(state.processes.len() as u32);
@@ -119,7 +119,7 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
         clock: Clock::starting_at(cluster.look(|state| state.now())),
     };
     let seed = cluster.look(|state| state.random.draw());
-    let random = std::sync::Mutex::new(Random::new(seed, 4));
+    let random = std::sync::Mutex::new(Random::new(seed, Purpose::Manager));
     let jitter = move || {
         random
             .lock()

@@ -1,13 +1,49 @@
 //! Chance from a seed.
 
+/// What a sequence of numbers is for. The numbers are part of what a seed means: a new purpose gets a new one, and the
+/// compiler refuses one that is taken.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose {
+    /// The set, its edits and the faults.
+    History = 1,
+    /// Which requests a fault hits.
+    Cluster = 2,
+    /// How long a manager takes to come back.
+    Managers = 3,
+    /// What the manager itself leaves to chance.
+    Manager = 4,
+    /// When the hook before updates is answered.
+    UpdateHook = 5,
+    /// Grace periods.
+    Grace = 6,
+    /// SidecarSets.
+    Sidecars = 7,
+    /// Hooks before deletions and before service.
+    Hooks = 21,
+    /// When those are answered.
+    Attendance = 22,
+    /// Which pods' hooks are answered then.
+    Attended = 23,
+    /// Containers that read an annotation.
+    Config = 24,
+    /// Containers that change one after the other.
+    Batches = 25,
+    /// Which pods are updated when.
+    Strategies = 26,
+    /// Deadlines and times.
+    Times = 27,
+    /// Amounts of containers.
+    Resources = 28,
+}
+
 /// A sequence of numbers that its seed decides (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
     /// Equal seeds and purposes yield equal sequences; other purposes yield unrelated ones.
-    pub fn new(seed: u64, purpose: u64) -> Self {
-        let mut random = Self(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
+    pub fn new(seed: u64, purpose: Purpose) -> Self {
+        let mut random = Self(seed ^ (purpose as u64).wrapping_mul(0xd134_2543_de82_ef95));
         random.draw();
         random
     }

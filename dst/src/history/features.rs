@@ -2,7 +2,7 @@
 //! a seed means what it meant before.
 
 use super::{Act, Edit, History, Mark, PodAct, Policy, PreDelete, What};
-use crate::random::Random;
+use crate::random::{Purpose, Random};
 
 /// Adds to a history what its seed says. One with SidecarSets has enough.
 pub(super) fn add(history: &mut History) {
@@ -27,7 +27,7 @@ fn moments(history: &History) -> Vec<u64> {
 
 /// Containers that get another share of a processor, now and then more than there is.
 fn resources(history: &mut History) {
-    let mut random = Random::new(history.seed, 28);
+    let mut random = Random::new(history.seed, Purpose::Resources);
     if history.set.policy == Policy::ReCreate || !random.percent(30) {
         return;
     }
@@ -66,7 +66,7 @@ fn resources(history: &mut History) {
 
 /// Hooks before pods are deleted, and before they come into service.
 fn hooks(history: &mut History) {
-    let mut random = Random::new(history.seed, 21);
+    let mut random = Random::new(history.seed, Purpose::Hooks);
     let mark = |random: &mut Random| {
         if random.percent(50) {
             Mark::Label
@@ -88,7 +88,7 @@ fn hooks(history: &mut History) {
 
 /// A container that reads an annotation of its pod, which changes now and then, and back.
 fn config(history: &mut History) {
-    let mut random = Random::new(history.seed, 24);
+    let mut random = Random::new(history.seed, Purpose::Config);
     if !random.percent(20) {
         return;
     }
@@ -104,7 +104,7 @@ fn config(history: &mut History) {
 
 /// A second container, whose image changes with that of the first and after it.
 fn batches(history: &mut History) {
-    let mut random = Random::new(history.seed, 25);
+    let mut random = Random::new(history.seed, Purpose::Batches);
     if history.set.policy == Policy::ReCreate || history.set.config || !random.percent(20) {
         return;
     }
@@ -120,7 +120,7 @@ fn batches(history: &mut History) {
 
 /// Which pods are updated when: those that users prefer first, only those that somebody deletes, some of them back.
 fn strategies(history: &mut History) {
-    let mut random = Random::new(history.seed, 26);
+    let mut random = Random::new(history.seed, Purpose::Strategies);
     let edit = |at, edit| Act {
         at,
         what: What::Edit(edit),
@@ -151,7 +151,7 @@ fn strategies(history: &mut History) {
 
 /// Seconds that change: until a ready pod counts, and until a rollout is late.
 fn times(history: &mut History) {
-    let mut random = Random::new(history.seed, 27);
+    let mut random = Random::new(history.seed, Purpose::Times);
     if random.percent(12) {
         for _ in 0..2 {
             let at = random.between(2_000, 90_000);

@@ -4,7 +4,7 @@ use super::{
     Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What, features,
     sidecars,
 };
-use crate::random::Random;
+use crate::random::{Purpose, Random};
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
@@ -13,14 +13,12 @@ const PAUSE: u64 = 45_000;
 
 /// The history of a seed.
 pub fn generate(seed: u64) -> History {
-    let mut random = Random::new(seed, 1);
+    let mut random = Random::new(seed, Purpose::History);
     let random = &mut random;
     let replicas = random.between(5, 10) as u32;
     let surge = if random.percent(25) { "1" } else { "0" };
     let policy = policy(random, surge);
     let set = Start {
-        replicas,
-        policy,
         max_unavailable: pick(random, &["1", "2", "20%", "40%"]),
         max_surge: surge.to_owned(),
         partition: pick(random, &["0", "0", "0", "2", "40%"]),
@@ -30,21 +28,13 @@ pub fn generate(seed: u64) -> History {
         } else {
             String::new()
         },
-        hook: false,
-        pre_delete: None,
-        pre_normal: None,
         grace: grace(seed, policy),
-        resources: false,
-        config: false,
-        batches: false,
-        deadline: 0,
-        goes_back: false,
-        priority: false,
         claims: match random.between(0, 9) {
             0..3 => Some(Claims::Reused),
             3..6 => Some(Claims::Gone),
             _ => None,
         },
+        ..Start::plain(replicas, policy)
     };
     let hook = policy != Policy::ReCreate && random.percent(25);
     let set = Start { hook, ..set };
@@ -114,7 +104,7 @@ fn pick(random: &mut Random, of: &[&str]) -> String {
 
 /// Drawn by itself, so that it changes nothing else of the history.
 fn grace(seed: u64, policy: Policy) -> u32 {
-    let mut random = Random::new(seed, 6);
+    let mut random = Random::new(seed, Purpose::Grace);
     if policy == Policy::ReCreate || !random.percent(25) {
         return 0;
     }

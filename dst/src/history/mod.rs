@@ -86,6 +86,32 @@ pub struct Start {
     pub claims: Option<Claims>,
 }
 
+impl Start {
+    /// A set that has nothing of what only some have.
+    pub fn plain(replicas: u32, policy: Policy) -> Self {
+        Self {
+            replicas,
+            policy,
+            max_unavailable: "2".into(),
+            max_surge: "0".into(),
+            partition: "0".into(),
+            min_ready_seconds: 0,
+            scale_max_unavailable: String::new(),
+            hook: false,
+            pre_delete: None,
+            pre_normal: None,
+            grace: 0,
+            resources: false,
+            config: false,
+            batches: false,
+            deadline: 0,
+            goes_back: false,
+            priority: false,
+            claims: None,
+        }
+    }
+}
+
 // Serde passes references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(value: &u32) -> bool {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Act, History, PodAct, Start, Strike, Trouble, Watched, What};
-use crate::random::Random;
+use crate::random::{Purpose, Random};
 
 /// SidecarSets beside the workload.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -84,7 +84,7 @@ impl Edit {
 
 /// Puts SidecarSets into a third of the histories. Drawn by itself: what it leaves alone is as it was without it.
 pub(super) fn add(history: &mut History) {
-    let mut random = Random::new(history.seed, 7);
+    let mut random = Random::new(history.seed, Purpose::Sidecars);
     let random = &mut random;
     if !random.percent(33) {
         return;
