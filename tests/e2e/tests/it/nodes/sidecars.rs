@@ -8,19 +8,25 @@ use super::{OnNodes, TOOL, WEB, identity, on_nodes, server_and_neighbour, status
 use crate::cluster::{LIMIT, text};
 use crate::sidecarset::Set;
 
-#[test]
-fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
-    let Some(on) = on_nodes("nodes-cold") else { return };
-    let agent =
-        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
-    let set = Set::new(&on.scenario, "nodes-cold", &agent);
+/// The one pod of a CloneSet, which has the sidecars of the set and serves.
+fn pod_of(on: &OnNodes, set: &Set) -> Value {
     on.scenario
         .kubectl
         .apply(&web_of(1, &server_and_neighbour(WEB)))
         .unwrap();
     on.until_updated(1);
     set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
-    let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
+    on.pod()
+}
+
+#[test]
+fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
+    let Some(on) = on_nodes("nodes-cold") else { return };
+    let agent =
+        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
+    let set = Set::new(&on.scenario, "nodes-cold", &agent);
+    let before = pod_of(&on, &set);
+    let running = on.runtime.processes(&before);
     assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
 
     set.change("image", &json!("lab.test/web:2"));
@@ -60,13 +66,7 @@ fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_on
     let spec =
         json!({"initContainers": native(WEB), "containers": [], "updateStrategy": {"type": "NotUpdate"}});
     let set = Set::new(&on.scenario, "nodes-native", &spec);
-    on.scenario
-        .kubectl
-        .apply(&web_of(1, &server_and_neighbour(WEB)))
-        .unwrap();
-    on.until_updated(1);
-    set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
-    let before = on.pod();
+    let before = pod_of(&on, &set);
     assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
     let (sidecar, main) = (init_status(&before), status_of(&before, "main").clone());
     assert_eq!(
