@@ -18,7 +18,14 @@ use crate::wait;
 /// Name of the log in the manager's folder. A manager appends to what earlier ones wrote.
 pub const LOG: &str = "manager.log";
 
-/// A short lease, so that a killed leader is replaced within seconds.
+/// A lease that no machine is slow enough to lose: somebody has to free it when its leader was killed.
+pub const LONG_LEASE: &[&str] = &[
+    "--leader-election-lease-duration=2m",
+    "--leader-election-renew-deadline=100s",
+    "--leader-election-retry-period=500ms",
+];
+
+/// A short lease, so that a killed leader is replaced within seconds by one that waits for it.
 pub const SHORT_LEASE: &[&str] = &[
     "--leader-election-lease-duration=2s",
     "--leader-election-renew-deadline=1500ms",

@@ -2,7 +2,6 @@
 //! on the server, the storage class.
 
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -258,7 +257,7 @@ fn claims_of_a_statefulset_grow_only_where_their_class_expands() {
     };
     let kubectl = &scenario.kubectl;
     let gate = ["--feature-gates=StatefulSetAutoResizePVCGate=true"];
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &gate);
     class(&scenario, "lookups-fixed", false);
     class(&scenario, "lookups-grows", true);
     for (name, class, grows) in [

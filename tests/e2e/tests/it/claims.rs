@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use kruise_e2e::audit::{Class, Counts, MANAGER};
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
@@ -265,7 +264,7 @@ fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=RecreatePodWhenChangeVCTInCloneSetGate=true"];
-    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &gate);
     begin(&scenario, &with_claims(2));
     let (pods, before) = (scenario.uids(), claim_uids(&scenario));
     change(&scenario, "2Gi", "nginx:2");

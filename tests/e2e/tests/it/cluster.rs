@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE, kill_leftover};
+use kruise_e2e::manager::{LONG_LEASE, Launch, Manager, kill_leftover};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 /// How long a scenario may take to get where it is going. Garbage collection alone stands still for up to a minute after
 /// a definition changed, and the machine may be a slow one.
 pub(crate) const LIMIT: Duration = Duration::from_mins(3);
+
+/// The lease of the managers.
+pub(crate) const LEASE: &str = "kruise-manager";
 
 /// Started by the first scenario, killed by its pid file when the cluster goes down.
 static SHARED: Mutex<Option<Manager>> = Mutex::new(None);
@@ -48,18 +51,15 @@ pub(crate) fn scenario_alone(namespace: &str) -> Option<Scenario> {
     })
 }
 
-/// Kills the manager without a chance to react and starts another with these `flags`, which need not lead to be ready.
+/// Kills the manager without a chance to react and starts another with these `flags`, which need not lead to be ready:
+/// it waits for the lease that the dead one had.
 pub(crate) fn restart_manager(kubeconfig: &Path, flags: &[&str]) {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(manager) = shared.take() {
-        manager.kill().unwrap();
-    }
-    *shared = Some(started(kubeconfig, flags));
+    replace(kubeconfig, |kubeconfig| start(kubeconfig, flags)).unwrap();
 }
 
-/// As [`restart_manager`], as a new process that waits for the dead one's short lease.
+/// As [`restart_manager`], with the flags that all scenarios share; the dead one's lease is freed.
 pub(crate) fn crash_manager(kubeconfig: &Path) {
-    restart_manager(kubeconfig, SHORT_LEASE);
+    replace(kubeconfig, |kubeconfig| succeed(kubeconfig, &[])).unwrap();
 }
 
 /// The shared manager is stopped, and comes back however the scenario ends.
@@ -78,13 +78,13 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// The shared manager has other flags, and gets its own back however the scenario ends.
+/// The shared manager has further flags, and gets its own back however the scenario ends.
 pub(crate) struct Flagged<'a>(&'a Path);
 
 impl<'a> Flagged<'a> {
     pub(crate) fn shared(kubeconfig: &'a Path, flags: &[&str]) -> Self {
         let flagged = Self(kubeconfig);
-        restart_manager(kubeconfig, flags);
+        replace(kubeconfig, |kubeconfig| succeed(kubeconfig, flags)).unwrap();
         flagged
     }
 }
@@ -98,16 +98,46 @@ impl Drop for Flagged<'_> {
 /// As [`crash_manager`], for the end of a scenario, which may have failed: what goes wrong is told and no panic. The next
 /// scenario tries again.
 pub(crate) fn bring_back_manager(kubeconfig: &Path) {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let killed = shared.take().map_or(Ok(()), Manager::kill);
-    match killed.and_then(|()| start(kubeconfig, SHORT_LEASE)) {
-        Ok(manager) => *shared = Some(manager),
-        Err(error) => eprintln!("the manager does not come back: {error:#}"),
+    if let Err(error) = replace(kubeconfig, |kubeconfig| succeed(kubeconfig, &[])) {
+        eprintln!("the manager does not come back: {error:#}");
     }
 }
 
-fn started(kubeconfig: &Path, flags: &[&str]) -> Manager {
-    start(kubeconfig, flags).unwrap()
+/// Kills the shared manager, if there is one, and shares what `start` starts.
+fn replace(kubeconfig: &Path, start: impl FnOnce(&Path) -> anyhow::Result<Manager>) -> anyhow::Result<()> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.take().map_or(Ok(()), Manager::kill)?;
+    *shared = Some(start(kubeconfig)?);
+    Ok(())
+}
+
+/// Starts a manager with the lease that all scenarios share and further `flags`. It leads at once: those before it are dead,
+/// and when it is ready, and so has seen that somebody led, the lease of the last one is freed.
+fn succeed(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
+    let system = Kubectl::new(kubectl(), kubeconfig).in_namespace("kruise-system");
+    let dead = holder(&system)?;
+    let manager = start(kubeconfig, &[LONG_LEASE, flags].concat())?;
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
+    if dead.starts_with(&format!("{}_", host.trim())) {
+        let path = "/spec/holderIdentity";
+        let patch = json!([
+            {"op": "test", "path": path, "value": dead},
+            {"op": "replace", "path": path, "value": ""},
+        ]);
+        // Refused where another one has taken it since.
+        system.attempt(
+            &["patch", "lease", LEASE, "--type=json", "-p", &patch.to_string()],
+            "",
+        )?;
+    }
+    Ok(manager)
+}
+
+/// Who leads, or did; empty if nobody does.
+fn holder(system: &Kubectl) -> anyhow::Result<String> {
+    let lease = system.run(&["get", "lease", LEASE, "--ignore-not-found", "-o", "json"])?;
+    let lease: Value = serde_json::from_str(&lease).unwrap_or_default();
+    Ok(text(&lease, "/spec/holderIdentity"))
 }
 
 fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
@@ -158,7 +188,7 @@ impl Scenario {
         {
             let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
             if shared.is_none() {
-                *shared = Some(started(&kubeconfig, SHORT_LEASE));
+                *shared = Some(succeed(&kubeconfig, &[]).unwrap());
             }
         }
         let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kruise_e2e::audit::{Entry, MANAGER};
+use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LIMIT, Scenario, Stopped, audit_log, container, crash_manager, restart_manager, scenario_alone, web,
+    Flagged, LEASE, LIMIT, Scenario, Stopped, audit_log, container, restart_manager, scenario_alone, web,
 };
 
 /// Pods of the set.
@@ -26,14 +27,19 @@ fn default_lease(run: u32) -> bool {
     run % 10 == 9
 }
 
+/// Waits until a manager that was just started holds a lease of so many seconds.
+fn until_held(scenario: &Scenario, seconds: u32) {
+    let system = scenario.kubectl.in_namespace("kruise-system");
+    wait::until_true(&format!("a lease of {seconds} s is held"), LIMIT, || {
+        Ok(system.get("lease", LEASE)?["spec"]["leaseDurationSeconds"] == seconds)
+    })
+    .unwrap();
+}
+
 /// Starts a manager with the default lease and waits until it holds one.
 fn lead_by_default(scenario: &Scenario) {
     restart_manager(scenario.kubectl.kubeconfig(), &[]);
-    let system = scenario.kubectl.in_namespace("kruise-system");
-    wait::until_true("the default lease is held", LIMIT, || {
-        Ok(system.get("lease", "kruise-manager")?["spec"]["leaseDurationSeconds"] == 15)
-    })
-    .unwrap();
+    until_held(scenario, 15);
 }
 
 /// Kills the leader; the next one is of the same kind.
@@ -41,7 +47,7 @@ fn kill_leader(kubeconfig: &Path, run: u32) {
     if default_lease(run) {
         restart_manager(kubeconfig, &[]);
     } else {
-        crash_manager(kubeconfig);
+        restart_manager(kubeconfig, SHORT_LEASE);
     }
 }
 
@@ -116,6 +122,9 @@ fn a_killed_manager_creates_deletes_and_restarts_no_pod_twice() {
         return;
     };
     let random = RandomState::new();
+    // Nobody frees it here: whoever comes next waits for the lease of the dead.
+    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), SHORT_LEASE);
+    until_held(&scenario, 2);
     scenario.kubectl.apply(&web(PODS)).unwrap();
     scenario.until_status(&json!({"readyReplicas": PODS}));
     let begin = Instant::now();
@@ -157,7 +166,7 @@ fn a_killed_manager_creates_deletes_and_restarts_no_pod_twice() {
             assert!(writes.once("patch", patched), "{at}");
         }
         if default_lease(run) {
-            crash_manager(scenario.kubectl.kubeconfig());
+            restart_manager(scenario.kubectl.kubeconfig(), SHORT_LEASE);
         }
     }
     let slow = (0..crashes()).filter(|run| default_lease(*run)).count();

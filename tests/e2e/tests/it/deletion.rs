@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
@@ -145,7 +144,7 @@ fn with_the_gate_on_protected_sets_are_kept_and_all_others_go() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=ResourcesDeletionProtection=true"];
-    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &gate);
     let create = |name: &str, protection: Option<&str>| {
         let mut set = web(1);
         set["metadata"]["name"] = json!(name);

@@ -1,7 +1,6 @@
 //! What feature gates of upstream's change.
 
 use kruise_e2e::audit::MANAGER;
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=CloneSetPartitionRollback=true"];
-    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &gate);
     let partition = |count: u32| json!({"spec": {"updateStrategy": {"partition": count}}});
     let mut set = web(4);
     set["spec"]["updateStrategy"]["partition"] = json!(1);
@@ -43,7 +42,7 @@ fn explain_decides_by_the_gates_of_the_manager_unless_it_is_told_others() {
     let gate = "InPlaceWorkloadVerticalScaling=true";
     let flag = format!("--feature-gates={gate}");
     let kubeconfig = scenario.kubectl.kubeconfig();
-    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &[&flag]].concat());
+    let _flagged = Flagged::shared(kubeconfig, &[&flag]);
     let containers =
         |cpu: &str| json!([{"name": "main", "image": "nginx:1", "resources": {"requests": {"cpu": cpu}}}]);
     let mut set = web(1);
@@ -87,7 +86,7 @@ fn images_of_a_held_rollout_are_pulled_ahead_and_their_jobs_go_with_it() {
     };
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];
-    let _flagged = Flagged::shared(kubeconfig, &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(kubeconfig, &gate);
     let mut set = web(4);
     set["metadata"]["annotations"] = json!({"apps.kruise.io/image-predownload-parallelism": "2"});
     scenario.kubectl.apply(&set).unwrap();

@@ -1,7 +1,6 @@
 //! Updates in place that take their time: grace periods, and containers that change one after the other.
 
 use kruise_e2e::audit::{Entry, MANAGER};
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
@@ -289,7 +288,7 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
         return;
     };
     let gate = ["--feature-gates=InPlaceWorkloadVerticalScaling=true"];
-    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &[SHORT_LEASE, &gate].concat());
+    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
     let mut set = web(1);
     set["spec"]["template"]["spec"]["containers"] = of_cpu("100m", "500m");
     scenario.kubectl.apply(&set).unwrap();

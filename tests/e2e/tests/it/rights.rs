@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use kruise_e2e::audit::{Entry, MANAGER};
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{Launch, Manager, SHORT_LEASE};
+use kruise_e2e::manager::{LONG_LEASE, Launch, Manager};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_asked, variable, web,
+    LEASE, LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_asked, variable, web,
 };
 use crate::{admission_lookups, claims, launch};
 
@@ -47,13 +47,16 @@ fn the_printed_rights_suffice_and_none_is_idle() {
     let mut log = audit_log();
 
     let replaced = Stopped::shared(system.kubeconfig());
-    system
-        .run(&["delete", "lease", "kruise-manager", "--ignore-not-found"])
-        .unwrap();
+    let free_lease = || {
+        let lease = ["delete", "lease", LEASE, "--ignore-not-found"];
+        system.run(&lease).unwrap()
+    };
+    free_lease();
     // What the manifests install, then what an administrator may do to it.
     empty_certificates(&system);
     drop(started(&system, &kubeconfig, &dir));
     system.run(&["delete", "secret", "kruise-webhook-certs"]).unwrap();
+    free_lease();
     let manager = started(&system, &kubeconfig, &dir);
     live(&scenario);
     let mut requests = log.read_new(MANAGER).unwrap();
@@ -110,7 +113,7 @@ fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path) -> Manager {
         command: command.map(String::from).to_vec(),
         kubeconfig: kubeconfig.into(),
         dir: dir.into(),
-        flags: SHORT_LEASE.iter().map(ToString::to_string).collect(),
+        flags: LONG_LEASE.iter().map(ToString::to_string).collect(),
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();

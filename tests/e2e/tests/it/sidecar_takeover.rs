@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, audit_log, crash_manager, scenario_alone, text};
 use crate::stored::{Stored, anew};
-use crate::takeover::{hold_lease, stand_by, take_over};
+use crate::takeover::{stand_by, take_over};
 
 /// The set of the fixtures.
 const SET: &str = "logs";
@@ -52,7 +52,7 @@ fn restore(scenario: &Scenario, version: &str, phase: &'static str) {
         }
         let mut new = anew(&pod);
         new["metadata"].as_object_mut().unwrap().remove("ownerReferences");
-        new["spec"]["nodeName"] = json!(stored.node(&text(&pod, "/spec/nodeName")));
+        stored.place(&mut new);
         let created = scenario.kubectl.create(&new).unwrap();
         assert_eq!(created["metadata"]["annotations"], pod["metadata"]["annotations"]);
         stored.put_status("pods", &created, &pod["status"]);
@@ -181,8 +181,6 @@ fn taken_over_and_upgraded(version: &str, phase: &'static str) {
     }
     assert_eq!(done, [""; 0]);
     crash_manager(scenario.kubectl.kubeconfig());
-    // The dead standby's lease would be honoured for all of its ten minutes.
-    hold_lease(&scenario, "", 1);
     let mut containers = scenario.kubectl.get("sidecarsets", SET).unwrap()["spec"]["containers"].clone();
     containers[0]["image"] = json!("busybox:1.37");
     let edit = json!({"spec": {"containers": containers, "updateStrategy": {"partition": 0}}});

@@ -86,7 +86,7 @@ impl Stored {
             };
             new["metadata"]["ownerReferences"][0]["uid"] = uid.clone();
             if file == "pods" {
-                new["spec"]["nodeName"] = json!(self.node(&text(&object, "/spec/nodeName")));
+                self.place(&mut new);
             }
             let created = self.kubectl.create(&new).unwrap();
             assert_eq!(created["metadata"]["labels"], object["metadata"]["labels"]);
@@ -96,8 +96,19 @@ impl Stored {
         }
     }
 
+    /// Puts a pod on the node that stands for its own, to stay there for as long as the test takes: a node that is nobody's
+    /// is unreachable soon, and after five minutes its pods would be evicted.
+    pub(crate) fn place(&mut self, pod: &mut Value) {
+        pod["spec"]["nodeName"] = json!(self.node(&text(pod, "/spec/nodeName")));
+        let tolerations = ["not-ready", "unreachable"].map(|taint| {
+            let key = format!("node.kubernetes.io/{taint}");
+            json!({"key": key, "operator": "Exists", "effect": "NoExecute"})
+        });
+        pod["spec"]["tolerations"] = json!(tolerations);
+    }
+
     /// The node that stands for `name`, ready and without a kubelet.
-    pub(crate) fn node(&mut self, name: &str) -> String {
+    fn node(&mut self, name: &str) -> String {
         let own = format!("{}-{name}", self.kubectl.namespace().unwrap_or_default());
         if self.nodes.insert(name.to_owned(), own.clone()).is_none() {
             let node = json!({

@@ -7,11 +7,10 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LIMIT, Scenario, audit_log, container, crash_manager, restart_manager, scenario_alone, text, web,
+    LEASE, LIMIT, Scenario, audit_log, container, crash_manager, restart_manager, scenario_alone, text, web,
 };
 use crate::stored::Stored;
 
-const LEASE: &str = "kruise-manager";
 const SETS: [&str; 4] = ["canary", "claims", "plain", "spread"];
 
 /// A lease that outlives the test: this manager leads only once the other one lets go.
@@ -71,8 +70,6 @@ fn taken_over(version: &str, phase: &'static str) -> Option<(Scenario, Stored)> 
     let after: Vec<_> = SETS.iter().map(|set| scenario.uids_of(set)).collect();
     assert_eq!(after, uids);
     crash_manager(scenario.kubectl.kubeconfig());
-    // The dead standby's lease would be honoured for all of its ten minutes.
-    hold_lease(&scenario, "", 1);
     stored.start_nodes();
     Some((scenario, stored))
 }

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
 use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
@@ -65,7 +64,7 @@ fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service(
     let Some(on) = on_nodes_alone("nodes-more-cpu") else {
         return;
     };
-    let _flagged = Flagged::shared(on.scenario.kubectl.kubeconfig(), &[SHORT_LEASE, &[GATE]].concat());
+    let _flagged = Flagged::shared(on.scenario.kubectl.kubeconfig(), &[GATE]);
     on.scenario
         .kubectl
         .apply(&web_of(1, &server("50m", "200m")))
@@ -101,7 +100,7 @@ fn what_no_node_can_give_holds_the_rollout_and_going_back_ends_it() {
         return;
     };
     let kubectl = &on.scenario.kubectl;
-    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[SHORT_LEASE, &[GATE]].concat());
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(3, &server("10m", "200m"))).unwrap();
     on.until_updated(3);
     let identities = |pods: &[Value]| {
