@@ -21,6 +21,10 @@ pub const CLONESET_PAUSED: &str = "CloneSetPaused";
 pub const PARTITION_AVAILABLE: &str = "ProgressPartitionAvailable";
 /// Reason of [`PROGRESSING`] that is False: the deadline has passed.
 pub const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
+/// CloneSet condition of sets without a deadline: nothing has moved for ten minutes.
+pub const STALLED: &str = "Stalled";
+/// Reason of [`STALLED`].
+pub const NOTHING_MOVED: &str = "NothingMoved";
 /// CloneSet condition: the last attempt to create or delete pods failed.
 pub const FAILED_SCALE: &str = "FailedScale";
 /// CloneSet condition: the last attempt to update pods failed.

@@ -79,7 +79,7 @@ reasons! {
     CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet"], "A job that pulls an image ahead of a rollout was created.";
     FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet"], "Such a job could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet"], "A node can never give a pod the resources that an update asks for.";
-    STALLED = "Stalled", Warning, ["CloneSet"], "A rollout is past its deadline; the message says what it waits for.";
+    STALLED = "Stalled", Warning, ["CloneSet"], "A rollout is past its deadline or, without one, nothing has moved for ten minutes; the message says what it waits for.";
     INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "SidecarSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "An annotation of a pod that the set patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot follow the set in place; when their number changes.";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kruise_api::{
     cloneset::CloneSet,
     names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
@@ -32,6 +33,15 @@ pub(super) struct Found {
     pub(super) chain: Option<Chain>,
     /// The history, oldest first.
     pub(super) sorted: Vec<Arc<RevisionView>>,
+}
+
+impl Found {
+    /// When the update revision was made, if it is stored.
+    pub(super) fn update_created(&self) -> Option<Timestamp> {
+        let mut stored = self.sorted.iter();
+        let update = stored.find(|view| *view.name == *self.revisions.update.name);
+        update?.created
+    }
 }
 
 pub(super) fn find(observed: &Observed<'_>) -> Found {

@@ -51,13 +51,15 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
             text: "the set is being deleted: its pods go with it".into(),
         });
     }
-    let report = status::report(observed, &found.revisions, &members, limits, now);
+    // What comes by itself is worth waiting for.
+    let idle = alive && plan.chains.is_empty() && plan.requeue.is_none();
+    let report = status::report(observed, &found, &members, limits, idle, now);
     plan.events.extend(report.events);
     plan.status = report.patch;
     plan.requeue = plan.requeue.into_iter().chain(report.requeue).min();
-    if alive && report.unfinished && plan.chains.is_empty() && observed.explain == Explain::Yes {
+    if let Some(moved) = report.waits_since.filter(|_| observed.explain == Explain::Yes) {
         plan.why
-            .extend(stall::explain(set, &members, observed.memory, now));
+            .extend(stall::explain(set, &members, observed.memory, moved, now));
     }
     plan
 }

@@ -98,9 +98,12 @@ pub(super) fn progressing(
     }
 }
 
-/// Is something left to do that nobody holds on purpose?
+/// Is something left to do that nobody holds on purpose? Under `OnDelete` old pods that serve wait for whoever deletes them.
 pub(super) fn is_unfinished(set: &CloneSet, status: &CloneSetStatus) -> bool {
-    resting(set, status).is_none()
+    let replicas = set.spec.replicas.unwrap_or(1);
+    let serves = [status.replicas, status.available_replicas] == [replicas; 2];
+    let by_hand = set.spec.update_strategy.kind == "OnDelete" && serves;
+    !by_hand && resting(set, status).is_none()
 }
 
 /// Reason and message where nothing is to be done.

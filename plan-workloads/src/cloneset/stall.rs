@@ -1,14 +1,18 @@
 //! A rollout that stands still: what it waits for, in words.
 //!
-//! It is told by the message of the `Progressing` condition and one event when the deadline passes, and by `kruise explain`
-//! when nothing has moved for the deadline or, without one, for ten minutes.
+//! It is told by the message of the `Progressing` condition and one event when the deadline passes. Where there is none, the
+//! condition `Stalled` and one event tell it once nothing has moved for ten minutes; it goes when something moves.
+//! `kruise explain` tells it when nothing has moved for as long as that, by what pods say.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_api::{cloneset::CloneSet, names::LIFECYCLE_TIMESTAMP};
+use kruise_api::{
+    cloneset::{CloneSet, CloneSetStatus, Condition},
+    names::{LIFECYCLE_TIMESTAMP, conditions},
+};
 use kruise_plan_kit::{EventNote, Memory, Why, events, inplace, lifecycle::State};
-use kruise_views::ConditionView;
+use kruise_views::{ConditionView, PodView};
 
 use super::members::{Member, Side};
 
@@ -96,20 +100,74 @@ pub(super) fn event(message: &str) -> EventNote {
     }
 }
 
+/// What became of the condition `Stalled`.
+#[derive(Default)]
+pub(super) struct Stall {
+    /// When to look again.
+    pub(super) again: Option<Duration>,
+    /// It became True: its message.
+    pub(super) news: Option<String>,
+}
+
+/// Puts the condition `Stalled` into `status` of a set that waits for something and has no deadline, or takes it out.
+/// `moved` is when something last did, `None` if something does just now or nothing is left to do.
+pub(super) fn stalled(
+    set: &CloneSet,
+    status: &mut CloneSetStatus,
+    moved: Option<Timestamp>,
+    held_by: &dyn Fn() -> String,
+    now: Timestamp,
+) -> Stall {
+    let is_told = |condition: &Condition| condition.kind == conditions::STALLED;
+    let moved = moved.filter(|_| deadline(set).is_none());
+    let quiet = moved.map(|moved| now.duration_since(moved));
+    if quiet.is_none_or(|quiet| quiet <= PATIENCE) {
+        status.conditions.retain(|condition| !is_told(condition));
+        // A second more, because it has to be longer.
+        let left = |quiet: SignedDuration| (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
+        let again = quiet.map(left);
+        return Stall { again, news: None };
+    }
+    if status.conditions.iter().any(is_told) {
+        return Stall::default();
+    }
+    let (minutes, held_by) = (PATIENCE.as_mins(), held_by());
+    let comma = if held_by.is_empty() { "" } else { "; " };
+    let message = format!("nothing has moved for {minutes} minutes{comma}{held_by}");
+    status.conditions.push(Condition {
+        kind: conditions::STALLED.into(),
+        status: "True".into(),
+        last_update_time: Some(now),
+        last_transition_time: Some(now),
+        reason: conditions::NOTHING_MOVED.into(),
+        message: message.clone(),
+    });
+    Stall {
+        again: None,
+        news: Some(message),
+    }
+}
+
+fn deadline(set: &CloneSet) -> Option<i32> {
+    let deadline = set.spec.progress_deadline_seconds;
+    deadline.filter(|&seconds| seconds != i32::MAX)
+}
+
+/// How long nothing may move.
+fn patience(set: &CloneSet) -> SignedDuration {
+    deadline(set).map_or(PATIENCE, |seconds| SignedDuration::from_secs(i64::from(seconds)))
+}
+
 /// The line of `kruise explain`, if nothing has moved for long.
 pub(super) fn explain(
     set: &CloneSet,
     members: &[Member<'_>],
     memory: &Memory,
+    moved: Timestamp,
     now: Timestamp,
 ) -> Option<Why> {
-    let deadline = set
-        .spec
-        .progress_deadline_seconds
-        .filter(|&seconds| seconds != i32::MAX);
-    let patience = deadline.map_or(PATIENCE, |seconds| SignedDuration::from_secs(i64::from(seconds)));
-    let quiet = now.duration_since(last_move(set, members)?);
-    (quiet > patience).then(|| Why {
+    let quiet = now.duration_since(moved);
+    (quiet > patience(set)).then(|| Why {
         about: String::new(),
         text: format!(
             "stalled: nothing has moved for {} min; {}",
@@ -119,14 +177,25 @@ pub(super) fn explain(
     })
 }
 
-/// When a pod was last created, moved on, or changed its service.
-fn last_move(set: &CloneSet, members: &[Member<'_>]) -> Option<Timestamp> {
-    let of_pods = members.iter().flat_map(|member| {
-        let pod = member.pod;
-        let moved = pod.annotations.get(LIFECYCLE_TIMESTAMP);
-        let moved = moved.and_then(|time| time.parse().ok());
+/// When the set or its update revision was made, or a pod was last made, moved on, changed its service, or should have been
+/// gone.
+pub(super) fn last_move(
+    set: &CloneSet,
+    update: Option<Timestamp>,
+    pods: &[Arc<PodView>],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let of_pods = pods.iter().flat_map(|pod| {
         let served = pod.conditions.iter().filter_map(|condition| condition.since);
-        pod.created.into_iter().chain(moved).chain(served)
+        pod.created.into_iter().chain(pod.gone_by).chain(served)
     });
-    of_pods.chain(set.metadata.creation_timestamp).max()
+    let seen = of_pods.chain(set.metadata.creation_timestamp).chain(update).max();
+    // Reading the stamps of thousands of pods is dear, and whoever changes mostly changes his service, too.
+    if seen.is_some_and(|seen| now.duration_since(seen) <= patience(set)) {
+        return seen;
+    }
+    let stamps = pods
+        .iter()
+        .filter_map(|pod| pod.annotations.get(LIFECYCLE_TIMESTAMP)?.parse().ok());
+    stamps.chain(seen).max()
 }

@@ -13,7 +13,7 @@ use kruise_plan_kit::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    history::Revisions,
+    history::{Found, Revisions},
     members::{Member, Side},
     numbers::Limits,
     observe::Observed,
@@ -29,20 +29,21 @@ pub(super) struct Report {
     pub(super) requeue: Option<Duration>,
     /// The rollout's deadline has just passed, or it met a node that will never let it go on.
     pub(super) events: Vec<EventNote>,
-    /// Something is left to do that nobody holds on purpose.
-    pub(super) unfinished: bool,
+    /// When something last moved, if something is left to do that nobody holds on purpose, and nothing is done now.
+    pub(super) waits_since: Option<Timestamp>,
 }
 
-/// Counts pods and judges the rollout.
+/// Counts pods and judges the rollout. `idle` says that nothing is to be done now.
 pub(super) fn report(
     observed: &Observed<'_>,
-    revisions: &Revisions,
+    found: &Found,
     members: &[Member<'_>],
     limits: Limits,
+    idle: bool,
     now: Timestamp,
 ) -> Report {
     let set = observed.set;
-    let mut status = count(observed, revisions, members, limits);
+    let mut status = count(observed, &found.revisions, members, limits);
     let held_by = || stall::held_by(set, members, observed.memory);
     let progress = progressing(set, &mut status, &held_by, now);
     let refused = stall::infeasible(members);
@@ -55,17 +56,25 @@ pub(super) fn report(
         Service::Settling(left) => Some(left),
         _ => None,
     });
+    let settled = settling.min();
+    let waits = idle && settled.is_none() && is_unfinished(set, &status);
+    let waits_since = if waits {
+        stall::last_move(set, found.update_created(), observed.pods, now)
+    } else {
+        None
+    };
+    let stall = stall::stalled(set, &mut status, waits_since, &held_by, now);
+    let late = progress.exceeded.or(stall.news);
     Report {
         patch: patch(set, &status),
-        requeue: settling.chain(progress.again).min(),
-        events: progress
-            .exceeded
+        requeue: settled.into_iter().chain(progress.again).chain(stall.again).min(),
+        events: late
             .as_deref()
             .map(stall::event)
             .into_iter()
             .chain(news)
             .collect(),
-        unfinished: is_unfinished(set, &status),
+        waits_since,
     }
 }
 
