@@ -1,7 +1,8 @@
 //! What a list of 10,000 CloneSets costs when it is read in another version: `cargo bench -p kruise-admission`.
 //!
-//! A set is 4 KiB, as a server sends it. Holds that one takes at most 50 µs of CPU, and that the resident set
-//! never grows beyond body and answer together by more than a fiftieth of the body.
+//! A set is 4 KiB, as a server sends it. Holds that one takes at most 50 µs of CPU, and that the resident set, body and
+//! answer included, never grows beyond one and a half times the body. What the executable takes, with HTTP and TLS
+//! around it, is held by `kruise/tests/it/conversion.rs`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::{collections::BTreeMap, fs, hint::black_box, process::ExitCode};
@@ -16,7 +17,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const SETS: usize = 10_000;
 const BYTES: usize = 4096;
 const MOST_MICROSECONDS: f64 = 50.0;
-const MOST_MORE: f64 = 0.02;
+const MOST_BODIES: f64 = 1.5;
 
 /// A set of about [`BYTES`] bytes.
 fn set(version: &str, index: usize) -> Value {
@@ -89,19 +90,18 @@ fn measure(from: &str, to: &str) -> bool {
     // The peak starts anew.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let start = on_cpu();
-    let answer = convert(black_box(&body)).unwrap();
+    let length = body.len();
+    let answer = convert(black_box(body)).unwrap();
     let microseconds = (on_cpu() - start) as f64 / 1e3 / SETS as f64;
     let peak = resident("VmHWM").saturating_sub(before);
-    let bodies = |bytes: usize| bytes as f64 / body.len() as f64;
-    let more = bodies(peak.saturating_sub(body.len() + answer.len()));
+    let bodies = |bytes: usize| bytes as f64 / length as f64;
+    let peak = bodies(peak);
     println!(
-        "{from} to {to}: {SETS} sets, body {} bytes, answer {:.3} bodies; {microseconds:.1} µs of CPU a set (at most \
-         {MOST_MICROSECONDS}); peak {:.3} bodies, of which {more:.3} are neither body nor answer (at most {MOST_MORE})",
-        body.len(),
-        bodies(answer.len()),
-        bodies(peak),
+        "{from} to {to}: {SETS} sets, body {length} bytes, answer {:.3} bodies; {microseconds:.1} µs of CPU a set (at \
+         most {MOST_MICROSECONDS}); peak {peak:.3} bodies (at most {MOST_BODIES})",
+        bodies(answer.iter().map(Vec::len).sum()),
     );
-    microseconds <= MOST_MICROSECONDS && more <= MOST_MORE
+    microseconds <= MOST_MICROSECONDS && peak <= MOST_BODIES
 }
 
 fn main() -> ExitCode {

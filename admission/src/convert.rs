@@ -1,8 +1,12 @@
 //! Conversion of stored objects between versions: the endpoint an API server calls when a client reads or writes a
 //! version other than the stored one.
 //!
-//! What changes is said in [`kruise_api::convert`]. One object that cannot be converted fails the whole review, as the protocol wants it: the API
-//! server would not know what to do with the rest.
+//! What changes is said in [`kruise_api::convert`]. One object that cannot be converted fails the whole review, as the
+//! protocol wants it: the API server would not know what to do with the rest.
+//!
+//! A list may be as large as a body can be. It is converted in parts, from the last to the first, and each part of the
+//! body is given back before the next one is converted: body and answer are never in memory at the same time, but for
+//! a part.
 
 use std::fmt;
 
@@ -17,59 +21,49 @@ use crate::Error;
 /// The longest object that is taken apart, in bytes; an API server stores none of even half that size.
 const OBJECT_LIMIT: usize = 8 << 20;
 
+/// As much of a list as is converted at a time, in bytes, if no object is longer.
+const PART: usize = 960 << 10;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Review<'a> {
+struct Review {
     kind: String,
     api_version: Option<String>,
-    #[serde(borrow)]
-    request: Request<'a>,
+    request: Request,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a> {
+struct Request {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     desired: String,
-    #[serde(borrow)]
-    objects: Option<&'a RawValue>,
+    objects: Option<Parts>,
 }
 
-/// From the body of a ConversionReview to the body of its answer. An error is the sender's: HTTP 400.
-pub fn convert(body: &[u8]) -> Result<Vec<u8>, Error> {
-    let review: Review<'_> = serde_json::from_slice(body).map_err(refusal)?;
+/// From the body of a ConversionReview to the body of its answer, which is in pieces. An error is the sender's: HTTP 400.
+pub fn convert(body: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+    let review: Review = serde_json::from_slice(&body).map_err(refusal)?;
     if review.kind != "ConversionReview" {
         return Err(Error::Conversion);
     }
     let request = review.request;
     let version = review.api_version.as_deref().unwrap_or("apiextensions.k8s.io/v1");
-    // Versions differ by little: the answer rarely outgrows this, and what is not written to costs no memory.
-    let mut answer = Vec::with_capacity(body.len() + body.len() / 8 + 1024);
     let head = json!({"kind": "ConversionReview", "apiVersion": version}).to_string();
-    answer.extend_from_slice(head.trim_end_matches('}').as_bytes());
-    answer.extend_from_slice(b",\"response\":{\"uid\":");
-    serde_json::to_writer(&mut answer, &request.uid)?;
-    let start = answer.len();
-    answer.extend_from_slice(b",\"convertedObjects\":[");
-    let objects = Objects {
-        desired: &request.desired,
-        answer: &mut answer,
-    };
-    let result = match request.objects {
-        Some(list) => list.deserialize_seq(objects).map_err(refusal)?,
-        None => Ok(()),
-    };
-    match result {
-        Ok(()) => answer.extend_from_slice(b"],\"result\":{\"status\":\"Success\"}}}"),
-        Err(message) => {
-            answer.truncate(start);
-            answer.extend_from_slice(b",\"result\":");
-            serde_json::to_writer(&mut answer, &json!({"status": "Failure", "message": message}))?;
-            answer.extend_from_slice(b"}}");
+    let uid = Value::from(request.uid);
+    let head = format!("{},\"response\":{{\"uid\":{uid}", head.trim_end_matches('}'));
+    let parts = request.objects.unwrap_or_default();
+    Ok(match parts.convert(body, &request.desired) {
+        Ok(mut pieces) => {
+            pieces.insert(0, format!("{head},\"convertedObjects\":[").into());
+            pieces.push(b"],\"result\":{\"status\":\"Success\"}}}".to_vec());
+            pieces
         }
-    }
-    Ok(answer)
+        Err(message) => {
+            let result = json!({"status": "Failure", "message": message});
+            vec![format!("{head},\"result\":{result}}}}}").into()]
+        }
+    })
 }
 
 fn refusal(error: serde_json::Error) -> Error {
@@ -78,6 +72,79 @@ fn refusal(error: serde_json::Error) -> Error {
     } else {
         Error::Json(error)
     }
+}
+
+/// Where the parts of a list of objects are, by addresses of the text that is read.
+#[derive(Default)]
+struct Parts {
+    /// First and last byte of each, without what separates objects.
+    ranges: Vec<(usize, usize)>,
+}
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Parts {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
+        while let Some(object) = list.next_element::<&'de RawValue>()? {
+            let text = object.get();
+            let start = text.as_ptr().addr();
+            let end = start + text.len();
+            match self.ranges.last_mut() {
+                Some((first, last)) if end - *first <= PART => *last = end,
+                _ => self.ranges.push((start, end)),
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Parts {
+    /// Converts the last part first, and gives its text back. An error is that of one of the objects.
+    fn convert(self, mut body: Vec<u8>, desired: &str) -> Result<Vec<Vec<u8>>, String> {
+        let text = body.as_ptr().addr();
+        let mut pieces = Vec::with_capacity(self.ranges.len() + 2);
+        for (index, (start, end)) in self.ranges.into_iter().enumerate().rev() {
+            let mut answer = Vec::with_capacity(PART + PART / 16);
+            if index > 0 {
+                answer.push(b',');
+            }
+            let objects = Objects {
+                desired,
+                answer: &mut answer,
+            };
+            let (start, end) = (start - text, end - text);
+            let list = as_list(&mut body, start, end);
+            serde_json::Deserializer::from_slice(list)
+                .deserialize_seq(objects)
+                .map_err(|error| error.to_string())??;
+            answer.shrink_to_fit();
+            pieces.push(answer);
+            body.truncate(start);
+            body.shrink_to_fit();
+        }
+        pieces.reverse();
+        Ok(pieces)
+    }
+}
+
+/// A part as a list of its own: what stands before and after it, a bracket, a comma or space, becomes brackets.
+fn as_list(body: &mut [u8], start: usize, end: usize) -> &[u8] {
+    let part = body.get_mut(start.saturating_sub(1)..=end).unwrap_or_default();
+    if let [first, .., last] = part {
+        *first = b'[';
+        *last = b']';
+    }
+    part
 }
 
 /// Converts the objects of a list as they are read.
@@ -139,8 +206,8 @@ mod tests {
             "apiVersion": "apiextensions.k8s.io/v1",
             "request": {"uid": "u", "desiredAPIVersion": desired, "objects": objects},
         });
-        let answer = convert(body.to_string().as_bytes()).unwrap();
-        serde_json::from_slice(&answer).unwrap()
+        let answer = convert(body.to_string().into_bytes()).unwrap();
+        serde_json::from_slice(&answer.concat()).unwrap()
     }
 
     fn set(version: &str, name: &str) -> Value {
@@ -173,6 +240,53 @@ mod tests {
                 assert_eq!(object["spec"]["template"], json!({"newerThanUs": 1}));
             }
         }
+    }
+
+    #[test]
+    fn a_list_of_several_parts_comes_back_in_order_whatever_is_between_its_objects() {
+        let count = 5 * PART / (64 << 10);
+        let names: Vec<String> = (0..count).map(|index| format!("set-{index}")).collect();
+        let sets: Vec<String> = names
+            .iter()
+            .map(|name| {
+                let mut set = set("v1alpha1", name);
+                set["metadata"]["annotations"] = json!({"large": "x".repeat(64 << 10)});
+                set.to_string()
+            })
+            .collect();
+        for separator in [",", " ,", ", ", "\n,\n  "] {
+            let list = sets.join(separator);
+            let body = format!(
+                r#"{{"kind":"ConversionReview","request":{{"objects":[ {list} ],"uid":"u","desiredAPIVersion":"apps.kruise.io/v1beta1"}}}}"#
+            );
+            let pieces = convert(body.into_bytes()).unwrap();
+            assert!(pieces.len() > 5, "{} pieces", pieces.len());
+            let answer: Value = serde_json::from_slice(&pieces.concat()).unwrap();
+            let objects = answer["response"]["convertedObjects"].as_array().unwrap();
+            let found: Vec<&Value> = objects.iter().map(|object| &object["metadata"]["name"]).collect();
+            assert_eq!(found, names.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn one_bad_object_in_any_part_fails_the_review() {
+        let mut large = set("v1alpha1", "large");
+        large["metadata"]["annotations"] = json!({"large": "x".repeat(PART)});
+        for at in 0..3 {
+            let mut sets = vec![large.clone(); 3];
+            sets[at]["kind"] = json!("Deployment");
+            let answer = review("apps.kruise.io/v1beta1", &sets);
+            assert_eq!(answer["response"]["result"]["status"], "Failure", "{at}");
+            assert_eq!(answer["response"].get("convertedObjects"), None);
+        }
+    }
+
+    #[test]
+    fn a_list_of_nothing_is_converted_to_nothing() {
+        assert_eq!(
+            review("apps.kruise.io/v1beta1", &[])["response"],
+            json!({"uid": "u", "convertedObjects": [], "result": {"status": "Success"}})
+        );
     }
 
     #[test]
@@ -230,17 +344,14 @@ mod tests {
 
     #[test]
     fn bodies_that_are_no_review_are_errors() {
-        assert!(matches!(convert(b"{"), Err(Error::Json(_))));
+        assert!(matches!(convert(b"{".to_vec()), Err(Error::Json(_))));
         for body in [
             "[]",
             r#"{"kind":"AdmissionReview"}"#,
             r#"{"kind":"ConversionReview"}"#,
             r#"{"kind":"ConversionReview","request":{"uid":"u"}}"#,
         ] {
-            assert!(
-                matches!(convert(body.as_bytes()), Err(Error::Conversion)),
-                "{body}"
-            );
+            assert!(matches!(convert(body.into()), Err(Error::Conversion)), "{body}");
         }
     }
 }

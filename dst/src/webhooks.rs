@@ -87,8 +87,9 @@ fn decide(state: &mut State, call: &WebhookCall) -> Said {
             }
         }
         Handler::Convert(convert) => {
-            let answer = convert(&body)
-                .and_then(|answer| serde_json::from_slice(&answer).map_err(|error| error.to_string()));
+            let answer = convert(body).and_then(|answer| {
+                serde_json::from_slice(&answer.concat()).map_err(|error| error.to_string())
+            });
             Said::Now(answer.map_or_else(WebhookReply::Failed, WebhookReply::Review))
         }
     }

@@ -15,6 +15,7 @@ pub mod issue;
 pub mod listen;
 pub mod metrics;
 pub mod pass;
+mod pieces;
 pub mod plain;
 pub mod renewal;
 pub mod review;

@@ -9,7 +9,6 @@ use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
-use http_body_util::Full;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -22,7 +21,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{activity::Activity, connections::Connections, tls::Tls};
+use crate::{activity::Activity, connections::Connections, pieces::Pieces, tls::Tls};
 
 /// What one listener grants its peers.
 #[derive(Clone, Debug)]
@@ -65,7 +64,7 @@ impl Default for Limits {
 }
 
 /// The answers of this crate are small or already in memory.
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type Answer = Response<Pieces>;
 
 /// What answers requests.
 pub(crate) trait Respond: Send + Sync + 'static {
@@ -81,12 +80,12 @@ struct OfPeer<R> {
 
 /// A plain-text answer.
 pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
-    answer(status, "text/plain; charset=utf-8", text)
+    answer(status, "text/plain; charset=utf-8", Pieces::one(text))
 }
 
 /// An answer of the given content type.
-pub(crate) fn answer(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+pub(crate) fn answer(status: StatusCode, content_type: &'static str, body: Pieces) -> Answer {
+    let mut answer = Response::new(body);
     *answer.status_mut() = status;
     let value = HeaderValue::from_static(content_type);
     answer.headers_mut().insert(CONTENT_TYPE, value);

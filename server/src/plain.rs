@@ -9,6 +9,7 @@ use tokio::{net::TcpListener, sync::watch};
 use crate::{
     health::{self, Check},
     listen::{self, Answer, Limits, Respond, answer, text},
+    pieces::Pieces,
 };
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -72,7 +73,9 @@ impl Respond for PlainServer {
         let (path, query) = (request.uri().path(), request.uri().query());
         for (at, page) in &self.pages {
             match page {
-                Page::Metrics(render) if path == at => return answer(StatusCode::OK, OPENMETRICS, render()),
+                Page::Metrics(render) if path == at => {
+                    return answer(StatusCode::OK, OPENMETRICS, Pieces::one(render()));
+                }
                 Page::Metrics(_) => {}
                 Page::Checks(checks) => {
                     if let Some(answer) = health::respond(at, checks, path, query).await {

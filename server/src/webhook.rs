@@ -11,7 +11,6 @@ use std::{
     sync::Arc,
 };
 
-use bytes::{Bytes, BytesMut};
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE},
@@ -24,6 +23,7 @@ use crate::{
     bodies::{Bodies, Room},
     listen::{self, Answer, Limits, Respond, answer, text},
     metrics::Metrics,
+    pieces::Pieces,
     review::{Review, Verdict},
     tls::Tls,
 };
@@ -51,8 +51,9 @@ impl From<Verdict> for Decision {
     }
 }
 
-/// Converts the body of a ConversionReview to the body of its answer; an error is the text of an HTTP 400.
-pub type Converter = dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync;
+/// Converts the body of a ConversionReview to the body of its answer, in pieces; an error is the text of an HTTP 400.
+/// The body is the converter's, to give back what it has done with.
+pub type Converter = dyn Fn(Vec<u8>) -> Result<Vec<Vec<u8>>, String> + Send + Sync;
 
 /// What answers a route.
 #[derive(Clone)]
@@ -153,18 +154,18 @@ impl WebhookServer {
         }
     }
 
-    async fn read(&self, request: Request<Incoming>, length: usize, limit: usize) -> Result<Bytes, Answer> {
+    async fn read(&self, request: Request<Incoming>, length: usize, limit: usize) -> Result<Vec<u8>, Answer> {
         let collect = async {
             let mut body = Limited::new(request.into_body(), limit);
             // One piece from the start, as pieces would have to be copied together; what is not written to costs
             // no memory.
-            let mut read = BytesMut::with_capacity(length);
+            let mut read = Vec::with_capacity(length);
             while let Some(frame) = body.frame().await {
                 if let Ok(data) = frame?.into_data() {
                     read.extend_from_slice(&data);
                 }
             }
-            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(read.freeze())
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(read)
         };
         match timeout(self.limits.body, collect).await {
             Ok(Ok(body)) => Ok(body),
@@ -177,7 +178,7 @@ impl WebhookServer {
         }
     }
 
-    async fn review(&self, decide: &Reviewer, body: Bytes) -> Answer {
+    async fn review(&self, decide: &Reviewer, body: Vec<u8>) -> Answer {
         let review = match Review::decode(&body) {
             Ok(review) => review,
             Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
@@ -198,18 +199,22 @@ impl WebhookServer {
                 message: "the webhook handler panicked".into(),
             }
         });
-        answer(StatusCode::OK, JSON, reply.answer(&verdict).to_string())
+        answer(
+            StatusCode::OK,
+            JSON,
+            Pieces::one(reply.answer(&verdict).to_string()),
+        )
     }
 
-    async fn convert(&self, convert: Arc<Converter>, body: Bytes, room: Room) -> Result<Answer, Answer> {
+    async fn convert(&self, convert: Arc<Converter>, body: Vec<u8>, room: Room) -> Result<Answer, Answer> {
         // The thread goes on when the client has gone: the room is taken until it ends.
         let work = move || {
-            let converted = convert(&body);
-            drop((body, room));
+            let converted = convert(body);
+            drop(room);
             converted
         };
         match tokio::task::spawn_blocking(work).await {
-            Ok(Ok(converted)) => Ok(answer(StatusCode::OK, JSON, converted)),
+            Ok(Ok(pieces)) => Ok(answer(StatusCode::OK, JSON, Pieces::of(pieces))),
             Ok(Err(message)) => Err(text(StatusCode::BAD_REQUEST, message)),
             Err(_) => {
                 self.metrics.panicked();

@@ -75,7 +75,7 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
         };
         routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
     }
-    let converter = |body: &[u8]| convert(body).map_err(|error| error.to_string());
+    let converter = |body: Vec<u8>| convert(body).map_err(|error| error.to_string());
     routes.insert(CONVERT.to_owned(), webhook::Handler::Convert(Arc::new(converter)));
     routes
 }

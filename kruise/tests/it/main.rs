@@ -11,6 +11,7 @@ mod admission;
 mod api_server;
 mod certificates;
 mod command;
+mod conversion;
 mod crds;
 mod demo;
 mod files;

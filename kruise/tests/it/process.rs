@@ -139,6 +139,18 @@ impl Playground {
         }
     }
 
+    /// Bytes in memory, at present (`VmRSS`) or at most (`VmHWM`).
+    pub(crate) fn resident(&self, which: &str) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(which)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+    }
+
+    /// Lets the most bytes in memory begin anew; where that is not allowed, they are those of its whole life.
+    pub(crate) fn forget_peak(&self) {
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
+    }
+
     /// CPU time it used so far.
     pub(crate) fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();

@@ -50,10 +50,13 @@ pub(crate) fn server(limits: Limits) -> WebhookServer {
         }))
     }));
     let fail = Handler::Review(Arc::new(|_| panic!("a bug in a handler")));
-    let convert = Handler::Convert(Arc::new(|body: &[u8]| match body {
+    let convert = Handler::Convert(Arc::new(|body: Vec<u8>| match &*body {
         b"bad" => Err("cannot convert".to_owned()),
         b"bug" => panic!("a bug in a converter"),
-        body => Ok(body.iter().rev().copied().collect()),
+        body => Ok(body
+            .rchunks(1000)
+            .map(|part| part.iter().rev().copied().collect())
+            .collect()),
     }));
     let routes = [
         ("/deny", deny),
@@ -368,10 +371,10 @@ async fn a_peer_does_not_displace_what_it_uses_itself() {
     let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
-    let slow = Handler::Convert(Arc::new(move |_: &[u8]| {
+    let slow = Handler::Convert(Arc::new(move |_: Vec<u8>| {
         entered.send(()).unwrap();
         released.lock().unwrap().recv().unwrap();
-        Ok(b"done".to_vec())
+        Ok(vec![b"do".to_vec(), Vec::new(), b"ne".to_vec()])
     }));
     let server = start(WebhookServer {
         routes: BTreeMap::from([("/convert".to_owned(), slow)]),
@@ -429,10 +432,10 @@ async fn stopping_answers_what_is_in_flight_and_takes_nothing_new() {
     let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
-    let slow = Handler::Convert(Arc::new(move |_: &[u8]| {
+    let slow = Handler::Convert(Arc::new(move |_: Vec<u8>| {
         entered.send(()).unwrap();
         released.lock().unwrap().recv().unwrap();
-        Ok(b"done".to_vec())
+        Ok(vec![b"do".to_vec(), Vec::new(), b"ne".to_vec()])
     }));
     let server = start(WebhookServer {
         routes: BTreeMap::from([("/convert".to_owned(), slow)]),
