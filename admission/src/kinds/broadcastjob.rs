@@ -9,6 +9,7 @@
 //! | `template` | could become pods that restart never or on failure; the labels that mark them are not preset |
 
 use go_compat::{IntOrString, Rounding};
+use kruise_api::names;
 use kube_schema::validate::Errors;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -26,7 +27,7 @@ pub(super) const ENTRY: Admitted = Admitted {
 };
 
 /// Labels that mark the pods of a job; templates must not have them.
-const OWN_LABELS: [&str; 2] = ["broadcastjob-name", "broadcastjob-controller-uid"];
+const OWN_LABELS: [&str; 2] = [names::jobs::BROADCAST_NAME, names::jobs::BROADCAST_UID];
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {
     scope.complete_template(object, workload::TEMPLATE);

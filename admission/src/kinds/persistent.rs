@@ -6,6 +6,7 @@
 //! | `requiredPersistentTopology`, `preferredPersistentTopology` | one of them at least |
 //! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; no other object of the kind is about the workload |
 
+use kruise_api::names;
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ pub(super) const ENTRY: Admitted = Admitted {
 };
 
 /// Where administrators list further kinds.
-const LISTED: &str = "PPS_Watch_Custom_Workload_WhiteList";
+const LISTED: &str = names::placement::STATE_WORKLOADS;
 
 fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
     let spec = object.get("spec").unwrap_or(&Value::Null);

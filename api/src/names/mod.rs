@@ -1,10 +1,18 @@
 //! Keys that live on stored objects. They are wire format: a typo here orphans somebody's pods.
 //!
-//! This is the one place where they are spelled; `cargo xtask tidy` holds that. Those of sidecars are in [`sidecars`], types
-//! and reasons of conditions in [`conditions`], reasons of events in [`events`].
+//! This is the one place where they are spelled; `cargo xtask tidy` holds that. Those of one family of kinds are in a file
+//! of their own, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Names of kinds that
+//! nothing acts on yet are here like their fields: objects in clusters have them. Reasons of events are those that are
+//! written.
 
+pub mod budgets;
 pub mod conditions;
 pub mod events;
+pub mod images;
+pub mod jobs;
+pub mod numbered;
+pub mod placement;
+pub mod probes;
 pub mod sidecars;
 
 /// API group of the workload kinds.
@@ -99,6 +107,8 @@ pub const PUB_PROTECT_TOTAL_REPLICAS: &str = "pub.kruise.io/protect-total-replic
 pub const CRR_SYNC_CONTAINER_STATUSES: &str = "crr.apps.kruise.io/sync-container-statuses";
 /// ContainerRecreateRequest annotation in `v1alpha1`: when the pod was taken out of service, RFC 3339.
 pub const CRR_UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
+/// ContainerRecreateRequest finalizer, spelled as the annotation: its pod is out of service on its behalf.
+pub const CRR_UNREADY_FINALIZER: &str = CRR_UNREADY_ACQUIRED;
 /// ContainerRecreateRequest label, `"true"` until it is over.
 pub const CRR_ACTIVE: &str = "crr.apps.kruise.io/active";
 /// ContainerRecreateRequest label: uid of the pod.

@@ -22,6 +22,8 @@ pub const SET_NAME: &str = "kruise.io/sidecarset-name";
 pub const CANARY: &str = "apps.kruise.io/sidecarset-canary";
 /// Annotation of a canary: name of the set it stands in for.
 pub const CANARY_BASE: &str = "apps.kruise.io/sidecarset-base";
+/// Key of the configuration: annotations of pods that sets may patch.
+pub const PATCH_WHITELIST: &str = "SidecarSet_PatchPodMetadata_WhiteList";
 /// Environment variable of injected containers, `true`.
 pub const ENV_INJECTED: &str = "IS_INJECTED";
 /// Environment variable of a hot twin: its own version.

@@ -7,4 +7,5 @@
 )]
 
 mod convert;
+mod names;
 mod surface;

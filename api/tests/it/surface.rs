@@ -37,6 +37,19 @@ const FACTS: &[(&str, &str)] = &[
     ("x-kubernetes-list-map-keys", "list-map-keys"),
 ];
 
+/// How the help of a number, a share or a time begins: with what is counted.
+const UNITS: &[&str] = &[
+    "Number",
+    "Most",
+    "Least",
+    "Percent",
+    "Seconds",
+    "Time",
+    "Generation",
+    "Weight",
+    "Port",
+];
+
 fn surface() -> Map<String, Value> {
     serde_json::from_str(include_str!("../surface/kruise.json")).unwrap()
 }
@@ -174,7 +187,11 @@ fn every_field_has_help_worth_reading() {
         }
         let name = path.rsplit('.').next().unwrap_or_default();
         let untold = |told: &str| !described.contains(told) && !described.contains(&told.to_lowercase());
-        if (name.ends_with("Seconds") && untold("Seconds"))
+        let counts = matches!(schema["type"].as_str(), Some("integer" | "number"))
+            || schema["x-kubernetes-int-or-string"] == true
+            || schema.get("format").is_some();
+        if (name.contains("Seconds") && untold("Seconds"))
+            || (counts && !is_scalar_item && !UNITS.iter().any(|unit| described.starts_with(unit)))
             || (schema.get("default").is_some() && untold("Default: "))
         {
             poor.push(format!("{path}: without unit or default: {described:?}"));

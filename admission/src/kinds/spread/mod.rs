@@ -17,6 +17,7 @@ mod patches;
 use std::collections::BTreeSet;
 
 use go_compat::{IntOrString, Rounding};
+use kruise_api::names;
 use kube_schema::validate::{self, Errors, Kind};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -47,7 +48,7 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("StatefulSet", &["apps", "apps.kruise.io"]),
 ];
 /// Where administrators list further kinds.
-const LISTED: &str = "WorkloadSpread_Watch_Custom_Workload_WhiteList";
+const LISTED: &str = names::placement::SPREAD_WORKLOADS;
 /// Seconds for which a deployment may wait, less what the controller needs itself: all subsets share them.
 const PATIENCE: i64 = 295;
 

@@ -3,6 +3,7 @@
 //! A class that does not say so cannot expand: a server would refuse each claim later on.
 
 use go_compat::quantity::Quantity;
+use kruise_api::names;
 use kube_schema::validate::{self, Errors};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::kinds::Scope;
 use crate::look::{Looks, Seen};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
-const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
+const IS_DEFAULT: &str = names::numbered::DEFAULT_CLASS;
 
 /// Refuses another size where the class cannot expand, of claims that follow their templates.
 pub(super) fn check(errors: &mut Errors, new: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {

@@ -1,0 +1,14 @@
+//! Keys of NodeImages, ImagePullJobs and the copies of their pull secrets. Wire format.
+
+/// NodeImage label: it has no node, and stays nevertheless.
+pub const FAKE_NODE_IMAGE: &str = "apps.kruise.io/fake-nodeimage";
+/// ImagePullJob finalizer: pull secrets may have been copied for it.
+pub const PULL_JOB_PROTECTION: &str = "apps.kruise.io/deletion-protection";
+/// Annotation of a copied pull secret: what it is a copy of, `namespace/name`.
+pub const SECRET_SOURCE: &str = "imagepulljobs.kruise.io/source-key";
+/// Annotation of a copied pull secret: the jobs that need it, sorted, joined by commas.
+pub const SECRET_REFERENCES: &str = "imagepulljobs.kruise.io/references";
+/// Annotation of a copied pull secret: `batch`, one copy for all jobs.
+pub const SECRET_MODE: &str = "imagepulljobs.kruise.io/mode";
+/// Environment variable of the manager: the namespace of copied pull secrets.
+pub const DAEMON_NAMESPACE: &str = "KRUISE_DAEMON_CONFIG_NS";
