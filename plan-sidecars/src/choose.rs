@@ -107,7 +107,7 @@ pub(crate) fn choose<'m, 'a>(
     for member in held {
         choice.explain(observed, member, "stays: the partition holds it");
     }
-    take(observed, members, free, busy.gone, upgrade, &mut choice);
+    take(observed, members, free, busy, upgrade, &mut choice);
     choice
 }
 
@@ -173,7 +173,7 @@ fn take(
     observed: &Observed<'_>,
     members: &[Member<'_>],
     free: &[&Member<'_>],
-    gone: usize,
+    busy: &Busy<'_>,
     upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
     choice: &mut Choice<'_, '_>,
 ) {
@@ -183,7 +183,9 @@ fn take(
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize
         + usize::from(is_planted(Bug::SetUnavailableOffByOne));
-    let mut out = gone + members.iter().filter(|member| member.is_out(set)).count();
+    // A twin that is told to idle restarts, whether or not its pod is to follow.
+    let is_out = |member: &&Member<'_>| member.is_out(set) || busy.pods.contains(&*member.pod.uid);
+    let mut out = busy.gone + members.iter().filter(is_out).count();
     for member in free {
         if member.ready && out >= limit {
             let text =

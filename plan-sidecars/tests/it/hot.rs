@@ -153,3 +153,29 @@ fn where_the_pod_is_not_ready_for_its_own_reasons_the_upgrade_ends_all_the_same(
         "its containers are all ready"
     );
 }
+
+#[test]
+fn a_pod_whose_old_twin_is_told_to_idle_takes_up_the_budget_though_it_is_not_to_follow() {
+    let mut world = world();
+    world.add("p1");
+    for (pod, turn) in [("p0", "first"), ("p1", "second")] {
+        world.pods.get_mut(pod).unwrap()["metadata"]["labels"]["turn"] = json!(turn);
+    }
+    world.settle();
+    world.strategy("selector", json!({"matchLabels": {"turn": "first"}}));
+    world.image("mesh:2");
+    world.reconcile();
+    world.run("p0");
+    assert_eq!(twins(&world), ["mesh:1", "mesh:2"], "both twins serve");
+    world.strategy("selector", json!({"matchLabels": {"turn": "second"}}));
+    world.image("mesh:3");
+    let plan = world.plan();
+    let of_pods = plan.chains.iter().map(|chain| chain.steps[0].write.to_string());
+    let of_pods: Vec<String> = of_pods.filter(|write| write.contains("pods/")).collect();
+    assert_eq!(of_pods, ["empty-twin pods/p0"], "one may be out of service");
+    world.carry_out(&plan);
+    world.run("p0");
+    world.settle();
+    assert_eq!(world.with_image("mesh-2", "mesh:3"), ["p1"]);
+    assert_eq!(twins(&world), ["mesh:empty", "mesh:2"], "it is not to follow");
+}

@@ -126,6 +126,9 @@ fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), 
                     );
                     oracle.taken.insert(name);
                 }
+            } else if served && step.write.intent() == Intent::EmptyTwin {
+                // Its upgrade was within the limit; what that breaks now counts again.
+                oracle.taken.insert(name);
             }
         }
     }
