@@ -20,8 +20,8 @@ pub struct Change {
     pub version: u64,
     /// The line that watches send.
     pub line: Bytes,
-    /// Is it about a revision of a SidecarSet?
-    pub is_of_sidecars: bool,
+    /// Has it the label of those that managers watch by themselves?
+    pub is_marked: bool,
 }
 
 /// Everything that ever was of one resource.
@@ -42,12 +42,19 @@ pub struct Mirror {
     revisions: Vec<(Timestamp, u64)>,
 }
 
-/// Label of the revisions of SidecarSets, which managers watch by themselves.
-const OF_SIDECARS: &str = "kruise.io/sidecarset-name";
+/// Labels of what managers watch by themselves: revisions of SidecarSets, and barriers among ConfigMaps.
+const MARKS: [&str; 2] = [
+    "kruise.io/sidecarset-name",
+    "apps.kruise.io/container-launch-barrier",
+];
 
-/// Does a request ask for revisions of SidecarSets only?
-pub fn is_for_sidecars(request: &Request) -> bool {
-    Watched::of_path(&request.path) == Some(Watched::Revisions) && request.query.contains("labelSelector=")
+fn is_marked(object: &Object) -> bool {
+    MARKS.iter().any(|mark| object.has_label(mark))
+}
+
+/// Does a request ask only for what has such a label?
+pub fn is_for_marked(request: &Request) -> bool {
+    request.query.contains("labelSelector=")
 }
 
 /// Path of a watched resource.
@@ -60,6 +67,7 @@ pub fn path_of(of: Watched) -> &'static str {
         Watched::Claims => "/api/v1/persistentvolumeclaims",
         Watched::SidecarSets => "/apis/apps.kruise.io/v1beta1/sidecarsets",
         Watched::Namespaces => "/api/v1/namespaces",
+        Watched::Barriers => "/api/v1/configmaps",
     }
 }
 
@@ -105,10 +113,10 @@ impl Mirror {
             .revisions
             .get(known.saturating_sub(1))
             .map_or(1, |(_, revision)| *revision);
-        let only_sidecars = is_for_sidecars(request);
+        let only_marked = is_for_marked(request);
         let items: Vec<_> = objects
             .iter()
-            .filter(|object| !object.gone && (!only_sidecars || object.has_label(OF_SIDECARS)))
+            .filter(|object| !object.gone && (!only_marked || is_marked(object)))
             .map(|object| object.value.as_ref())
             .collect();
         let metadata = json!({"resourceVersion": version.to_string()});
@@ -155,7 +163,7 @@ impl Resource {
         self.log.push(Change {
             version: object.version,
             line: line.into(),
-            is_of_sidecars: object.has_label(OF_SIDECARS),
+            is_marked: is_marked(&object),
         });
         self.objects
             .entry(object.uid.clone())

@@ -45,7 +45,7 @@ pub async fn follow<T: Cached + DeserializeOwned>(
         let mut input = Input::Start;
         loop {
             let effects = reflector.step(input, jitter());
-            let outcome = perform_all(effects, &mut follower, informer, &mut on_delta).await;
+            let outcome = perform_all(effects, &mut follower, informer, refresh, &mut on_delta).await;
             input = if let Some(outcome) = outcome {
                 outcome
             } else {
@@ -95,6 +95,7 @@ async fn perform_all<T: Cached + DeserializeOwned>(
     effects: Vec<Effect<T>>,
     follower: &mut Follower<'_>,
     informer: &SharedInformer<T>,
+    refresh: &Notify,
     on_delta: &mut impl FnMut(Delta<T>),
 ) -> Option<Input<T>> {
     let mut effects = VecDeque::from(effects);
@@ -139,8 +140,11 @@ async fn perform_all<T: Cached + DeserializeOwned>(
             }
             Effect::Sleep(delay) => {
                 follower.watch = None;
-                tokio::time::sleep(delay).await;
-                input = Some(Input::Timer);
+                input = Some(tokio::select! {
+                    biased;
+                    () = refresh.notified() => Input::Stale,
+                    () = tokio::time::sleep(delay) => Input::Timer,
+                });
             }
         }
     }

@@ -4,7 +4,8 @@
 //! - A replica that waits for the lease watches meanwhile, and its watches may lag. Once it leads, nobody else writes: it
 //!   asks how new the server is, and works when each of its caches is as new.
 //! - Quiet resources hold nobody up: their version moves on with every other resource, of which their own watches hear
-//!   once a minute. What a watch does not bring within a second is listed again.
+//!   once a minute. What a watch does not bring within a second is listed again, also where a watch has failed and the
+//!   next one is waited for.
 //! - What may not be listed is not waited for, and nothing longer than a minute.
 
 use std::{sync::Arc, time::Duration};
@@ -152,6 +153,8 @@ mod tests {
         lists: AtomicUsize,
         /// Lines for the watch.
         lines: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+        /// Does it refuse every watch?
+        is_blind: bool,
         /// Answer to who asks how new it is.
         code: u16,
     }
@@ -161,6 +164,10 @@ mod tests {
             let version = self.version.load(Ordering::SeqCst);
             let page = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[]}}"#);
             let full = |text: String| Full::new(Bytes::from(text)).boxed_unsync();
+            if query.contains("watch=true") && self.is_blind {
+                let status = full(r#"{"kind":"Status"}"#.into());
+                return Response::builder().status(503).body(status).unwrap();
+            }
             if query.contains("watch=true") {
                 let lines = self.lines.lock().unwrap().take();
                 let frames = stream::unfold(lines, |lines| async {
@@ -188,11 +195,17 @@ mod tests {
     /// Follows nodes of a server at version 7, which then says `now`, until a new leader has caught up, which it says
     /// how long it took, and how many lists.
     async fn caught_up(code: u16, now: u64, lines: &[&str]) -> (Duration, usize) {
+        caught_up_with(code, now, lines, false).await
+    }
+
+    /// The same with a server that may refuse every watch; then leading begins after nine minutes of that.
+    async fn caught_up_with(code: u16, now: u64, lines: &[&str], is_blind: bool) -> (Duration, usize) {
         let (send, receive) = mpsc::unbounded_channel();
         let server = Arc::new(Server {
             version: AtomicU64::new(7),
             lists: AtomicUsize::new(0),
             lines: Mutex::new(Some(receive)),
+            is_blind,
             code,
         });
         let shared = server.clone();
@@ -214,7 +227,11 @@ mod tests {
             while informer.synced_version().is_none() {
                 tokio::time::sleep(PAUSE).await;
             }
+            if is_blind {
+                tokio::time::sleep(Duration::from_mins(9)).await;
+            }
             server.version.store(now, Ordering::SeqCst);
+            server.lists.store(1, Ordering::SeqCst);
             let followed = [Followed::new(scope.clone(), informer.clone(), refresh.clone())];
             let begun = Instant::now();
             for line in lines {
@@ -248,6 +265,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_quiet_resource_is_listed_again_and_holds_nobody_up() {
         let (took, lists) = caught_up(200, 9, &[]).await;
+        assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
+        assert_eq!(lists, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_watch_holds_nobody_up_until_it_is_tried_again() {
+        let (took, lists) = caught_up_with(200, 9, &[], true).await;
         assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
         assert_eq!(lists, 2);
     }

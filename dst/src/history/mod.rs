@@ -317,6 +317,8 @@ pub enum Watched {
     SidecarSets,
     /// Namespaces.
     Namespaces,
+    /// Barriers of pods, which are ConfigMaps.
+    Barriers,
 }
 
 impl Watched {
@@ -329,9 +331,10 @@ impl Watched {
         Self::Claims,
         Self::SidecarSets,
         Self::Namespaces,
+        Self::Barriers,
     ];
     /// How many.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 
     /// Group and plural.
     pub fn resource(self) -> (&'static str, &'static str) {
@@ -343,6 +346,7 @@ impl Watched {
             Self::Claims => ("", "persistentvolumeclaims"),
             Self::SidecarSets => ("apps.kruise.io", "sidecarsets"),
             Self::Namespaces => ("", "namespaces"),
+            Self::Barriers => ("", "configmaps"),
         }
     }
 
@@ -366,6 +370,8 @@ impl Watched {
             Some(Self::Claims)
         } else if plural("sidecarsets") {
             Some(Self::SidecarSets)
+        } else if plural("configmaps") {
+            Some(Self::Barriers)
         } else if path == "/api/v1/namespaces" {
             Some(Self::Namespaces)
         } else {

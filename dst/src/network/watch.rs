@@ -29,8 +29,8 @@ struct Open {
     cluster: Arc<Cluster>,
     process: ProcessId,
     of: Watched,
-    /// Only what is about revisions of SidecarSets?
-    only_sidecars: bool,
+    /// Only what has the label of those that are watched by themselves?
+    only_marked: bool,
     /// Changes of the log that were shown.
     shown: usize,
     news: Arc<Notify>,
@@ -61,7 +61,7 @@ pub(super) fn open(
         cluster: cluster.clone(),
         process,
         of,
-        only_sidecars: mirror::is_for_sidecars(request),
+        only_marked: mirror::is_for_marked(request),
         shown: cluster.look(|state| state.mirror.of(of).after(version)),
         cuts: cluster.look(|state| state.cuts[of.index()]),
         news,
@@ -99,7 +99,7 @@ impl Open {
                 sleep(wait).await;
                 if !self.is_cut() {
                     let lines = self.cluster.look(|state| {
-                        state.shows(self.process, self.of, self.only_sidecars, &mut self.shown)
+                        state.shows(self.process, self.of, self.only_marked, &mut self.shown)
                     });
                     return Some(Ok(lines));
                 }
@@ -159,15 +159,15 @@ impl State {
         })
     }
 
-    fn shows(&mut self, process: ProcessId, of: Watched, only_sidecars: bool, shown: &mut usize) -> Bytes {
+    fn shows(&mut self, process: ProcessId, of: Watched, only_marked: bool, shown: &mut usize) -> Bytes {
         let changes = self.mirror.of(of).log.get(*shown..).unwrap_or_default();
         *shown += changes.len();
         let version = changes.last().map_or(0, |change| change.version);
         let lines = match changes {
-            [only] if !only_sidecars => only.line.clone(),
+            [only] if !only_marked => only.line.clone(),
             several => several
                 .iter()
-                .filter(|change| !only_sidecars || change.is_of_sidecars)
+                .filter(|change| !only_marked || change.is_marked)
                 .fold(BytesMut::new(), |mut all, change| {
                     all.extend_from_slice(&change.line);
                     all
@@ -193,6 +193,7 @@ impl State {
             Watched::Claims => ("v1", "PersistentVolumeClaim"),
             Watched::SidecarSets => ("apps.kruise.io/v1beta1", "SidecarSet"),
             Watched::Namespaces => ("v1", "Namespace"),
+            Watched::Barriers => ("v1", "ConfigMap"),
         };
         let object = json!({"kind": kind, "apiVersion": api_version,
             "metadata": {"resourceVersion": version.to_string()}});

@@ -7,7 +7,7 @@
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
 //!            ▲ └ 410 on a page ┘      └ Refused ─► BackingOff          ├ other ─► BackingOff ─ Timer ─► Watching
-//!            │                                                         └ Stale ─► Listing
+//!            │                                                         └ Stale ─► Listing ◄─ Stale ─ BackingOff
 //! ```
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
@@ -19,7 +19,7 @@
 //! * A watch the server keeps failing at one version gives way to a list after five attempts; an unreachable or
 //!   overloaded server never causes one, so that an outage does not end in everybody listing at once.
 //! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Only progress resets them:
-//!   an accepted list or a watch event. A watch that the server closes within a second and without an event counts as
+//!   an accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end. A watch that the server closes within a second and without an event counts as
 //!   a failure, any other close is routine.
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub enum Input<T> {
     Failed(Failure),
     /// The sleep is over.
     Timer,
-    /// Somebody needs to see more than the open watch shows.
+    /// Somebody needs to see more than the open watch shows, or than the last one showed before it failed.
     Stale,
 }
 
@@ -178,7 +178,8 @@ impl Reflector {
     /// Takes one input; `jitter` is a uniform random number used for delays and watch timeouts.
     pub fn step<T: Cached>(&mut self, input: Input<T>, jitter: u64) -> Vec<Effect<T>> {
         match (std::mem::replace(&mut self.state, State::Idle), input) {
-            (State::Idle, Input::Start) | (State::Watching { .. }, Input::Stale) => self.list(),
+            (State::Idle, Input::Start)
+            | (State::Watching { .. } | State::BackingOff { .. }, Input::Stale) => self.list(),
             (
                 State::Listing(position),
                 Input::Page {

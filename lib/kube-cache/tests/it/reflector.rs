@@ -213,7 +213,7 @@ impl Driver {
                 }
             }
             (Step::Fail(failure), Pending::Watch | Pending::List(_)) => self.feed(Input::Failed(failure)),
-            (Step::Relist, Pending::Watch) => self.feed(Input::Stale),
+            (Step::Relist, Pending::Watch | Pending::Sleep) => self.feed(Input::Stale),
             (Step::Close(lasted), Pending::Watch) => self.feed(Input::WatchClosed { lasted }),
             (Step::Compact, _) => self.compacted = self.world.version(),
             (Step::StaleList(behind), Pending::List(None)) => {
@@ -228,8 +228,8 @@ impl Driver {
                     "a stray input changed the state"
                 );
             }
-            // Only an open watch gives way.
-            (Step::Relist, _) => self.step(Step::Stray(Input::Stale)),
+            // A list under way is not begun again.
+            (Step::Relist, Pending::List(_)) => self.step(Step::Stray(Input::Stale)),
             (Step::Bookmark | Step::Fail(_) | Step::Close(_) | Step::StaleList(_), _) => {}
         }
     }
@@ -413,6 +413,18 @@ fn a_watch_that_shows_too_little_gives_way_to_a_list_at_once() {
         [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
     );
     assert_eq!(reflector.step(Input::Stale, 0), Out::new(), "one list is enough");
+}
+
+#[test]
+fn a_watch_that_failed_is_not_waited_for_when_more_is_to_be_seen() {
+    let mut reflector = watching();
+    let waits: Out = reflector.step(Input::Failed(Failure::Transport), 0);
+    assert!(matches!(waits[..], [Effect::Sleep(_)]));
+    assert_eq!(
+        reflector.step(Input::Stale, 0),
+        [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
+    );
+    assert_eq!(reflector.step(Input::Timer, 0), Out::new(), "nobody sleeps any more");
 }
 
 #[test]
