@@ -53,7 +53,7 @@ impl Oracle {
         match write.resource {
             "pods" => self.pod(write, mirror),
             "sidecarsets" => report::judge(write, mirror),
-            "controllerrevisions" => revisions::judge(write, mirror),
+            "controllerrevisions" => revisions::judge(self, write, mirror),
             _ => None,
         }
     }

@@ -1,15 +1,15 @@
-//! *"The content of a revision never changes, and there is one for each content."*
+//! *"The content of a revision never changes, there is one for each content, and those in use stay."*
 
 use kruise_sim::Method;
 
-use super::{Violation, Write};
-use crate::{history::Watched, mirror::Mirror};
+use super::{Known, Oracle, Spec, Violation, Write, view};
+use crate::{history::Watched, mirror::Mirror, object::Object, oracle::spec::same_template};
 
 /// Label that names the set.
 pub const SET: &str = "kruise.io/sidecarset-name";
 
 /// Judges writes of revisions.
-pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+pub fn judge(oracle: &Oracle, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let revisions = mirror.of(Watched::Revisions);
     let version = revisions
         .log
@@ -32,7 +32,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return violation(format!("changed the content of {}", after.name));
     }
     if write.method == Method::Delete {
-        return None;
+        let used = use_of(after, &Known::of(oracle, write, mirror, after.label(SET)))?;
+        return violation(format!("deleted {}, {used}", after.name));
     }
     let twin = revisions.now().find(|other| {
         other.uid != after.uid
@@ -44,4 +45,26 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         "created {} beside {}, which is the same",
         after.name, twin.name
     ))
+}
+
+/// What a revision is used for, whichever of the specifications that may have been believed is taken.
+fn use_of(revision: &Object, known: &Known<'_>) -> Option<String> {
+    let name = &*revision.name;
+    let of = |spec: Spec<'_>| {
+        let wanted = &spec.0.value["spec"];
+        let pods = known.least(spec, "", |pod| view::revision(pod, known.set) == name);
+        if pods > 0 {
+            Some(format!("which {pods} pods name, at least"))
+        } else if wanted["injectionStrategy"]["revision"]["revisionName"] == name {
+            Some("which new pods get".to_owned())
+        } else {
+            let stored = &revision.value["data"]["spec"]["containers"];
+            same_template(stored, &wanted["containers"]).then(|| "which is what the set says".to_owned())
+        }
+    };
+    let mut found = None;
+    for spec in &known.specs {
+        found = Some(of(*spec)?);
+    }
+    found
 }
