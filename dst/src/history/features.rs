@@ -39,8 +39,7 @@ fn resources(history: &mut History) {
             acts.push((at, Edit::Cpu(0)));
         }
     }
-    // With a grace period, not all of what comes of too much is understood yet.
-    if random.percent(25) && history.set.grace == 0 {
+    if random.percent(25) {
         let at = random.between(2_000, 60_000);
         acts.push((at, Edit::TooMuch));
         acts.push((at + random.between(2_000, 40_000), Edit::Enough(0)));

@@ -48,11 +48,9 @@ pub(super) fn refresh<'r>(
     now: Timestamp,
 ) -> Step {
     let pod = member.pod;
-    if pod.node.is_none() {
-        return Step::waits(Progress::Complete);
-    }
+    let is_scheduled = pod.node.is_some();
     match progress(member, template_of, now) {
-        Progress::Complete => {}
+        Progress::Complete if is_scheduled => {}
         Progress::Due {
             resize,
             patch,
@@ -63,6 +61,10 @@ pub(super) fn refresh<'r>(
                 progress: Progress::Complete,
             };
         }
+        progress @ Progress::Grace(_) => return Step::waits(progress),
+        // Nothing runs yet that could be brought into service. What was begun goes on all the same: a pod that asks for
+        // more than any node has is scheduled only once it asks for less.
+        _ if !is_scheduled => return Step::waits(Progress::Complete),
         progress => return Step::waits(progress),
     }
     let lifecycle = observed.set.spec.lifecycle.as_ref();

@@ -351,6 +351,18 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         // In a grace period of ten seconds on the way to this image, since five seconds or since a minute.
         "grace" => grace(pod, value, &ago(5)),
         "graceOver" => grace(pod, value, &ago(60)),
+        // The same on the way to this share of a processor, before which nothing was scheduled.
+        "graceOverLimit" => {
+            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+            let state = json!({"revision": revision, "updateTimestamp": ago(60), "lastContainerStatuses": null, "updateResources": true});
+            let limits = json!({"main": {"limits": {"cpu": value}}});
+            let grace = json!({"revision": revision, "containerResources": limits, "graceSeconds": 10});
+            for (key, value) in [("state", state), ("grace", grace)] {
+                pod["metadata"]["annotations"][format!("apps.kruise.io/inplace-update-{key}")] =
+                    json!(value.to_string());
+            }
+            pod["spec"]["containers"][0]["resources"] = json!({"limits": {"cpu": "99"}});
+        }
         // The first batch is changed, this image of the container `log` is to follow.
         "next" => {
             let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
