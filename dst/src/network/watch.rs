@@ -98,9 +98,9 @@ impl Open {
             if late.is_some() {
                 sleep(wait).await;
                 if !self.is_cut() {
-                    let lines = self.cluster.look(|state| {
-                        state.shows(self.process, self.of, self.only_marked, &mut self.shown)
-                    });
+                    let lines = self
+                        .cluster
+                        .look(|state| state.shows(self.process, self.of, self.only_marked, &mut self.shown));
                     return Some(Ok(lines));
                 }
             }

@@ -424,7 +424,11 @@ fn a_watch_that_failed_is_not_waited_for_when_more_is_to_be_seen() {
         reflector.step(Input::Stale, 0),
         [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
     );
-    assert_eq!(reflector.step(Input::Timer, 0), Out::new(), "nobody sleeps any more");
+    assert_eq!(
+        reflector.step(Input::Timer, 0),
+        Out::new(),
+        "nobody sleeps any more"
+    );
 }
 
 #[test]
