@@ -31,6 +31,35 @@ fn a_raised_partition_takes_updated_pods_back_in_place() {
 }
 
 #[test]
+fn pods_of_a_set_with_a_long_name_need_the_short_revision_label() {
+    let Some(scenario) = scenario_alone("long-name") else {
+        return;
+    };
+    let name = "a-name-of-sixty-letters-is-longer-than-a-label-leaves-room-4";
+    assert_eq!(name.len(), 60);
+    let mut set = web(1);
+    set["metadata"]["name"] = json!(name);
+    scenario.kubectl.apply(&set).unwrap();
+    wait::until_true("the set says that its pods are refused", LIMIT, || {
+        let set = scenario.kubectl.get("clonesets", name)?;
+        let conditions = set["status"]["conditions"].as_array().cloned();
+        Ok(conditions.unwrap_or_default().iter().any(|condition| {
+            let why = text(condition, "/message");
+            condition["type"] == "FailedScale" && condition["status"] == "True" && why.contains("63")
+        }))
+    })
+    .unwrap();
+    assert!(scenario.pods().is_empty());
+
+    let gate = ["--feature-gates=CloneSetShortHash=true"];
+    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    scenario.until_status_of(name, &json!({"readyReplicas": 1, "updatedReadyReplicas": 1}));
+    let pods = scenario.pods();
+    let label = text(&pods[0], "/metadata/labels/controller-revision-hash");
+    assert_eq!(label, text(&pods[0], "/metadata/labels/pod-template-hash"));
+}
+
+#[test]
 fn explain_decides_by_the_gates_of_the_manager_unless_it_is_told_others() {
     let Some(scenario) = scenario_alone("explained-gates") else {
         return;

@@ -139,3 +139,54 @@ fn never_are_more_pods_out_of_service_than_max_unavailable() {
         assert!((1..=2).contains(&most), "{what}: {most}");
     }
 }
+
+/// Of two pods with label `tier=gold` and two later ones with `tier=bronze`, how many change where this strategy chooses two
+/// of all four at once.
+fn half_changed_by(scenario: &Scenario, strategy: &Value) -> [usize; 2] {
+    let tier = |tier: &str, change: Value| {
+        let mut patch = change;
+        patch["spec"]["template"]["metadata"] = json!({"labels": {"tier": tier}});
+        patch
+    };
+    let mut set = web(2);
+    set["spec"]["template"]["metadata"]["labels"]["tier"] = json!("gold");
+    set["spec"]["updateStrategy"]["maxUnavailable"] = json!(2);
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"readyReplicas": 2, "availableReplicas": 2}));
+    let gold = scenario.uids();
+    let further = json!({"spec": {"replicas": 4, "updateStrategy": {"partition": 2}}});
+    scenario.patch(&tier("bronze", further));
+    scenario.until_status(&json!({"availableReplicas": 4, "updatedAvailableReplicas": 2}));
+    assert!(gold.iter().all(|uid| scenario.uids().contains(uid)));
+    let mut change = container("nginx:2", "b");
+    change["spec"]["updateStrategy"] = strategy.clone();
+    change["spec"]["updateStrategy"]["partition"] = json!(2);
+    scenario.patch(&change);
+    scenario.until_status(&json!({"availableReplicas": 4, "updatedAvailableReplicas": 2}));
+    let pods = scenario.pods().into_iter();
+    let changed: Vec<Value> = pods
+        .filter(|pod| text(pod, "/spec/containers/0/image") == "nginx:2")
+        .collect();
+    let is_gold = |pod: &&Value| gold.contains(&text(pod, "/metadata/uid"));
+    let of_gold = changed.iter().filter(is_gold).count();
+    [of_gold, changed.len() - of_gold]
+}
+
+#[test]
+fn pods_of_more_weight_change_first() {
+    let Some(scenario) = scenario("weights") else {
+        return;
+    };
+    let of = |weight: u32, tier: &str| json!({"weight": weight, "matchSelector": {"matchLabels": {"tier": tier}}});
+    let strategy = json!({"priorityStrategy": {"weightPriority": [of(10, "bronze"), of(50, "gold")]}});
+    assert_eq!(half_changed_by(&scenario, &strategy), [2, 0]);
+}
+
+#[test]
+fn pods_that_shall_be_scattered_take_turns_with_others() {
+    let Some(scenario) = scenario("scatter") else {
+        return;
+    };
+    let strategy = json!({"scatterStrategy": [{"key": "tier", "value": "gold"}]});
+    assert_eq!(half_changed_by(&scenario, &strategy), [1, 1]);
+}

@@ -9,8 +9,8 @@ use kruise_e2e::watch::Watch;
 use serde_json::{Value, json};
 
 use super::runtime::version;
-use super::{OnNodes, WEB, containers, identity, on_nodes_alone, status_of, web_of};
-use crate::cluster::{Flagged, LIMIT};
+use super::{OnNodes, TOOL, WEB, containers, identity, on_nodes_alone, status_of, web_of};
+use crate::cluster::{Flagged, LIMIT, explained, text};
 
 const GATE: &str = "--feature-gates=InPlaceWorkloadVerticalScaling=true";
 
@@ -91,6 +91,74 @@ fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service(
     for event in watch.stop().unwrap() {
         let ready = condition(&event["object"], "Ready");
         assert_eq!(ready["status"], "True", "{}", event["object"]["status"]);
+    }
+}
+
+/// Thousandths of a processor that the node of a pod has for all pods.
+fn processors(on: &OnNodes, pod: &Value) -> u64 {
+    let node = on.scenario.kubectl.get("node", &text(pod, "/spec/nodeName")).unwrap();
+    let cpu = text(&node, "/status/allocatable/cpu");
+    match cpu.strip_suffix('m') {
+        Some(thousandths) => thousandths.parse().unwrap(),
+        None => cpu.parse::<u64>().unwrap() * 1000,
+    }
+}
+
+#[test]
+fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() {
+    let Some(on) = on_nodes_alone("nodes-no-room") else {
+        return;
+    };
+    let kubectl = &on.scenario.kubectl;
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
+    kubectl.apply(&web_of(1, &server("10m", "50m"))).unwrap();
+    on.until_updated(1);
+    let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
+    let all = processors(&on, &before);
+    let share = |quarters: u64| format!("{}m", all * quarters / 4);
+    let requests = json!({"requests": {"cpu": share(3)}});
+    let neighbour = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "neighbour"},
+        "spec": {"nodeName": before["spec"]["nodeName"], "terminationGracePeriodSeconds": 1,
+                 "containers": [{"name": "main", "image": TOOL, "resources": requests}]},
+    });
+    kubectl.apply(&neighbour).unwrap();
+    wait::until_true("the neighbour has its place", LIMIT, || {
+        Ok(kubectl.get("pod", "neighbour")?["status"]["phase"] == "Running")
+    })
+    .unwrap();
+
+    on.scenario.patch(&containers(&server(&share(2), &share(2))));
+    wait::until_true("the kubelet has no room", LIMIT, || {
+        Ok(condition(&on.pod(), "PodResizePending")["reason"] == "Deferred")
+    })
+    .unwrap();
+    wait::until_true("the explanation says so", LIMIT, || {
+        let told = explained(&on.scenario, &["clone/web", "--namespace", "nodes-no-room"]);
+        Ok(told.contains("has no room for the resources that container main asks for (Deferred)"))
+    })
+    .unwrap();
+    on.scenario
+        .until_status(&json!({"updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 0}));
+    let failed = condition(&kubectl.get("clonesets", "web").unwrap(), "FailedUpdate");
+    assert_ne!(failed["status"], "True", "what is waited for has not failed");
+
+    kubectl.run(&["delete", "pod", "neighbour"]).unwrap();
+    // Kubelets look again at what they deferred every three minutes, if not at once.
+    let given = json!({"updatedAvailableReplicas": 1, "availableReplicas": 1});
+    on.scenario.until_status_within(LIMIT * 3, "web", &given);
+    let after = on.pod();
+    assert_eq!(identity(&after), identity(&before));
+    assert_eq!(on.runtime.processes(&after), running, "the same processes run");
+    assert_eq!(status_of(&after, "main")["resources"]["limits"]["cpu"], given_as(all / 2));
+}
+
+/// How a server writes thousandths of a processor.
+fn given_as(thousandths: u64) -> String {
+    if thousandths.is_multiple_of(1000) {
+        (thousandths / 1000).to_string()
+    } else {
+        format!("{thousandths}m")
     }
 }
 
