@@ -12,6 +12,7 @@ mod labels;
 mod owner;
 mod pod;
 mod revision;
+mod written;
 
 pub use amounts::{AmountsView, amount};
 pub use barrier::BarrierView;
@@ -22,3 +23,4 @@ pub use labels::Labels;
 pub use owner::OwnerView;
 pub use pod::{ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
 pub use revision::RevisionView;
+pub use written::WrittenView;

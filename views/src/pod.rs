@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_api::{meta::OwnerReference, names};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
-use crate::{AmountsView, Labels, OwnerView, amounts};
+use crate::{AmountsView, Labels, OwnerView, WrittenView, amounts, written};
 
 /// What a workload decides upon: identity, placement, images, conditions, container states.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +63,8 @@ pub struct ContainerView {
     pub priority: Option<i64>,
     /// Processor time and memory that it asks for; none if it asks for none.
     pub resources: Option<Box<AmountsView>>,
+    /// Which of these were last written by this program, while the container ran.
+    pub written: WrittenView,
 }
 
 /// Phase of a pod, in the order in which surplus pods go.
@@ -224,6 +226,7 @@ struct WireMeta {
     creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<Timestamp>,
     owner_references: Option<Vec<OwnerReference>>,
+    managed_fields: Option<Vec<written::Entry>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -291,6 +294,7 @@ impl From<WireContainer> for ContainerView {
             image: wire.image,
             priority: key.and_then(|key| key.key.strip_prefix("p_")?.parse().ok()),
             resources: wire.resources,
+            written: WrittenView::default(),
         }
     }
 }
@@ -330,6 +334,13 @@ impl From<Wire> for PodView {
             status,
         } = wire;
         let is_injected = metadata.annotations.get(names::sidecars::INJECTED_LIST).is_some();
+        let written = written::by_container(metadata.managed_fields.unwrap_or_default());
+        let container = |wire| {
+            let mut container = ContainerView::from(wire);
+            let found = written.iter().find(|(name, _)| *name == container.name);
+            container.written = found.map(|(_, written)| *written).unwrap_or_default();
+            container
+        };
         let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
         let controller = metadata
             .owner_references
@@ -362,7 +373,7 @@ impl From<Wire> for PodView {
                 .containers
                 .unwrap_or_default()
                 .into_iter()
-                .map(ContainerView::from)
+                .map(container)
                 .collect(),
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
             has_claims: spec

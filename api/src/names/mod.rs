@@ -17,6 +17,8 @@ pub mod sidecars;
 
 /// API group of the workload kinds.
 pub const APPS_GROUP: &str = "apps.kruise.io";
+/// What this program calls itself to the API server, which remembers it as the writer of fields.
+pub const MANAGER: &str = "kruise-manager";
 
 /// Pod and PVC label: the instance id, five characters, that also ends the names of both.
 pub const INSTANCE_ID: &str = "apps.kruise.io/cloneset-instance-id";

@@ -222,7 +222,7 @@ fn broken(task: &str, ended: &Result<(), JoinError>) -> anyhow::Result<()> {
 }
 
 fn agent(component: &str) -> String {
-    format!("kruise-manager/{component}")
+    format!("{}/{component}", kruise_api::names::MANAGER)
 }
 
 /// Runs the controllers while this process leads.

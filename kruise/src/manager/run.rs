@@ -62,7 +62,7 @@ pub async fn run(
 async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Client> {
     let source = config.kubeconfig.clone().map_or(Source::Inferred, Source::File);
     let settings = client::Settings {
-        user_agent: "kruise-manager".into(),
+        user_agent: kruise_api::names::MANAGER.into(),
         timeout: REQUEST_TIMEOUT,
         rate: config.pace.map(|(qps, burst)| (f64::from(qps), burst)),
         host: String::new(),

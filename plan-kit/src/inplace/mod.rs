@@ -23,6 +23,7 @@ mod record;
 mod resources;
 mod resume;
 mod state;
+mod unlabelled;
 
 pub use completion::{Progress, is_pending, progress};
 pub use departure::{Departure, Outset, Phase, RevisionLabels};
@@ -30,3 +31,4 @@ pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};
 pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};
+pub use unlabelled::Amounts;

@@ -143,7 +143,7 @@ pub(super) fn changed(
     Ok(changed)
 }
 
-fn containers<'a>(template: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn containers<'a>(template: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> {
     let found = template
         .get("spec")
         .and_then(|spec| spec.get(list))
@@ -152,13 +152,13 @@ fn containers<'a>(template: &'a Value, list: &str) -> impl Iterator<Item = &'a V
 }
 
 /// What the container of a pod of this template asks for.
-fn asked<'a>(container: &'a Value, list: &str, name: &str) -> Option<&'a Value> {
+pub(super) fn asked<'a>(container: &'a Value, list: &str, name: &str) -> Option<&'a Value> {
     let resources = container.get("resources")?;
     let own = |list: &str| resources.get(list).and_then(|list| list.get(name));
     own(list).or_else(|| own("limits").filter(|_| list == "requests"))
 }
 
-fn restarts_for(container: &Value, name: &str) -> bool {
+pub(super) fn restarts_for(container: &Value, name: &str) -> bool {
     let policies = container.get("resizePolicy").and_then(Value::as_array);
     let is = |policy: &Value, key: &str, value: &str| policy.get(key).is_some_and(|have| have == value);
     policies

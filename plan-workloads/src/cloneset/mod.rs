@@ -38,6 +38,7 @@ mod scale;
 mod stall;
 mod status;
 mod templates;
+mod unlabelled;
 mod update;
 mod volumes;
 mod writes;

@@ -9,7 +9,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Chain, EventNote, Intent, Part, Precondition, Step, Why, Write, events,
-    inplace::{self, Change, NotInPlace, Outset, Phase, RevisionLabels},
+    inplace::{self, Change, NotInPlace, Outset, Phase, Resize, RevisionLabels},
     lifecycle::{self, State},
     planted::{Bug, is_planted},
     revision::Revision,
@@ -152,7 +152,11 @@ impl<'o, 'a> Mover<'o, 'a> {
                 path: "its revision is gone, so the difference".into(),
             });
         };
-        let change = self.change_from(old)?;
+        Ok(self.to(self.change_from(old)?))
+    }
+
+    /// The way that makes this change.
+    fn to(&self, change: Change) -> Move {
         let revision = self.target;
         let labels = RevisionLabels {
             name: &revision.name,
@@ -164,7 +168,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         } else {
             Phase::Unchanged
         };
-        Ok(Move {
+        Move {
             reason: describe(&change),
             outset: Outset::new(
                 change,
@@ -174,7 +178,27 @@ impl<'o, 'a> Mover<'o, 'a> {
                 self.observed.options.vertical_scaling,
                 self.now,
             ),
-        })
+        }
+    }
+
+    /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
+    /// drained before: the hook is about moves from one revision to another.
+    pub(super) fn give_back(
+        &self,
+        member: &Member<'_>,
+        resources: BTreeMap<String, Resize>,
+    ) -> Option<Chain> {
+        let change = Change {
+            resources,
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let asks_first = change.restarts() && self.hook().is_some();
+        let way = Move {
+            reason: "an update broke off: resources of its revision".into(),
+            ..self.to(change)
+        };
+        (!asks_first).then(|| self.start(member, &way))
     }
 
     /// What separates a revision from the target, if a live pod can take that step.

@@ -17,7 +17,7 @@ use super::{
     observe::{Explain, Observed},
     ready, scale, stall, status,
     templates::Templates,
-    update, writes,
+    unlabelled, update, writes,
 };
 
 /// Decides what a set needs now.
@@ -125,6 +125,10 @@ fn change(
     plan.chains.extend(updated.chains);
     plan.events.extend(updated.events);
     plan.why.extend(updated.why);
+    if updating.update == 0 {
+        plan.chains
+            .extend(unlabelled::tend(observed, templates, members, limits, now));
+    }
 }
 
 /// Which moves can all pods make in place? Asked only where it matters: each revision costs a comparison of templates.

@@ -11,7 +11,7 @@ use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::world::{World, strategic, text};
+use crate::world::{World, strategic, text, wrote};
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -331,6 +331,13 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         }
         // What a container has of a processor.
         "given" => pod["status"]["containerStatuses"][0]["resources"] = json!({"limits": {"cpu": value}}),
+        // What a container asks for, and who asked by the resize endpoint.
+        "asks" => {
+            let (cpu, manager) = value.split_once('/').unwrap();
+            pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] = json!(cpu);
+            pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] = json!(cpu);
+            wrote(pod, manager, "main", "limits/cpu");
+        }
         // What its node says to that.
         "refused" => {
             let (reason, message) = (value, format!("node-says-{value}"));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     oracle, resources,
-    world::{NODE_NAMES, Refused, World, condition, uid_of},
+    world::{NODE_NAMES, Refused, World, condition},
 };
 
 /// Longest way to rest: twelve pods one by one, each through hooks, restarts and `minReadySeconds`.
@@ -250,16 +250,12 @@ impl History {
         Self { world }
     }
 
-    /// Changes the resources of a container. While a pod does not know yet what its containers were told, only what they
-    /// were told may be wanted.
-    fn resize(&mut self, container: usize, resources: &Value) {
-        let is_open = |pod: &Value| self.world.resized.contains(&uid_of(pod));
-        if !self.world.pods.values().any(is_open) {
-            self.edit(
-                &format!("/template/spec/containers/{container}/resources"),
-                resources.clone(),
-            );
-        }
+    /// Changes the resources of a container.
+    fn resize(&mut self, container: usize, resources: Value) {
+        self.edit(
+            &format!("/template/spec/containers/{container}/resources"),
+            resources,
+        );
     }
 
     fn pick(&self, index: u8) -> Option<String> {
@@ -293,8 +289,8 @@ impl History {
                     spec["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"] = grace;
                 }
             }),
-            Event::Cpu(n) => self.resize(0, &amounts("cpu", *n)),
-            Event::Memory(n) => self.resize(1, &amounts("memory", *n)),
+            Event::Cpu(n) => self.resize(0, amounts("cpu", *n)),
+            Event::Memory(n) => self.resize(1, amounts("memory", *n)),
             Event::Environment(n) => {
                 self.edit("/template/spec/containers/0/env/0/value", json!(n.to_string()));
             }
@@ -605,6 +601,19 @@ fn a_second_change_does_not_end_the_first_one_early() {
         all,
     ]);
     run(spec, &events);
+}
+
+#[test]
+fn an_update_that_broke_off_after_it_asked_for_resources_gives_them_back() {
+    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false, false));
+    // The revision is made, the pod's containers are told, and the template goes back before the pod is.
+    events.extend([Event::Cpu(2), Event::Plan(0b01_11), Event::Cpu(1)]);
+    let mut history = History::new(spec);
+    for event in &events {
+        history.happen(event);
+    }
+    assert_eq!(history.world.resized.len(), 1);
+    history.settle();
 }
 
 #[test]

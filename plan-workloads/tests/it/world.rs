@@ -506,9 +506,19 @@ fn patched(stored: &Value, body: &Value, patch: &Patch, part: Part) -> Result<Va
     Ok(changed)
 }
 
-/// The resize endpoint takes resources of containers, and drops everything else.
+/// The resize endpoint takes resources of containers, and drops everything else; the server remembers who wrote them.
 fn resized(stored: &Value, changed: &Value) -> Value {
     let mut after = stored.clone();
+    let names = after["spec"]["containers"].as_array().unwrap().iter();
+    let names: Vec<Value> = names.map(|container| container["name"].clone()).collect();
+    for (index, name) in names.iter().enumerate() {
+        for place in ["limits/cpu", "limits/memory", "requests/cpu", "requests/memory"] {
+            let at = format!("/spec/containers/{index}/resources/{place}");
+            if stored.pointer(&at) != changed.pointer(&at) {
+                wrote(&mut after, "kruise-manager", name.as_str().unwrap(), place);
+            }
+        }
+    }
     let containers = after["spec"]["containers"].as_array_mut().unwrap();
     for (container, wanted) in containers
         .iter_mut()
@@ -521,6 +531,29 @@ fn resized(stored: &Value, changed: &Value) -> Value {
         container["resources"] = wanted["resources"].clone();
     }
     after
+}
+
+/// Notes who last wrote an amount of a container by the resize endpoint.
+pub(crate) fn wrote(pod: &mut Value, manager: &str, container: &str, place: &str) {
+    let (list, resource) = place.split_once('/').unwrap();
+    let key = format!("k:{}", json!({"name": container}));
+    if !pod["metadata"]["managedFields"].is_array() {
+        pod["metadata"]["managedFields"] = json!([]);
+    }
+    let entries = pod["metadata"]["managedFields"].as_array_mut().unwrap();
+    let (list, resource) = (format!("f:{list}"), format!("f:{resource}"));
+    for entry in entries.iter_mut() {
+        let lists = &mut entry["fieldsV1"]["f:spec"]["f:containers"][&key]["f:resources"];
+        if let Some(fields) = lists.get_mut(&list).and_then(Value::as_object_mut) {
+            fields.remove(&resource);
+        }
+    }
+    let found = entries.iter().position(|entry| entry["manager"] == manager);
+    let index = found.unwrap_or_else(|| {
+        entries.push(json!({"manager": manager, "operation": "Update", "subresource": "resize"}));
+        entries.len() - 1
+    });
+    entries[index]["fieldsV1"]["f:spec"]["f:containers"][&key]["f:resources"][&list][&resource] = json!({});
 }
 
 /// The server lets nothing of a pod's specification change but images.

@@ -351,3 +351,57 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
     assert_ne!(recreated["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(recreated["status"]["qosClass"], "Guaranteed");
 }
+
+#[test]
+fn resources_of_an_update_that_broke_off_are_given_back_and_those_of_others_stay() {
+    let Some(scenario) = scenario_alone("broken-off") else {
+        return;
+    };
+    let gate = ["--feature-gates=InPlaceWorkloadVerticalScaling=true"];
+    let _flagged = Flagged::shared(scenario.kubectl.kubeconfig(), &gate);
+    let mut set = web(2);
+    set["spec"]["template"]["spec"]["containers"] = of_cpu("100m", "500m");
+    scenario.kubectl.apply(&set).unwrap();
+    scenario.until_status(&json!({"availableReplicas": 2, "updatedAvailableReplicas": 2}));
+    let before = scenario.pods();
+    // What a manager leaves behind that asks for the resources of another template, dies, and the template goes back; and
+    // what an autoscaler does.
+    let resize = |pod: &Value, manager: &str| {
+        let resources = json!({"requests": {"cpu": "150m"}, "limits": {"cpu": "1"}});
+        let patch = json!({"spec": {"containers": [{"name": "main", "resources": resources}]}}).to_string();
+        let name = text(pod, "/metadata/name");
+        let manager = format!("--field-manager={manager}");
+        let args = [
+            "patch",
+            "pod",
+            &name,
+            "--subresource=resize",
+            &manager,
+            "-p",
+            &patch,
+        ];
+        scenario.kubectl.run(&args).unwrap();
+    };
+    // The other one first: when the first is as it was, both were looked at.
+    resize(&before[1], "autoscaler");
+    resize(&before[0], MANAGER);
+    let resources = "/spec/containers/0/resources";
+    let pod = |index: usize| {
+        let name = text(&before[index], "/metadata/name");
+        scenario.kubectl.get("pod", &name)
+    };
+    wait::until_true("the first pod has what its revision says", LIMIT, || {
+        Ok(pod(0)?.pointer(resources) == before[0].pointer(resources))
+    })
+    .unwrap();
+    scenario.until_status(&json!({"availableReplicas": 2, "updatedAvailableReplicas": 2}));
+    let other = pod(1).unwrap();
+    assert_eq!(text(&other, &format!("{resources}/limits/cpu")), "1");
+    let label = "/metadata/labels/controller-revision-hash";
+    for (index, was) in before.iter().enumerate() {
+        let now = pod(index).unwrap();
+        for same in ["/metadata/uid", "/status/containerStatuses/0/restartCount", label] {
+            assert_eq!(now.pointer(same), was.pointer(same), "{same}");
+        }
+    }
+}

@@ -177,7 +177,8 @@ fn pods_of_more_weight_change_first() {
     let Some(scenario) = scenario("weights") else {
         return;
     };
-    let of = |weight: u32, tier: &str| json!({"weight": weight, "matchSelector": {"matchLabels": {"tier": tier}}});
+    let of =
+        |weight: u32, tier: &str| json!({"weight": weight, "matchSelector": {"matchLabels": {"tier": tier}}});
     let strategy = json!({"priorityStrategy": {"weightPriority": [of(10, "bronze"), of(50, "gold")]}});
     assert_eq!(half_changed_by(&scenario, &strategy), [2, 0]);
 }

@@ -96,7 +96,11 @@ fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service(
 
 /// Thousandths of a processor that the node of a pod has for all pods.
 fn processors(on: &OnNodes, pod: &Value) -> u64 {
-    let node = on.scenario.kubectl.get("node", &text(pod, "/spec/nodeName")).unwrap();
+    let node = on
+        .scenario
+        .kubectl
+        .get("node", &text(pod, "/spec/nodeName"))
+        .unwrap();
     let cpu = text(&node, "/status/allocatable/cpu");
     match cpu.strip_suffix('m') {
         Some(thousandths) => thousandths.parse().unwrap(),
@@ -150,7 +154,10 @@ fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() 
     let after = on.pod();
     assert_eq!(identity(&after), identity(&before));
     assert_eq!(on.runtime.processes(&after), running, "the same processes run");
-    assert_eq!(status_of(&after, "main")["resources"]["limits"]["cpu"], given_as(all / 2));
+    assert_eq!(
+        status_of(&after, "main")["resources"]["limits"]["cpu"],
+        given_as(all / 2)
+    );
 }
 
 /// How a server writes thousandths of a processor.
