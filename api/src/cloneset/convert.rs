@@ -35,6 +35,9 @@ const PREDOWNLOAD: [(&str, &str, bool); 3] = [
     ),
 ];
 
+/// Where members of the strategy are kept that are beside `rollingUpdate`, which are such that we do not know.
+const BESIDE: &str = "updateStrategy";
+
 /// An object that no rule covers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
@@ -56,15 +59,9 @@ pub fn to_v1beta1(object: &mut Value) -> Result<(), ConvertError> {
     if object.get("spec").is_some_and(Value::is_object) {
         let disabled = take(object, &["spec", "scaleStrategy", "disablePVCReuse"]);
         invert_into(object, "enablePVCReuse", disabled);
-        if label(object).as_deref() == Some("true") {
-            set(
-                object,
-                &["spec", "scaleStrategy", "excludePreparingDelete"],
-                true.into(),
-            );
-        }
+        exclusion_to_field(object, &mut kept);
         strategy_to_v1beta1(object, &mut kept);
-        predownload_to_fields(object);
+        predownload_to_fields(object, &mut kept);
     }
     stash(object, "v1alpha1", kept.older);
     Ok(())
@@ -80,8 +77,8 @@ pub fn to_v1alpha1(object: &mut Value) -> Result<(), ConvertError> {
     if object.get("spec").is_some_and(Value::is_object) {
         let enabled = take(object, &["spec", "scaleStrategy", "enablePVCReuse"]);
         invert_into(object, "disablePVCReuse", enabled);
-        exclusion_to_label(object);
-        predownload_to_annotations(object);
+        exclusion_to_label(object, &mut kept);
+        predownload_to_annotations(object, &mut kept);
         strategy_to_v1alpha1(object, &mut kept);
     }
     stash(object, "v1beta1", kept.newer);
@@ -118,10 +115,25 @@ fn label(object: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
+const EXCLUSION: &str = "excludePreparingDelete";
+
 /// The older version has a label for what is a field in the newer.
-fn exclusion_to_label(object: &mut Value) {
+fn exclusion_to_field(object: &mut Value, kept: &mut Kept) {
+    let said = kept.newer.remove(EXCLUSION);
+    let is_labelled = label(object).as_deref() == Some("true");
+    if let Some(value) = if is_labelled { Some(true.into()) } else { said } {
+        set(object, &["spec", "scaleStrategy", EXCLUSION], value);
+    }
+}
+
+/// The way back. A field that says no is no label, and kept.
+fn exclusion_to_label(object: &mut Value, kept: &mut Kept) {
     let path = ["metadata", "labels", names::EXCLUDE_PREPARING_DELETE];
-    match take(object, &["spec", "scaleStrategy", "excludePreparingDelete"]) {
+    let said = take(object, &["spec", "scaleStrategy", EXCLUSION]);
+    if said == Some(Value::Bool(false)) {
+        kept.newer.insert(EXCLUSION.into(), false.into());
+    }
+    match said {
         Some(Value::Bool(true)) => set(object, &path, "true".into()),
         _ if label(object).as_deref() == Some("true") => {
             take(object, &path);
@@ -168,6 +180,12 @@ fn strategy_to_v1beta1(object: &mut Value, kept: &mut Kept) {
     if !rolling.is_empty() {
         set(&mut strategy, &["rollingUpdate"], Value::Object(rolling));
     }
+    if let (Some(Value::Object(beside)), Value::Object(members)) = (kept.newer.remove(BESIDE), &mut strategy)
+    {
+        for (name, value) in beside {
+            members.entry(name).or_insert(value);
+        }
+    }
     set(object, &["spec", "updateStrategy"], strategy);
 }
 
@@ -178,12 +196,22 @@ fn strategy_to_v1alpha1(object: &mut Value, kept: &mut Kept) {
         Some(Value::Object(members)) => members,
         Some(wrong) => return set(object, &["spec", "updateStrategy"], wrong),
     };
-    let on_delete = strategy.get("type").is_some_and(|kind| kind == "OnDelete");
+    let kind = strategy.remove("type");
+    let on_delete = kind.is_some_and(|kind| kind == "OnDelete");
     let rolling = match strategy.remove("rollingUpdate") {
+        Some(Value::Object(members)) if on_delete && members.is_empty() => {
+            // Nothing that it becomes would tell that it was there.
+            strategy.insert("rollingUpdate".into(), json!({}));
+            members
+        }
         Some(Value::Object(members)) => members,
         _ => Map::new(),
     };
-    strategy.extend(rolling);
+    if !strategy.is_empty() {
+        // The older version has no `rollingUpdate` that anything could stand beside.
+        kept.newer.insert(BESIDE.into(), Value::Object(strategy));
+    }
+    let mut strategy = rolling;
     let policy = strategy.remove("podUpdatePolicy");
     let kind = match policy.as_ref().and_then(Value::as_str) {
         _ if on_delete => "OnDelete",
@@ -210,25 +238,36 @@ fn strategy_to_v1alpha1(object: &mut Value, kept: &mut Kept) {
 
 const IN_PLACE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "inPlaceUpdateStrategy"];
 
-fn predownload_to_fields(object: &mut Value) {
+fn predownload_to_fields(object: &mut Value, kept: &mut Kept) {
     for (field, annotation, takes_text) in PREDOWNLOAD {
         let text = object
             .get("metadata")
             .and_then(|m| m.get("annotations")?.get(annotation)?.as_str().map(str::to_owned));
-        if let Some(value) = text.and_then(|text| parsed(&text, takes_text)) {
+        let said = kept.newer.remove(field);
+        let value = text.and_then(|text| match said {
+            Some(Value::String(said)) if said == text => Some(said.into()),
+            _ => parsed(&text, takes_text),
+        });
+        if let Some(value) = value {
             let [a, b, c, d] = IN_PLACE;
             set(object, &[a, b, c, d, field], value);
         }
     }
 }
 
-/// Writes the annotations anew; one whose text is no value of the field was never in it, and stays.
-fn predownload_to_annotations(object: &mut Value) {
+/// Writes the annotations anew; one whose text is no value of the field was never in it, and stays. Text that would come
+/// back as a number is kept.
+fn predownload_to_annotations(object: &mut Value, kept: &mut Kept) {
     for (field, annotation, takes_text) in PREDOWNLOAD {
         let [a, b, c, d] = IN_PLACE;
         let path = ["metadata", "annotations", annotation];
         match take(object, &[a, b, c, d, field]) {
-            Some(Value::String(text)) => set(object, &path, text.into()),
+            Some(Value::String(text)) => {
+                if !parsed(&text, takes_text).is_some_and(|value| value.is_string()) {
+                    kept.newer.insert(field.into(), text.clone().into());
+                }
+                set(object, &path, text.into());
+            }
             Some(Value::Number(number)) => set(object, &path, number.to_string().into()),
             _ => {
                 let old = take(object, &path);
