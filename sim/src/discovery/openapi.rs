@@ -1,4 +1,5 @@
-//! As much of OpenAPI v3 as kubectl needs: which operations validate fields, and the schemas that it explains.
+//! As much of OpenAPI v3 as kubectl needs: which operations validate fields, which patches a kind takes, and the schemas
+//! that it explains and merges by.
 
 mod schema;
 
@@ -6,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::legacy;
 use crate::registry::{Registry, Resource};
+use crate::verbs::patch_media;
 use crate::wire::Response;
 
 pub(super) fn respond(registry: &Registry, path: &str) -> Option<Response> {
@@ -56,7 +58,7 @@ fn document(registry: &Registry, wanted: &str) -> Option<Response> {
     ))
 }
 
-/// The path of one object, whose operations say that they validate fields.
+/// The path of one object, whose operations say that they validate fields, and which patches they take.
 fn path_item(resource: &Resource, root: &str, version: &str) -> (String, Value) {
     let namespace = if resource.is_namespaced() {
         "namespaces/{namespace}/"
@@ -79,8 +81,12 @@ fn path_item(resource: &Resource, root: &str, version: &str) -> (String, Value) 
         "x-kubernetes-action": "get", "x-kubernetes-group-version-kind": kind,
         "responses": {"200": {"description": "OK", "content": content}},
     });
-    (
-        path,
-        json!({"get": get, "patch": operation("patch"), "put": operation("put")}),
-    )
+    let mut patch = operation("patch");
+    let media: Map<String, Value> = patch_media(resource)
+        .map(|media| (media.to_owned(), json!({})))
+        .collect();
+    if let Value::Object(members) = &mut patch {
+        members.insert("requestBody".to_owned(), json!({"content": media}));
+    }
+    (path, json!({"get": get, "patch": patch, "put": operation("put")}))
 }

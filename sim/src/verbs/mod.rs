@@ -22,6 +22,7 @@ pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
 pub(crate) use self::list::check as check_list;
 pub(crate) use self::log::log;
+pub(crate) use self::patch::media as patch_media;
 pub(crate) use self::progress::Progress;
 pub(crate) use self::table::{check as check_table, table};
 pub(crate) use self::touched::Touched;

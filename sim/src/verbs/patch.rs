@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Touched, body, create, find, progress, update};
 use crate::api::{Api, Call, Reply};
-use crate::registry::Schema;
+use crate::registry::{Resource, Schema};
 use crate::status::{Failure, Subject};
 use crate::webhook::Stop;
 
@@ -25,6 +25,13 @@ const CUSTOM: &[&str] = &[
     "application/merge-patch+json",
     "application/apply-patch+yaml",
 ];
+
+/// The types of the patches that are carried out on a resource.
+pub(crate) fn media(resource: &Resource) -> impl Iterator<Item = &'static str> {
+    let known = if resource.is_custom() { CUSTOM } else { TYPED };
+    let known = known.iter().copied();
+    known.filter(|media| !media.starts_with("application/apply-patch"))
+}
 
 pub(super) fn patch(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if let Some(progress) = progress::resumed(api, call) {

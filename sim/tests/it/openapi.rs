@@ -60,6 +60,30 @@ fn schemas_know_types_and_how_lists_merge() {
     );
 }
 
+/// Does a document say that a kind is patched strategically? kubectl applies by that.
+fn takes_strategic(document: &Value, path: &str) -> bool {
+    let content = &document["paths"][path]["patch"]["requestBody"]["content"];
+    assert!(
+        content["application/merge-patch+json"].is_object(),
+        "{path}: {content}"
+    );
+    content["application/strategic-merge-patch+json"].is_object()
+}
+
+#[test]
+fn built_in_kinds_are_patched_strategically_and_definitions_are_among_them() {
+    let mut server = Server::new();
+    for (document, path) in [
+        ("/openapi/v3/api/v1", "/api/v1/namespaces/{namespace}/pods/{name}"),
+        (
+            "/openapi/v3/apis/apiextensions.k8s.io/v1",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}",
+        ),
+    ] {
+        assert!(takes_strategic(&server.get(document).1, path), "{path}");
+    }
+}
+
 #[test]
 fn a_custom_resource_brings_its_own_schema() {
     let mut server = Server::new();
@@ -71,6 +95,10 @@ fn a_custom_resource_brings_its_own_schema() {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     assert_eq!(server.post(definitions, &definition).0, 201);
     let (_, document) = server.get("/openapi/v3/apis/example.com/v1");
+    assert!(!takes_strategic(
+        &document,
+        "/apis/example.com/v1/namespaces/{namespace}/things/{name}"
+    ));
     let thing = &document["components"]["schemas"]["com.example.v1.Thing"]["properties"];
     assert_eq!(thing["spec"]["description"], "What is wanted.");
     assert_eq!(
