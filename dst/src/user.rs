@@ -108,7 +108,8 @@ fn barriers(containers: &mut Value) {
     };
     list.push(json!({"name": "side", "image": "side:0"}));
     for (container, priority) in list.iter_mut().zip(["p_10", "p_5"]) {
-        let key = json!({"configMapKeyRef": {"name": "barrier", "key": priority}});
+        // Nobody opens it.
+        let key = json!({"configMapKeyRef": {"name": "barrier", "key": priority, "optional": true}});
         let barrier = json!({"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": key});
         match container["env"].as_array_mut() {
             Some(variables) => variables.push(barrier),

@@ -33,6 +33,9 @@ pub(super) struct Options {
     /// How long an init container runs [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     init_run: Option<Duration>,
+    /// How often it is tried to create a container that lacks a ConfigMap or Secret [default: 10s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    config_retry: Option<Duration>,
     /// More stages, in kwok's format: see docs/stages.md.
     #[arg(long, value_name = "FILE")]
     stages: Option<PathBuf>,
@@ -73,6 +76,7 @@ impl Options {
             container_start: self.container_start.unwrap_or(base.container_start),
             container_stop: self.container_stop.unwrap_or(base.container_stop),
             init_run: self.init_run.unwrap_or(base.init_run),
+            config_retry: self.config_retry.unwrap_or(base.config_retry),
         }
     }
 }
@@ -89,11 +93,12 @@ impl fmt::Display for InWords<'_> {
             container_start,
             container_stop,
             init_run,
+            config_retry,
         } = self.0;
         write!(
             f,
             "sandbox {sandbox:?}, image {image_pull:?} ({image_pull_shared:?} where another one of its repository is),\n\
-             start {container_start:?}, stop {container_stop:?}, init container {init_run:?}"
+             start {container_start:?}, stop {container_stop:?}, init container {init_run:?}, retry without configuration {config_retry:?}"
         )
     }
 }
@@ -130,6 +135,7 @@ mod tests {
             container_start,
             container_stop,
             init_run,
+            config_retry,
         } = Timings::default();
         let command = Options::augment_args(clap::Command::new("test"));
         for (name, value) in [
@@ -139,6 +145,7 @@ mod tests {
             ("container_start", container_start),
             ("container_stop", container_stop),
             ("init_run", init_run),
+            ("config_retry", config_retry),
         ] {
             let argument = command.get_arguments().find(|one| one.get_id() == name).unwrap();
             let help = argument.get_help().unwrap().to_string();

@@ -1,6 +1,6 @@
-//! Replica sets: as many pods as asked for.
+//! Replica sets: as many pods as asked for. A pod that leaves the selector is let go, and another one takes its place.
 //!
-//! Not there: adoption of pods without an owner, and of pods that only the labels name.
+//! Not there: adoption of pods without an owner.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{controlled, controller, number, reference};
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text};
+use crate::selector::Selector;
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
 
@@ -50,16 +51,29 @@ impl ReplicaSets {
         Some(owner)
     }
 
+    /// Does a pod have the labels that the set looks for?
+    fn selects(&self, api: &Api, set: &Value, key: &Key) -> bool {
+        let selector = Selector::of_object(at(set, "/spec/selector").unwrap_or(&Value::Null));
+        let head = self.pods.head(api, key);
+        head.is_some_and(|head| selector.matches(&key.namespace, &key.name, head))
+    }
+
     fn sync(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         self.timers.set(key.clone(), None);
         let Some(set) = self.sets.object(api, key) else {
             return;
         };
         let pods = controlled(api, &set, "", "pods");
+        let (mut active, strays): (Vec<_>, Vec<_>) = pods
+            .iter()
+            .filter(|(_, pod)| is_active(pod))
+            .partition(|(pod, _)| self.selects(api, &set, pod));
         let mut client = Client { api, user: USER, now };
-        let active: Vec<&(Key, Arc<Value>)> = pods.iter().filter(|(_, pod)| is_active(pod)).collect();
         let wanted = number(&set, "/spec/replicas");
         if get_metadata(&set, "deletionTimestamp").is_null() {
+            strays
+                .iter()
+                .for_each(|(key, pod)| release(&mut client, key, pod, &set));
             let missing = wanted - active.len() as i64;
             (0..missing).for_each(|_| create(&mut client, key, &set));
             if missing < 0 {
@@ -69,6 +83,8 @@ impl ReplicaSets {
                     client.delete(&pod_path(pod), &json!({}));
                 }
             }
+        } else {
+            active.extend(strays);
         }
         let (status, wakes) = status(&set, &active, now);
         self.timers.set(key.clone(), wakes);
@@ -131,6 +147,13 @@ fn create(client: &mut Client<'_>, key: &Key, set: &Value) {
         "spec": part("/spec/template/spec"),
     });
     client.post(&format!("/api/v1/namespaces/{}/pods", key.namespace), &pod);
+}
+
+/// Takes the reference to the set from a pod.
+fn release(client: &mut Client<'_>, key: &Key, pod: &Value, set: &Value) {
+    let reference = json!({"$patch": "delete", "uid": metadata_text(set, "uid")});
+    let patch = json!({"metadata": {"uid": metadata_text(pod, "uid"), "ownerReferences": [reference]}});
+    client.strategic(&pod_path(key), &patch);
 }
 
 fn is_active(pod: &Value) -> bool {

@@ -85,6 +85,31 @@ fn a_replica_set_keeps_its_size() {
 }
 
 #[test]
+fn a_pod_that_leaves_the_selector_of_its_replica_set_is_let_go_and_another_takes_its_place() {
+    let mut play = play();
+    play.post(SETS, &workload("ReplicaSet", 2, &json!({})));
+    play.rest();
+    let name = pods(&mut play)[0]["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mine = json!({"metadata": {"labels": {"app": "mine"}}});
+    play.merge(&format!("{PODS}/{name}"), &mine);
+    play.rest();
+    let (left, kept): (Vec<Value>, Vec<Value>) = pods(&mut play)
+        .into_iter()
+        .partition(|pod| pod["metadata"]["labels"]["app"] == "mine");
+    assert_eq!((left.len(), kept.len()), (1, 2));
+    assert_eq!(left[0]["metadata"].get("ownerReferences"), None, "{}", left[0]);
+    assert!(is_ready(&left[0]) && kept.iter().all(is_ready));
+    let set = play.get(&format!("{SETS}/web")).unwrap();
+    assert_eq!(set["status"]["readyReplicas"], 2);
+    play.delete(&format!("{SETS}/web"));
+    play.rest();
+    assert_eq!(pods(&mut play).len(), 1, "what was let go stays");
+}
+
+#[test]
 fn a_deployment_rolls_within_its_bounds() {
     let mut play = play();
     let bounds = json!({"strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}});

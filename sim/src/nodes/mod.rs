@@ -63,6 +63,8 @@ pub(crate) struct Nodes {
     seed: u64,
     node_feed: Feed,
     pod_feed: Feed,
+    /// What environments are made of.
+    config_feeds: [Feed; 2],
     /// Nodes that exist.
     up: BTreeSet<String>,
     /// Where pods are.
@@ -78,6 +80,7 @@ impl Nodes {
             seed,
             node_feed: Feed::new("", "nodes"),
             pod_feed: Feed::new("", "pods"),
+            config_feeds: ["configmaps", "secrets"].map(|plural| Feed::new("", plural)),
             up: BTreeSet::new(),
             placed: BTreeMap::new(),
             timers: Timers::new(),
@@ -267,6 +270,13 @@ impl Actor for Nodes {
         }
         for key in self.pod_feed.poll(api) {
             self.look(api, Kind::Pod, &key, now);
+        }
+        let changed = self.config_feeds.iter_mut().flat_map(|feed| feed.poll(api));
+        let namespaces: BTreeSet<Arc<str>> = changed.map(|key| key.namespace).collect();
+        for namespace in namespaces {
+            for key in self.kubelets.unconfigured(&namespace) {
+                self.resync(api, &key, now);
+            }
         }
         for key in self.kubelets.retried() {
             self.resync(api, &key, now);

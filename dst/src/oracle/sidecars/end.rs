@@ -29,7 +29,7 @@ impl State {
 fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
     let pods = mirror.of(Watched::Pods);
-    // The embedded ReplicaSets keep a pod that was relabelled; nobody else's pods have an owner.
+    // A pod that was relabelled has no owner any more.
     let is_ours = |pod: &&std::sync::Arc<Object>| !pod.owner().is_empty() && pod.is_active();
     let pods: Vec<_> = pods.now().filter(is_ours).collect();
     if pods.len() != wanted {

@@ -8,12 +8,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Timings;
-use super::images::Images;
+use super::images::{self, Images};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
 
 /// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
+/// How long a failed pull is shown as such, before it is one to be tried again.
+const FRESH_FAILURE: Duration = Duration::from_secs(10);
 /// A run of this length makes earlier crashes forgotten.
 const FORGET_CRASHES: Duration = Duration::from_mins(10);
 
@@ -26,6 +28,15 @@ pub(super) enum State {
     Waiting,
     Pulling {
         until: Timestamp,
+    },
+    /// The image cannot be had.
+    Unpulled {
+        since: Timestamp,
+    },
+    /// Not created, for want of something that its environment is made of; and when it is tried again, once that is there.
+    Unconfigured {
+        since: Timestamp,
+        retry: Option<Timestamp>,
     },
     Starting {
         until: Timestamp,
@@ -125,13 +136,18 @@ impl Container {
             let before = self.state.clone();
             match before {
                 State::Waiting => self.pull(spec, images, timings, now),
-                State::Pulling { .. } | State::Starting { .. } if self.image != spec.image => {
-                    self.pull(spec, images, timings, now);
+                _ if self.is_coming() && self.image != spec.image => self.pull(spec, images, timings, now),
+                State::Pulling { until } if until <= now && spec.missing.is_some() => {
+                    self.state = State::Unconfigured {
+                        since: until,
+                        retry: None,
+                    };
                 }
                 State::Pulling { until } if until <= now => {
                     let until = later(until, timings.container_start);
                     self.state = State::Starting { until };
                 }
+                State::Unconfigured { since, retry } => self.configure(spec, timings, since, retry, now),
                 State::Starting { until } if until <= now => self.start(spec, until),
                 State::Running => self.running(spec, policy, timings, now),
                 State::Stopping { until, code } if until <= now => {
@@ -152,8 +168,64 @@ impl Container {
     fn pull(&mut self, spec: &ContainerSpec<'_>, images: &mut Images, timings: &Timings, now: Timestamp) {
         spec.image.clone_into(&mut self.image);
         self.restart = None;
-        let until = images.fetch(spec.image, now, timings);
-        self.state = State::Pulling { until };
+        self.state = match images.fetch(spec.image, now, timings) {
+            Some(until) => State::Pulling { until },
+            None => State::Unpulled { since: now },
+        };
+    }
+
+    /// Looks whether what was missing is there, every so often.
+    fn configure(
+        &mut self,
+        spec: &ContainerSpec<'_>,
+        timings: &Timings,
+        since: Timestamp,
+        retry: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        let retry = match retry {
+            _ if spec.missing.is_some() => None,
+            Some(at) if at <= now => {
+                let until = later(at, timings.container_start);
+                self.state = State::Starting { until };
+                return;
+            }
+            Some(at) => Some(at),
+            None => Some(next_look(since, timings.config_retry, now)),
+        };
+        self.state = State::Unconfigured { since, retry };
+    }
+
+    /// On its way to the next run.
+    fn is_coming(&self) -> bool {
+        matches!(
+            self.state,
+            State::Pulling { .. }
+                | State::Unpulled { .. }
+                | State::Unconfigured { .. }
+                | State::Starting { .. }
+        )
+    }
+
+    /// Why it does not come to its next run: reason and message.
+    pub(super) fn held(&self, spec: &ContainerSpec<'_>, now: Timestamp) -> Option<(&'static str, String)> {
+        match self.state {
+            State::Unpulled { since } => {
+                let failure = images::failure(&self.image);
+                Some(if now < later(since, FRESH_FAILURE) {
+                    ("ErrImagePull", failure)
+                } else {
+                    let image = &self.image;
+                    let message = format!("Back-off pulling image {image:?}: ErrImagePull: {failure}");
+                    ("ImagePullBackOff", message)
+                })
+            }
+            State::Unconfigured { .. } => {
+                let missing = spec.missing.clone().unwrap_or_default();
+                Some(("CreateContainerConfigError", missing))
+            }
+            _ => None,
+        }
     }
 
     fn start(&mut self, spec: &ContainerSpec<'_>, since: Timestamp) {
@@ -248,7 +320,7 @@ impl Container {
         self.restart = None;
         match self.state {
             State::Running => self.state = bounded(later(now, stop), 0, deadline),
-            State::Pulling { .. } | State::Starting { .. } => {
+            _ if self.is_coming() => {
                 self.state = if self.exit.is_some() {
                     State::Exited
                 } else {
@@ -256,7 +328,7 @@ impl Container {
                 };
             }
             State::Stopping { until, code } => self.state = bounded(until, code, deadline),
-            State::Waiting | State::Exited => {}
+            _ => {}
         }
         if let State::Stopping { until, code } = self.state
             && until <= now
@@ -299,6 +371,8 @@ impl Container {
             State::Pulling { until } | State::Starting { until } | State::Stopping { until, .. } => {
                 Some(until)
             }
+            State::Unpulled { since } => Some(later(since, FRESH_FAILURE)).filter(|at| *at > now),
+            State::Unconfigured { retry, .. } => retry,
             State::Exited => self.restart.map(|(at, _)| at),
             State::Running => {
                 let run = self.run.as_ref()?;
@@ -308,6 +382,16 @@ impl Container {
             }
         }
     }
+}
+
+/// The next of the times that lie `every` so often after one.
+fn next_look(since: Timestamp, every: Duration, now: Timestamp) -> Timestamp {
+    let passed = now.duration_since(since).unsigned_abs().as_millis();
+    let looks = passed / every.as_millis().max(1) + 1;
+    later(
+        since,
+        every.saturating_mul(u32::try_from(looks).unwrap_or(u32::MAX)),
+    )
 }
 
 /// A time, moved.

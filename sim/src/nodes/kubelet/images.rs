@@ -1,6 +1,7 @@
 //! The images of a node: what is there, what is being pulled.
 //!
-//! Layers are modelled by repositories: images of one repository share most of theirs.
+//! Layers are modelled by repositories: images of one repository share most of theirs. Every image can be had, but those of
+//! a registry below `.invalid`: such a name leads nowhere, on any cluster.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +18,13 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// When the image is there, asked for now.
-    pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Timestamp {
+    /// When the image is there, asked for now; `None` if it cannot be had.
+    pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Option<Timestamp> {
+        if is_nowhere(registry(image)) {
+            return None;
+        }
         if let Some(complete) = self.complete.get(image) {
-            return (*complete).max(now);
+            return Some((*complete).max(now));
         }
         let shares = self
             .complete
@@ -35,8 +39,25 @@ impl Images {
         let complete = start.checked_add(takes).unwrap_or(start);
         self.busy = Some(complete);
         self.complete.insert(image.to_owned(), complete);
-        complete
+        Some(complete)
     }
+}
+
+/// The host that an image comes from, without its port.
+fn registry(image: &str) -> &str {
+    let host = image.split_once('/').map_or("", |(host, _)| host);
+    host.split(':').next().unwrap_or_default()
+}
+
+/// A name of the domain that is kept for names which lead nowhere.
+fn is_nowhere(host: &str) -> bool {
+    host.rsplit('.').next() == Some("invalid")
+}
+
+/// Why an image cannot be had.
+pub(super) fn failure(image: &str) -> String {
+    let host = registry(image);
+    format!("failed to resolve image {image:?}: dial tcp: lookup {host}: no such host")
 }
 
 /// An image's name without tag and digest.
@@ -59,12 +80,31 @@ mod tests {
         let timings = Timings::default();
         let mut images = Images::default();
         let start = Timestamp::UNIX_EPOCH;
-        let at = |millis: i64| start + millis.milliseconds();
+        let at = |millis: i64| Some(start + millis.milliseconds());
+        let then = |millis: i64| start + millis.milliseconds();
         assert_eq!(images.fetch("web:1", start, &timings), at(5000));
-        assert_eq!(images.fetch("web:1", at(100), &timings), at(5000));
-        assert_eq!(images.fetch("db:1", at(100), &timings), at(10_000));
-        assert_eq!(images.fetch("web:2", at(20_000), &timings), at(21_500));
-        assert_eq!(images.fetch("web:1", at(30_000), &timings), at(30_000));
+        assert_eq!(images.fetch("web:1", then(100), &timings), at(5000));
+        assert_eq!(images.fetch("db:1", then(100), &timings), at(10_000));
+        assert_eq!(images.fetch("web:2", then(20_000), &timings), at(21_500));
+        assert_eq!(images.fetch("web:1", then(30_000), &timings), at(30_000));
+    }
+
+    #[test]
+    fn a_registry_that_is_nowhere_has_no_images() {
+        let mut images = Images::default();
+        let mut fetch = |image| images.fetch(image, Timestamp::UNIX_EPOCH, &Timings::default());
+        for image in ["invalid/web:1", "registry.invalid/web:1", "r.invalid:5000/a/web"] {
+            assert_eq!(fetch(image), None, "{image}");
+        }
+        for image in [
+            "web:1",
+            "invalid",
+            "web:invalid",
+            "r.invalid.example/web",
+            "r.example/invalid/web",
+        ] {
+            assert!(fetch(image).is_some(), "{image}");
+        }
     }
 
     #[test]

@@ -7,11 +7,13 @@
 //! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
+//! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
 //! * Other resources are given where there is room, at once, and restart a container if its policy says so.
 //! * An agent that meets a pod it does not know takes what the status says for what runs.
 
 mod addresses;
 mod conditions;
+mod config;
 mod container;
 mod daemon;
 mod environment;
@@ -29,6 +31,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 pub(super) use self::addresses::Addresses;
+use self::container::State;
 pub(super) use self::identity::draw;
 use self::images::Images;
 use self::pod::Pod;
@@ -103,6 +106,15 @@ impl Kubelets {
         waiting.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Pods of a namespace with a container that waits for something that its environment is made of.
+    pub(super) fn unconfigured(&self, namespace: &str) -> Vec<Key> {
+        let waits = |one: &container::Container| matches!(one.state, State::Unconfigured { .. });
+        let pods = self.pods.iter();
+        let waiting =
+            pods.filter(|(key, pod)| *key.namespace == *namespace && pod.containers.iter().any(waits));
+        waiting.map(|(key, _)| key.clone()).collect()
+    }
+
     /// Gives a pod's containers what they ask for, where they have something else.
     fn resize(&mut self, key: &Key, specs: &[ContainerSpec<'_>]) {
         let Some(known) = self.pods.get(key) else { return };
@@ -145,7 +157,10 @@ impl Kubelets {
     /// Brings a pod's containers towards its spec; returns when to look again.
     pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let specs = containers(pod);
+        let mut specs = containers(pod);
+        for spec in &mut specs {
+            spec.missing = config::missing(client.api, &key.namespace, &spec.needs);
+        }
         let node = node_of(pod)?.to_owned();
         known(
             &mut self.pods,

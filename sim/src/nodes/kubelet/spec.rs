@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::config::{self, Need};
 use super::environment;
 use crate::object::at;
 
@@ -52,6 +53,10 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) restarts_for: Vec<&'a str>,
     /// What a process that begins now reads of the pod's labels and annotations.
     pub(super) environment: Vec<(String, String)>,
+    /// What has to be there before it is created.
+    pub(super) needs: Vec<Need<'a>>,
+    /// What of it is not there, in words.
+    pub(super) missing: Option<String>,
 }
 
 /// Init containers (sidecars among them), then the others, in the order of the spec.
@@ -93,5 +98,7 @@ fn read<'a>(container: &'a Value, role: Role, pod: &'a Value) -> ContainerSpec<'
         resources: container.get("resources").unwrap_or(&Value::Null),
         restarts_for: restarts_for(container),
         environment: environment::read(container, pod),
+        needs: config::needs(container),
+        missing: None,
     }
 }

@@ -177,7 +177,12 @@ fn container(
     };
     let mut last = one.last.as_ref().map_or_else(|| json!({}), ended);
     let waits = |reason: &str| json!({"waiting": {"reason": reason}});
+    let held = one.held(spec, now);
     let state = match (&one.run, &one.exit, one.restart) {
+        (_, exit, _) if let Some((reason, message)) = held => {
+            last = exit.as_ref().map_or(last, ended);
+            json!({"waiting": {"reason": reason, "message": message}})
+        }
         (Some(run), ..) => json!({"running": {"startedAt": seconds(run.since)}}),
         (None, Some(exit), Some((_, pause))) if !pause.is_zero() => {
             last = ended(exit);

@@ -18,6 +18,8 @@ pub struct Timings {
     pub container_stop: Duration,
     /// How long an init container runs: 1 s.
     pub init_run: Duration,
+    /// How often it is tried to create a container that lacks a ConfigMap or Secret: 10 s.
+    pub config_retry: Duration,
 }
 
 impl Default for Timings {
@@ -29,6 +31,7 @@ impl Default for Timings {
             container_start: Duration::from_millis(400),
             container_stop: Duration::from_secs(1),
             init_run: Duration::from_secs(1),
+            config_retry: Duration::from_secs(10),
         }
     }
 }
@@ -44,6 +47,7 @@ impl Timings {
             container_start: all.container_start / 20,
             container_stop: all.container_stop / 20,
             init_run: all.init_run / 20,
+            config_retry: all.config_retry / 20,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The life of pods, as a watch shows it.
 
 mod daemon;
+mod held;
 mod properties;
 mod resize;
 mod stages;

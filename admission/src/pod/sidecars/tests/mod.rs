@@ -1,5 +1,6 @@
 //! Injection seen from outside: a review goes in, and what counts is the pod that comes out.
 
+mod accepted;
 mod stored;
 mod told;
 
