@@ -41,7 +41,8 @@ impl Watch {
     }
 
     fn begin(kubectl: &Kubectl, resource: &str, selector: &str, output: &[&str]) -> Result<Self> {
-        let mut args = vec!["get", resource, "-l", selector, "--watch"];
+        // In pages, kubectl shows the first of what is there only, and watches from there on.
+        let mut args = vec!["get", resource, "-l", selector, "--watch", "--chunk-size=0"];
         args.extend(output);
         let mut command = kubectl.command(&args);
         let mut child = command

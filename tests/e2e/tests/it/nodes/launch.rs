@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{OnNodes, TOOL, on_nodes, status_of};
 use crate::cluster::{LIMIT, text};
+use crate::sidecarset::Set;
 
 /// How long a container works before it is ready, in seconds.
 const WORK: i64 = 3;
@@ -67,6 +68,26 @@ fn containers_start_in_the_order_of_their_numbers() {
     let containers = json!([log, slow("main", "sleep 100000"), proxy]);
     on.scenario.kubectl.create(&pod(json!({}), &containers)).unwrap();
     let order = ["proxy", "main", "log"];
+    assert_in_turn(&until_up(&on, &order), &order);
+}
+
+#[test]
+fn an_injected_sidecar_with_a_number_starts_before_the_container_of_the_pod() {
+    let Some(on) = on_nodes("nodes-launch-injected") else {
+        return;
+    };
+    let mut proxy = slow("proxy", "sleep 100000");
+    proxy["env"] = json!([{"name": "KRUISE_CONTAINER_PRIORITY", "value": "100"}]);
+    proxy["podInjectPolicy"] = json!("AfterAppContainer");
+    let _set = Set::new(
+        &on.scenario,
+        "nodes-launch-injected",
+        &json!({"containers": [proxy]}),
+    );
+    let mut web = pod(json!({}), &json!([slow("main", "sleep 100000")]));
+    web["metadata"]["labels"] = json!({"app": "web"});
+    on.scenario.kubectl.create(&web).unwrap();
+    let order = ["proxy", "main"];
     assert_in_turn(&until_up(&on, &order), &order);
 }
 

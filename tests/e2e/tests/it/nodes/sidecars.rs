@@ -1,5 +1,7 @@
 //! Injected sidecars that are upgraded: what happens to processes, sandboxes and requests.
 
+use std::time::Duration;
+
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
@@ -19,6 +21,14 @@ fn pod_of(on: &OnNodes, set: &Set) -> Value {
     on.pod()
 }
 
+/// Waits until a server of a pod tells this version: it listens a moment after its container has started.
+fn until_serves(pod: &Value, port: u16, wanted: &str) {
+    wait::until_true(&format!("version {wanted} at port {port}"), LIMIT, || {
+        Ok(version_at(pod, port).as_deref() == Some(wanted))
+    })
+    .unwrap();
+}
+
 #[test]
 fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
     let Some(on) = on_nodes("nodes-cold") else { return };
@@ -27,7 +37,7 @@ fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
     let set = Set::new(&on.scenario, "nodes-cold", &agent);
     let before = pod_of(&on, &set);
     let running = on.runtime.processes(&before);
-    assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
+    until_serves(&before, 8080, "1");
 
     set.change("image", &json!("lab.test/web:2"));
     set.until_status(&json!({"matchedPods": 1, "updatedPods": 1, "updatedReadyPods": 1}));
@@ -38,10 +48,82 @@ fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
         assert_eq!(now.containers[kept], running.containers[kept]);
     }
     assert_ne!(now.containers["agent"].id, running.containers["agent"].id);
-    assert_eq!(version_at(&after, 8080).as_deref(), Some("2"));
-    assert_eq!(version(&after).as_deref(), Some("1"));
+    until_serves(&after, 8080, "2");
+    until_serves(&after, 80, "1");
     let restarts = ["agent", "main"].map(|name| status_of(&after, name)["restartCount"].clone());
     assert_eq!(restarts, [json!(1), json!(0)]);
+}
+
+#[test]
+fn an_image_by_digest_is_pulled_and_known_to_be_there() {
+    let Some(on) = on_nodes("nodes-digest") else {
+        return;
+    };
+    let agent =
+        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
+    let set = Set::new(&on.scenario, "nodes-digest", &agent);
+    let before = pod_of(&on, &set);
+    let first = text(status_of(&before, "agent"), "/imageID");
+    assert!(first.starts_with("lab.test/web@sha256:"), "{first}");
+    set.change("image", &json!("lab.test/web:2"));
+    set.until_status(&json!({"matchedPods": 1, "updatedPods": 1, "updatedReadyPods": 1}));
+    until_serves(&on.pod(), 8080, "2");
+
+    // Back, by what the node itself calls the first image.
+    set.change("image", &json!(first));
+    set.until_status(&json!({"matchedPods": 1, "updatedPods": 1, "updatedReadyPods": 1}));
+    let after = on.pod();
+    assert_eq!(identity(&after), identity(&before));
+    until_serves(&after, 8080, "1");
+    assert_eq!(text(status_of(&after, "agent"), "/imageID"), first);
+    // The manager knows it: the next upgrade, which one pod at a time may make, is not held.
+    set.change("image", &json!("lab.test/web:3"));
+    set.until_status(&json!({"matchedPods": 1, "updatedPods": 1, "updatedReadyPods": 1}));
+    until_serves(&on.pod(), 8080, "3");
+}
+
+#[test]
+fn an_image_that_is_nowhere_holds_one_pod_and_the_next_one_mends_both() {
+    let Some(on) = on_nodes("nodes-stuck") else { return };
+    let agent =
+        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
+    let set = Set::new(&on.scenario, "nodes-stuck", &agent);
+    on.scenario
+        .kubectl
+        .apply(&web_of(2, &server_and_neighbour(WEB)))
+        .unwrap();
+    on.until_updated(2);
+    set.until_status(&json!({"matchedPods": 2, "updatedReadyPods": 2}));
+    let before = on.scenario.uids();
+
+    set.change("image", &json!("lab.test/web:none"));
+    wait::until_true("a kubelet tries to pull", LIMIT, || {
+        Ok(on.scenario.pods().iter().any(|pod| {
+            let reason = &status_of(pod, "agent")["state"]["waiting"]["reason"];
+            reason == "ErrImagePull" || reason == "ImagePullBackOff"
+        }))
+    })
+    .unwrap();
+    set.until_status(&json!({"matchedPods": 2, "updatedPods": 1, "readyPods": 1, "updatedReadyPods": 0}));
+    // Time enough for the manager to go on, if it would.
+    wait::observe_for(Duration::from_secs(5));
+    let (held, serving): (Vec<Value>, Vec<Value>) = on
+        .scenario
+        .pods()
+        .into_iter()
+        .partition(|pod| pod["spec"]["containers"][0]["image"] == "lab.test/web:none");
+    assert_eq!((held.len(), serving.len()), (1, 1));
+    assert_eq!(status_of(&serving[0], "agent")["restartCount"], 0);
+    until_serves(&serving[0], 8080, "1");
+    // The others go on.
+    until_serves(&held[0], 80, "1");
+
+    set.change("image", &json!("lab.test/web:2"));
+    set.until_status(&json!({"matchedPods": 2, "updatedPods": 2, "updatedReadyPods": 2}));
+    for pod in on.scenario.pods() {
+        until_serves(&pod, 8080, "2");
+    }
+    assert_eq!(on.scenario.uids(), before);
 }
 
 /// The status of the only init container.
@@ -67,7 +149,7 @@ fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_on
         json!({"initContainers": native(WEB), "containers": [], "updateStrategy": {"type": "NotUpdate"}});
     let set = Set::new(&on.scenario, "nodes-native", &spec);
     let before = pod_of(&on, &set);
-    assert_eq!(version_at(&before, 8080).as_deref(), Some("1"));
+    until_serves(&before, 8080, "1");
     let (sidecar, main) = (init_status(&before), status_of(&before, "main").clone());
     assert_eq!(
         (&sidecar["name"], &sidecar["ready"]),
@@ -83,7 +165,7 @@ fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_on
     let name = text(&after, "/metadata/name");
     on.scenario.kubectl.run(&["delete", "pod", &name]).unwrap();
     set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
-    assert_eq!(version_at(&on.pod(), 8080).as_deref(), Some("2"));
+    until_serves(&on.pod(), 8080, "2");
 }
 
 /// A twin: idles if it is told so, and else serves at the port that is free, says which, and only then is ready.
