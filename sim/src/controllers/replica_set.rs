@@ -64,16 +64,16 @@ impl ReplicaSets {
             return;
         };
         let pods = controlled(api, &set, "", "pods");
-        let (mut active, strays): (Vec<_>, Vec<_>) = pods
+        let (active, strays): (Vec<_>, Vec<_>) = pods
             .iter()
             .filter(|(_, pod)| is_active(pod))
             .partition(|(pod, _)| self.selects(api, &set, pod));
         let mut client = Client { api, user: USER, now };
         let wanted = number(&set, "/spec/replicas");
         if get_metadata(&set, "deletionTimestamp").is_null() {
-            strays
-                .iter()
-                .for_each(|(key, pod)| release(&mut client, key, pod, &set));
+            for (key, pod) in strays {
+                release(&mut client, key, pod, &set);
+            }
             let missing = wanted - active.len() as i64;
             (0..missing).for_each(|_| create(&mut client, key, &set));
             if missing < 0 {
@@ -83,8 +83,6 @@ impl ReplicaSets {
                     client.delete(&pod_path(pod), &json!({}));
                 }
             }
-        } else {
-            active.extend(strays);
         }
         let (status, wakes) = status(&set, &active, now);
         self.timers.set(key.clone(), wakes);

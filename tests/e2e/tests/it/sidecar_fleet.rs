@@ -13,7 +13,7 @@ use kruise_e2e::watch::Watch;
 use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
 
-use crate::cluster::{Flagged, LIMIT, Scenario, audit_log, scenario_alone, variable};
+use crate::cluster::{LIMIT, Scenario, audit_log, scenario_alone, variable};
 
 /// Of the scenario's namespace, and on whatever belongs to it.
 const NAME: &str = "sidecar-fleet";
@@ -316,10 +316,6 @@ fn many_sets_keep_their_limits_and_cost_no_more_requests_than_the_bars() {
     let Some(scenario) = scenario_alone(NAME) else {
         return;
     };
-    let kubeconfig = scenario.kubectl.kubeconfig().to_owned();
-    // Others wait for the lease of a manager that is killed. This one is not, and the machine has other things to do than
-    // to renew it within the second.
-    let _unhurried = Flagged::shared(&kubeconfig, &[]);
     let fleet = Fleet::new(scenario);
     let start = Instant::now();
     fleet.begin();
