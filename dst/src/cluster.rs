@@ -284,16 +284,18 @@ impl State {
     /// Answers the calls of webhooks that components of the cluster wait for; false if there are none.
     fn answer_components(&mut self) -> bool {
         let calls = self.world.calls();
-        for call in &calls {
+        let is_asked = !calls.is_empty();
+        for call in calls {
+            let id = call.id;
             match webhooks::ask(self, call) {
                 Said::Now(reply) => {
                     // A component's own request answers to nobody here.
-                    let _nobody = self.world.resume(call.id, reply);
+                    let _nobody = self.world.resume(id, reply);
                 }
-                Said::Later(later) => self.waiting.push((call.id, later)),
+                Said::Later(later) => self.waiting.push((id, later)),
             }
         }
-        !calls.is_empty()
+        is_asked
     }
 
     /// Has the oracles judge pods that came to be, where there are SidecarSets.
@@ -363,11 +365,12 @@ impl State {
                     return Step::Done(if expired { Reply::Expired } else { Reply::Watch });
                 }
                 Outcome::Call(call) => {
-                    let reply = match webhooks::ask(self, &call) {
+                    let id = call.id;
+                    let reply = match webhooks::ask(self, *call) {
                         Said::Now(reply) => reply,
-                        Said::Later(later) => return Step::Waits(call.id, later),
+                        Said::Later(later) => return Step::Waits(id, later),
                     };
-                    outcome = self.world.resume(call.id, reply);
+                    outcome = self.world.resume(id, reply);
                 }
             }
         }

@@ -20,18 +20,27 @@ pub struct Object {
     pub at: Timestamp,
     /// The whole.
     pub value: Arc<Value>,
+    is_going: bool,
+    is_active: bool,
+    owner: Arc<str>,
 }
 
 impl Object {
     /// Reads what all objects have.
     pub fn new(value: Arc<Value>, gone: bool, at: Timestamp) -> Self {
-        let text = |name: &str| value["metadata"][name].as_str().unwrap_or_default();
+        let metadata = &value["metadata"];
+        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+        let is_going = gone || !metadata["deletionTimestamp"].is_null();
+        let has_ended = matches!(value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
         Self {
             name: text("name").into(),
             uid: text("uid").into(),
             version: text("resourceVersion").parse().unwrap_or(0),
             gone,
             at,
+            is_going,
+            is_active: !is_going && !has_ended,
+            owner: owner(metadata).into(),
             value,
         }
     }
@@ -48,26 +57,17 @@ impl Object {
 
     /// Being deleted, or gone?
     pub fn is_going(&self) -> bool {
-        self.gone || !self.value["metadata"]["deletionTimestamp"].is_null()
+        self.is_going
     }
 
     /// Uid of the controlling owner, or `""`.
     pub fn owner(&self) -> &str {
-        let owners = self.value["metadata"]["ownerReferences"].as_array();
-        let mut owners = owners.into_iter().flatten();
-        owners
-            .find(|owner| owner["controller"] == true)
-            .and_then(|owner| owner["uid"].as_str())
-            .unwrap_or_default()
+        &self.owner
     }
 
     /// A pod that counts: neither going nor ended.
     pub fn is_active(&self) -> bool {
-        !self.is_going()
-            && !matches!(
-                self.value["status"]["phase"].as_str(),
-                Some("Succeeded" | "Failed")
-            )
+        self.is_active
     }
 
     /// A condition of the status.
@@ -120,6 +120,16 @@ impl Object {
             })
             .collect()
     }
+}
+
+/// Uid of the controlling owner, or `""`.
+fn owner(metadata: &Value) -> &str {
+    let owners = metadata["ownerReferences"].as_array();
+    let mut owners = owners.into_iter().flatten();
+    owners
+        .find(|owner| owner["controller"] == true)
+        .and_then(|owner| owner["uid"].as_str())
+        .unwrap_or_default()
 }
 
 /// Does a container carry the mark of what a SidecarSet put into a pod?

@@ -1,6 +1,6 @@
 //! Calls of webhooks, answered by the handlers of a manager that is up.
 //!
-//! What is left out is the socket: the review goes in and out as the same text. An answer takes as long as its handler
+//! What is left out is the socket, and the text that goes over it: the same review goes in and out. An answer takes as long as its handler
 //! needs to ask the API server, and longer if the history says so; who called waits no longer than it was told to.
 
 use std::{future::Future, pin::Pin, time::Duration};
@@ -26,7 +26,8 @@ pub enum Said {
 }
 
 /// Calls.
-pub fn ask(state: &mut State, call: &WebhookCall) -> Said {
+pub fn ask(state: &mut State, call: WebhookCall) -> Said {
+    let patience = Duration::from_secs(u64::try_from(call.timeout_seconds).unwrap_or(10));
     let said = decide(state, call);
     let slow = state.troubled(|trouble| match trouble {
         Trouble::WebhookSlow(most) => Some(*most),
@@ -41,7 +42,6 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> Said {
         (Said::Now(reply), Some(pause)) => (pause, Box::pin(std::future::ready(reply))),
         (Said::Later(later), pause) => (pause.unwrap_or_default(), later),
     };
-    let patience = Duration::from_secs(u64::try_from(call.timeout_seconds).unwrap_or(10));
     let answer = async move {
         tokio::time::sleep(pause).await;
         later.await
@@ -53,7 +53,7 @@ pub fn ask(state: &mut State, call: &WebhookCall) -> Said {
     }))
 }
 
-fn decide(state: &mut State, call: &WebhookCall) -> Said {
+fn decide(state: &mut State, call: WebhookCall) -> Said {
     let failed = |why: String| Said::Now(WebhookReply::Failed(why));
     let down = state.troubled(|trouble| (*trouble == Trouble::WebhookDown).then_some(()));
     if down.is_some() {
@@ -68,10 +68,9 @@ fn decide(state: &mut State, call: &WebhookCall) -> Said {
     let Some(handler) = state.routes.values().next().and_then(|routes| routes.get(path)) else {
         return failed("no endpoints available".into());
     };
-    let body = serde_json::to_vec(&call.review).unwrap_or_default();
     match handler {
         Handler::Review(review) => {
-            let asked = match Review::decode(&body) {
+            let asked = match Review::read(call.review) {
                 Ok(asked) => asked,
                 Err(error) => return failed(error.to_string()),
             };
@@ -87,6 +86,7 @@ fn decide(state: &mut State, call: &WebhookCall) -> Said {
             }
         }
         Handler::Convert(convert) => {
+            let body = serde_json::to_vec(&call.review).unwrap_or_default();
             let answer = convert(body).and_then(|answer| {
                 serde_json::from_slice(&answer.concat()).map_err(|error| error.to_string())
             });

@@ -47,7 +47,11 @@ pub enum Verdict {
 impl Review {
     /// Reads the body of a request.
     pub fn decode(body: &[u8]) -> Result<Self, Error> {
-        let mut review: Value = serde_json::from_slice(body)?;
+        Self::read(serde_json::from_slice(body)?)
+    }
+
+    /// Reads what a body says.
+    pub fn read(mut review: Value) -> Result<Self, Error> {
         let text = |name: &str| review.get(name).and_then(Value::as_str);
         let api_version = match (text("kind"), text("apiVersion")) {
             (

@@ -77,15 +77,19 @@ impl Form {
     pub(crate) fn object(self, call: &Call<'_>, object: Value) -> Value {
         match self {
             Self::Whole => object,
-            Self::Metadata | Self::MetadataList => partial(object),
+            Self::Metadata | Self::MetadataList => partial(&object),
             Self::Table => crate::verbs::table(call, &[object], true),
         }
     }
 }
 
-fn partial(mut object: Value) -> Value {
-    let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+fn partial(object: &Value) -> Value {
+    let mut partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"});
+    if let Value::Object(members) = &mut partial {
+        let metadata = object.get("metadata").cloned().unwrap_or_default();
+        members.insert("metadata".into(), metadata);
+    }
+    partial
 }
 
 /// A kind as Go prints its internal type.
@@ -123,10 +127,11 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
         return Failure::unfit_form(why).response();
     }
     if !is_list {
-        return Response::json(
-            reply.code,
-            &call.form.object(call, Arc::unwrap_or_clone(reply.value)),
-        );
+        let shown = match call.form {
+            Form::Metadata | Form::MetadataList => partial(&reply.value),
+            form => form.object(call, Arc::unwrap_or_clone(reply.value)),
+        };
+        return Response::json(reply.code, &shown);
     }
     let mut list = Arc::unwrap_or_clone(reply.value);
     let mut metadata = list.get("metadata").cloned().unwrap_or_default();
@@ -140,7 +145,7 @@ pub(crate) fn render(call: &Call<'_>, reply: Reply) -> Response {
     let mut value = if call.form == Form::Table {
         crate::verbs::table(call, &items, true)
     } else {
-        let items: Vec<Value> = items.into_iter().map(partial).collect();
+        let items: Vec<Value> = items.iter().map(partial).collect();
         // an empty list is null here, and nowhere else
         let items = if items.is_empty() {
             Value::Null

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::registry::{Resource, Schema, Version};
 use crate::status::Failure;
 use crate::validation::text;
+use crate::wire;
 
 /// An object that was read.
 pub(crate) struct Read {
@@ -27,7 +28,7 @@ pub(crate) enum FieldValidation {
 
 /// Reads a body as a resource's kind, which the request's path names.
 pub(crate) fn parse(body: &[u8], kind: &str, api_version: &str, version: &Version) -> Result<Value, Failure> {
-    let mut value: Value = serde_json::from_slice(body).map_err(|_| {
+    let mut value = wire::parse(body).map_err(|_| {
         let why = crate::verbs::go_error(body);
         unrecognized(
             body,
@@ -284,13 +285,11 @@ pub(crate) fn spec_differs(new: &Value, old: &Value, resource: &Resource) -> boo
         return true;
     }
     let has_status = resource.is_custom() && resource.has(crate::registry::Subresource::Status);
-    let strip = |object: &Value| {
-        let mut members = object.as_object().cloned().unwrap_or_default();
-        members.remove("metadata");
-        if has_status || !resource.is_custom() {
-            members.remove("status");
-        }
-        members
+    let counts = |(name, _): &(&String, &Value)| match name.as_str() {
+        "metadata" => false,
+        "status" => resource.is_custom() && !has_status,
+        _ => true,
     };
-    strip(new) != strip(old)
+    let [new, old] = [new, old].map(|object| object.as_object().into_iter().flatten().filter(counts));
+    new.ne(old)
 }

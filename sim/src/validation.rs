@@ -94,9 +94,10 @@ pub(crate) fn update(new: &Value, old: &Value, rules: MetadataRules, name_rule: 
     }
     // the generic path checks for both, with the weakest rule for names
     let mut errors = generic(new);
-    errors.extend(change(new, old));
+    let changed = change(new, old);
+    errors.extend_from_slice(&changed);
     if rules.repeats_update {
-        errors.extend(change(new, old));
+        errors.extend(changed);
         if rules.standard_finalizers {
             errors.extend(standard_finalizers(new));
         }
@@ -142,9 +143,9 @@ fn change(new: &Value, old: &Value) -> Vec<FieldError> {
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ] {
-        let value = new.get(name).cloned().unwrap_or_default();
-        if value != old.get(name).cloned().unwrap_or_default() {
-            errors.invalid(format!("metadata.{name}"), value, "field is immutable");
+        let [value, before] = [new, old].map(|one| one.get(name).unwrap_or(&Value::Null));
+        if value != before {
+            errors.invalid(format!("metadata.{name}"), value.clone(), "field is immutable");
         }
     }
     errors.0.extend(common(new));

@@ -49,13 +49,22 @@ pub(crate) struct Question {
     pub(crate) progress: Option<Box<Progress>>,
 }
 
+/// What an admission review is about.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// The request of the review, without its uid and its objects.
+    pub(crate) request: Value,
+    pub(crate) object: Value,
+    pub(crate) old: Value,
+}
+
 /// What an answer will be looked up by.
 #[derive(Clone, Debug)]
 pub(crate) enum Asked {
-    /// An admission review without its uid, and the uid.
+    /// What an admission review is about, and its uid.
     Admission {
         webhook: String,
-        request: Value,
+        about: About,
         uid: String,
     },
     /// Objects in another version.
@@ -136,8 +145,8 @@ pub(crate) enum Said {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     asked: u64,
-    /// By webhook and request. There are a few.
-    reviews: Vec<(String, Value, Said)>,
+    /// By webhook and what it was asked about. There are a few.
+    reviews: Vec<(String, About, Said)>,
     /// One by one, so that a list which meanwhile has one object more asks for that one only.
     converted: BTreeMap<String, Result<Value, Failure>>,
 }
@@ -147,25 +156,28 @@ impl Answers {
     pub(crate) fn add(&mut self, asked: Asked, reply: WebhookReply) {
         self.asked += 1;
         match asked {
-            Asked::Admission {
-                webhook,
-                request,
-                uid,
-            } => {
+            Asked::Admission { webhook, about, uid } => {
                 let said = match reply {
                     WebhookReply::Review(review) => admission::review::response(&review, &uid),
                     WebhookReply::Failed(why) => Err(format!("failed to call webhook: {why}")),
                 };
                 let said = said.map_or_else(Said::Nothing, Said::Review);
-                self.reviews.push((webhook, request, said));
+                self.reviews.push((webhook, about, said));
             }
             Asked::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
         }
     }
 
-    pub(crate) fn review(&self, webhook: &str, request: &Value) -> Option<&Said> {
+    pub(crate) fn review(
+        &self,
+        webhook: &str,
+        request: &Value,
+        object: &Value,
+        old: &Value,
+    ) -> Option<&Said> {
         let mut asked = self.reviews.iter();
-        let found = asked.find(|(name, about, _)| name == webhook && about == request);
+        let same = |about: &About| about.request == *request && about.object == *object && about.old == *old;
+        let found = asked.find(|(name, about, _)| name == webhook && same(about));
         found.map(|(_, _, said)| said)
     }
 

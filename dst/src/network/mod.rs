@@ -328,7 +328,8 @@ impl State {
             is_list && request.query.contains("limit=500"),
             Watched::of_path(&request.path),
         ) {
-            let list: List = serde_json::from_slice(&response.body).unwrap_or_default();
+            let text = str::from_utf8(&response.body).unwrap_or_default();
+            let list: List = serde_json::from_str(text).unwrap_or_default();
             process.learns(of, list.metadata.resource_version.parse().unwrap_or(0));
         }
     }

@@ -44,7 +44,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, goes_back: bool) -> Result<()
         if pod.label("controller-revision-hash") == &*revision.name {
             let wanted = resources::amounts(&spec.template["spec"]);
             expect(
-                &format!("pod {}: resources", pod.name),
+                format_args!("pod {}: resources", pod.name),
                 resources::asked(pod),
                 wanted,
             )?;
@@ -65,7 +65,11 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, goes_back: bool) -> Result<()
     progressing::unfinished(set, &spec)
 }
 
-fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<(), String> {
+fn expect<T: PartialEq + std::fmt::Debug>(
+    what: impl std::fmt::Display,
+    found: T,
+    wanted: T,
+) -> Result<(), String> {
     if found == wanted {
         Ok(())
     } else {
@@ -83,7 +87,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
         ));
     }
     for gate in ["InPlaceUpdateReady", "KruisePodReady"] {
-        expect(&format!("pod {name}: {gate}"), pod.state(gate), "True")?;
+        expect(format_args!("pod {name}: {gate}"), pod.state(gate), "True")?;
     }
     if pod.has_label("apps.kruise.io/specified-delete") {
         return Err(format!("pod {name} is marked for deletion"));
@@ -101,7 +105,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
             .flatten()
             .find(|one| one["name"] == container);
         expect(
-            &format!("pod {name}: image of {container}"),
+            format_args!("pod {name}: image of {container}"),
             Some(image),
             wanted.and_then(|one| one["image"].as_str()),
         )?;
@@ -111,7 +115,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
             .flatten()
             .find(|one| one["name"] == container);
         expect(
-            &format!("pod {name}: running image of {container}"),
+            format_args!("pod {name}: running image of {container}"),
             running.and_then(|one| one["image"].as_str()),
             Some(image),
         )?;
@@ -122,7 +126,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
         .flatten()
     {
         expect(
-            &format!("pod {name}: annotation {key}"),
+            format_args!("pod {name}: annotation {key}"),
             &pod.value["metadata"]["annotations"][key],
             value,
         )?;
@@ -147,7 +151,7 @@ fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(),
         ("expectedUpdatedReplicas", all - spec.partition),
     ] {
         expect(
-            &format!("status.{name}"),
+            format_args!("status.{name}"),
             status[name].as_i64().unwrap_or(0),
             wanted,
         )?;

@@ -58,7 +58,7 @@ impl<'a> Write<'a> {
         let mut part = || parts.next().unwrap_or_default();
         let resource = part();
         let body = (judged == Judged::Yes || resource == LEASES)
-            .then(|| serde_json::from_slice(&request.body).unwrap_or_default());
+            .then(|| serde_json::from_str(str::from_utf8(&request.body).ok()?).ok());
         Self {
             process,
             component: agent.rsplit('/').next().unwrap_or_default(),
@@ -66,7 +66,7 @@ impl<'a> Write<'a> {
             resource,
             name: part(),
             subresource: part(),
-            body: body.unwrap_or_default(),
+            body: body.flatten().unwrap_or_default(),
             sent,
             marks,
             now,

@@ -275,7 +275,7 @@ fn causes(error: &dyn std::error::Error) -> String {
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes).map_err(|error| ApiError::Malformed(error.to_string()))
+    kube_cache::wire::from_json(bytes).map_err(|error| ApiError::Malformed(error.to_string()))
 }
 
 /// `Retry-After` in seconds; API servers do not use its date form.

@@ -22,7 +22,7 @@ use crate::cel::Variables;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::status::Failure;
-use crate::webhook::{Asked, Question, Said, Stop};
+use crate::webhook::{About, Asked, Question, Said, Stop};
 
 /// Whether a call is yet to be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +182,7 @@ fn ask(
     object: &Value,
     old: &Value,
 ) -> Result<Option<Value>, Stop> {
-    let request = review::request(call, &hook.version, operation, object, old);
+    let request = review::request(call, &hook.version, operation, object);
     let variables = Variables {
         object,
         old_object: old,
@@ -191,16 +191,21 @@ fn ask(
     if !conditions::hold(call, hook, &variables)? {
         return Ok(None);
     }
-    let Some(reply) = call.answers.review(&hook.name, &request) else {
+    let Some(reply) = call.answers.review(&hook.name, &request, object, old) else {
+        let about = About {
+            request,
+            object: object.clone(),
+            old: old.clone(),
+        };
         let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
         return Err(Stop::Ask(Box::new(Question {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
-            review: review::review(request.clone(), &uid),
+            review: review::review(&about, &uid),
             asked: Asked::Admission {
                 webhook: hook.name.clone(),
-                request,
+                about,
                 uid,
             },
             progress: None,

@@ -6,14 +6,14 @@ use crate::api::Call;
 use crate::object::metadata_text;
 use crate::status::Failure;
 use crate::validation::text;
-use crate::webhook::misfit;
+use crate::webhook::{About, misfit};
 use crate::wire::Method;
 
 const KIND: &str = "AdmissionReview";
 const API_VERSION: &str = "admission.k8s.io/v1";
 
-/// The request of a review, without its uid: the objects are in `version`.
-pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value, old: &Value) -> Value {
+/// The request of a review, without its uid and its objects, which are in `version`.
+pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &Value) -> Value {
     let group = call.resource.id.group.as_ref();
     let kind = |version: &str| match kind_of_subresource(call) {
         Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
@@ -40,8 +40,6 @@ pub(super) fn request(call: &Call<'_>, version: &str, operation: &str, object: &
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     });
     if let Value::Object(members) = &mut request {
-        members.insert("object".into(), object.clone());
-        members.insert("oldObject".into(), old.clone());
         if !call.target.namespace.is_empty() {
             members.insert("namespace".into(), call.target.namespace.as_str().into());
         }
@@ -84,8 +82,11 @@ fn groups(user: &str) -> Vec<String> {
 }
 
 /// The review to send.
-pub(super) fn review(mut request: Value, uid: &str) -> Value {
+pub(super) fn review(about: &About, uid: &str) -> Value {
+    let mut request = about.request.clone();
     if let Value::Object(members) = &mut request {
+        members.insert("object".into(), about.object.clone());
+        members.insert("oldObject".into(), about.old.clone());
         members.insert("uid".into(), uid.into());
     }
     let mut review = json!({"kind": KIND, "apiVersion": API_VERSION});

@@ -1,5 +1,7 @@
 //! Pods.
 
+use std::borrow::Cow;
+
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
@@ -23,9 +25,9 @@ pub(crate) fn default(pod: &mut Value) {
 }
 
 pub(crate) fn prepare_create(pod: &mut Value) {
-    let spec = pod.get("spec").cloned().unwrap_or_default();
-    let mut status = json!({"phase": "Pending", "qosClass": pod_template::quality(&spec)});
-    if items(&spec, "schedulingGates").next().is_some() {
+    let spec = pod.get("spec").unwrap_or(&Value::Null);
+    let mut status = json!({"phase": "Pending", "qosClass": pod_template::quality(spec)});
+    if items(spec, "schedulingGates").next().is_some() {
         let condition = json!({"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
             "lastProbeTime": null, "lastTransitionTime": null});
@@ -89,12 +91,15 @@ pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-fn without_ephemeral(pod: &Value) -> Value {
+fn without_ephemeral(pod: &Value) -> Cow<'_, Value> {
+    if at(pod, "/spec/ephemeralContainers").is_none() {
+        return Cow::Borrowed(pod);
+    }
     let mut pod = pod.clone();
     if let Some(spec) = pod.get_mut("spec") {
         remove(spec, "ephemeralContainers");
     }
-    pod
+    Cow::Owned(pod)
 }
 
 const MUTABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -120,7 +125,7 @@ pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         errors.forbidden("spec.tolerations", why);
     }
-    if frozen(new) != frozen(old) {
+    if new != old && frozen(new) != frozen(old) {
         errors.forbidden("spec", MUTABLE);
     }
     errors.0

@@ -14,43 +14,43 @@ pub(crate) use self::resource::{
 };
 use crate::store::ResourceId;
 
-/// All resources, by group and plural.
-#[derive(Clone, Debug)]
+/// All resources, by group and plural. Each request looks for one, by names that are not its own.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Registry {
-    resources: BTreeMap<ResourceId, Arc<Resource>>,
+    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>>,
 }
 
 impl Registry {
     /// The built-in resources.
     pub(crate) fn builtin() -> Self {
-        let rows = builtin::resources().into_iter();
-        Self {
-            resources: rows.map(|row| (row.id.clone(), Arc::new(row))).collect(),
+        let mut registry = Self::default();
+        for row in builtin::resources() {
+            registry.insert(row);
         }
+        registry
     }
 
     pub(crate) fn get(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        let id = ResourceId {
-            group: group.into(),
-            plural: plural.into(),
-        };
-        self.resources.get(&id)
+        self.groups.get(group)?.get(plural)
     }
 
     pub(crate) fn by_id(&self, id: &ResourceId) -> Option<&Arc<Resource>> {
-        self.resources.get(id)
+        self.get(&id.group, &id.plural)
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.resources.values()
+        self.groups.values().flat_map(BTreeMap::values)
     }
 
     pub(crate) fn insert(&mut self, resource: Resource) {
-        self.resources.insert(resource.id.clone(), Arc::new(resource));
+        let group = self.groups.entry(resource.id.group.clone()).or_default();
+        group.insert(resource.id.plural.clone(), Arc::new(resource));
     }
 
     pub(crate) fn remove(&mut self, id: &ResourceId) {
-        self.resources.remove(id);
+        if let Some(group) = self.groups.get_mut(&id.group) {
+            group.remove(&id.plural);
+        }
     }
 
     /// Whether any resource of the group is served in this version.

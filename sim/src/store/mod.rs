@@ -74,7 +74,7 @@ impl Stored {
 }
 
 fn decode(json: &[u8]) -> Value {
-    serde_json::from_slice(json).unwrap_or_default()
+    wire::parse(json).unwrap_or_default()
 }
 
 /// A place in the store.

@@ -12,6 +12,7 @@ use crate::api::{Api, Call, Reply};
 use crate::registry::{Resource, Schema};
 use crate::status::{Failure, Subject};
 use crate::webhook::Stop;
+use crate::wire;
 
 const TYPED: &[&str] = &[
     "application/json-patch+json",
@@ -126,8 +127,7 @@ pub(super) fn malformed(body: &[u8]) -> Failure {
 
 /// Applies the patch; tells what it may have changed.
 fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<Touched, Failure> {
-    let body: Value =
-        serde_json::from_slice(&call.request.body).map_err(|_| malformed(&call.request.body))?;
+    let body = wire::parse(&call.request.body).map_err(|_| malformed(&call.request.body))?;
     let touched = match media {
         "application/json-patch+json" => Touched::by_operations(&body),
         _ => Touched::by_merge(&body),

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::directive::{self, MARKER, SET_ORDER, go_value};
-use super::{Object, PatchError, Shape, merge_object, order};
+use super::order::{self, Listed};
+use super::{Object, PatchError, Shape, merge_object};
 
 /// Merges the lists whose order the patch sets, and takes them out of the patch.
 pub(super) fn ordered(original: &mut Object, patch: &mut Object, shape: Shape<'_>) -> Result<(), PatchError> {
@@ -16,22 +17,20 @@ pub(super) fn ordered(original: &mut Object, patch: &mut Object, shape: Shape<'_
         let name = directive.strip_prefix(SET_ORDER).unwrap_or_default();
         let wanted = array(patch.remove(&directive).unwrap_or_default(), name)?;
         let (inner, merge) = shape.member(name);
-        let old = original
-            .get(name)
-            .cloned()
-            .map(|old| array(old, name))
-            .transpose()?;
+        let old = original.remove(name).map(|old| array(old, name)).transpose()?;
         let new = patch.remove(name).map(|new| array(new, name)).transpose()?;
         check_order(new.as_deref().unwrap_or_default(), &wanted, merge.key)?;
-        let merged = match (old.clone(), new) {
+        let before = Listed::of(old.as_deref().unwrap_or_default(), merge.key);
+        let merged = match (old, new) {
             (None, None) => continue,
             (Some(old), None) => old,
             (None, Some(new)) => new.into_iter().filter_map(directive::strip).collect(),
             (Some(old), Some(new)) if merge.merges => self::merge(old, new, merge.key, inner)?,
             (Some(_), Some(new)) => new,
         };
+        let wanted = Listed::of(&wanted, merge.key);
         let (listed, others) = partition(merged, &wanted, merge.key)?;
-        let ordered = order::normalize(listed, others, &wanted, &old.unwrap_or_default(), merge.key);
+        let ordered = order::normalize(listed, others, &wanted, &before, merge.key);
         original.insert(name.to_owned(), Value::Array(ordered));
     }
     Ok(())
@@ -40,11 +39,11 @@ pub(super) fn ordered(original: &mut Object, patch: &mut Object, shape: Shape<'_
 /// Every item of the patch must be listed, in the same relative order.
 fn check_order(patch: &[Value], wanted: &[Value], key: Option<&str>) -> Result<(), PatchError> {
     let items = patch.iter().filter(|item| item.get(MARKER).is_none());
+    let listed = Listed::of(wanted, key);
     let mut from = 0;
     for item in items {
-        let rest = wanted.get(from..).unwrap_or_default();
-        match rest.iter().position(|one| order::same(one, item, key)) {
-            Some(at) => from += at + 1,
+        match listed.position_from(from, item, key) {
+            Some(at) => from = at + 1,
             None => {
                 return Err(PatchError::Unsupported(format!(
                     "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
@@ -82,7 +81,7 @@ pub(super) fn merge(
             "list element types are not identical".into(),
         ));
     }
-    let (before, listed) = (old.clone(), new.clone());
+    let before = Listed::of(&old, key);
     let (merged, listed) = if is_object {
         let Some(key) = key else {
             return Err(PatchError::Unsupported(
@@ -90,8 +89,10 @@ pub(super) fn merge(
             ));
         };
         let new = apply_markers(&mut old, new, key)?;
-        (merge_keyed(old, new.clone(), key, shape)?, new)
+        let listed = Listed::of(&new, Some(key));
+        (merge_keyed(old, new, key, shape)?, listed)
     } else {
+        let listed = Listed::of(&new, key);
         old.extend(new);
         (deduplicate(old), listed)
     };
@@ -127,11 +128,14 @@ fn merge_keyed(
     shape: Shape<'_>,
 ) -> Result<Vec<Value>, PatchError> {
     for item in new {
-        let value = item.get(key).cloned().ok_or_else(|| no_key(&item, key))?;
-        let found = old.iter_mut().find(|one| one.get(key) == Some(&value));
+        let value = item.get(key).ok_or_else(|| no_key(&item, key))?;
+        let found = old.iter_mut().find(|one| one.get(key) == Some(value));
         match (found, item) {
             (Some(slot), Value::Object(item)) => {
-                let before = slot.as_object().cloned().unwrap_or_default();
+                let before = match slot.take() {
+                    Value::Object(members) => members,
+                    _ => Object::new(),
+                };
                 *slot = Value::Object(merge_object(before, item, shape)?);
             }
             (_, item) => old.push(item),
@@ -171,7 +175,7 @@ fn deduplicate(items: Vec<Value>) -> Vec<Value> {
 /// The items that `by` lists, and the others.
 fn partition(
     items: Vec<Value>,
-    by: &[Value],
+    by: &Listed,
     key: Option<&str>,
 ) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     if let Some(key) = key
@@ -181,5 +185,5 @@ fn partition(
     }
     Ok(items
         .into_iter()
-        .partition(|item| by.iter().any(|one| order::same(one, item, key))))
+        .partition(|item| by.position(item, key).is_some()))
 }
