@@ -1,5 +1,7 @@
 //! `kruise migrate storage` against a server that answers by path.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::api_server::ApiServer;
@@ -83,7 +85,14 @@ fn every_object_is_written_once_and_then_the_definition_forgets_older_versions()
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let ended = migrate(&folder, &server, &[]);
     // One of the three is gone by then.
-    ended.assert(0, &["2 objects rewritten", "all are stored as v1beta1"]);
+    ended.assert(
+        0,
+        &[
+            "clonesets.apps.kruise.io: 2 of 2 rewritten as v1beta1",
+            "2 objects rewritten",
+            "all are stored as v1beta1",
+        ],
+    );
     assert_eq!(
         written(&server),
         (["a", "b", "c"].map(str::to_owned).into(), true)
@@ -100,6 +109,19 @@ fn a_migration_goes_on_where_it_was_interrupted() {
     migrate(&folder, &server, &[&flag]).assert(0, &["1 objects rewritten, 2 by a run before"]);
     assert_eq!(written(&server), (vec!["c".to_owned()], true));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
+}
+
+#[test]
+fn objects_are_written_no_faster_than_asked_for() {
+    let (folder, server) = (Folder::new(), ApiServer::start(answers));
+    let kubeconfig = folder.kubeconfig(server.address());
+    let since = Instant::now();
+    folder
+        .kruise(&["migrate", "storage", "--rate=0.5", &kubeconfig])
+        .assert(0, &["2 objects rewritten"]);
+    assert_eq!(written(&server).0.len(), 3);
+    // Three writes have two pauses between them.
+    assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
 }
 
 #[test]

@@ -135,6 +135,43 @@ pub(crate) fn old_definition(path: &str) -> Option<(u16, serde_json::Value)> {
 }
 
 #[test]
+fn kinds_that_nothing_acts_on_are_said_once_at_the_start_and_in_the_readme() {
+    let server = ApiServer::start(old_definition);
+    let folder = Folder::new();
+    let ended = folder.manager(&[
+        &folder.kubeconfig(server.address()),
+        "--webhook-initialize-timeout=10s",
+    ]);
+    let said: Vec<&str> = ended
+        .said
+        .split("nothing acts on the other kinds")
+        .skip(1)
+        .collect();
+    let [said] = said[..] else {
+        panic!("said {} times: {}", said.len(), ended.said)
+    };
+    let said = said.lines().next().unwrap();
+    let (_, readme) = include_str!("../../../README.md")
+        .split_once("All other kinds")
+        .unwrap();
+    let paragraph = readme.split("\n\n").next().unwrap();
+    for kind in kruise_api::kinds::ALL {
+        let is_built = ["CloneSet", "SidecarSet"].contains(&kind.kind);
+        assert_eq!(is_word_of(kind.kind, said), !is_built, "{}: {said}", kind.kind);
+        assert!(
+            is_built || is_word_of(kind.kind, paragraph),
+            "the README does not name {}",
+            kind.kind
+        );
+    }
+}
+
+fn is_word_of(word: &str, text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric())
+        .any(|found| found == word)
+}
+
+#[test]
 fn missing_webhook_configurations_are_said_with_the_command_that_installs_them() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
