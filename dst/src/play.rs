@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_mins(6);
 const BRIEF_QUIET: Duration = Duration::from_mins(1);
 
 /// Writes of pods by SidecarSets that a brief history with such sets waits for.
-const UPGRADES: u32 = 25;
+const UPGRADES: u32 = 8;
 
 /// What came of a history.
 #[derive(Debug)]

@@ -6,6 +6,8 @@
 pub enum Purpose {
     /// The set, its edits and the faults.
     History = 1,
+    /// What makes a brief history count.
+    Longer = 32,
     /// Which requests a fault hits.
     Cluster = 2,
     /// How long a manager takes to come back.

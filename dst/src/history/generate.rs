@@ -2,14 +2,14 @@
 
 use super::{
     Act, Claims, Edit, History, Loss, PodAct, Policy, Start, Strike, Trouble, Watched, What, features,
-    sidecars,
+    longer, sidecars,
 };
 use crate::random::{Purpose, Random};
 
 /// What users do begins after this many milliseconds.
 const FIRST: u64 = 1_000;
 /// Longest pause between two edits.
-const PAUSE: u64 = 45_000;
+pub(super) const PAUSE: u64 = 45_000;
 
 /// The history of a seed.
 pub fn generate(seed: u64) -> History {
@@ -95,6 +95,7 @@ pub fn generate(seed: u64) -> History {
     };
     sidecars::add(&mut history);
     features::add(&mut history);
+    longer::add(&mut history);
     history
 }
 
@@ -125,7 +126,7 @@ fn policy(random: &mut Random, surge: &str) -> Policy {
     random.pick(of).copied().unwrap_or(Policy::ReCreate)
 }
 
-fn edit(random: &mut Random, set: &Start, image: &mut u32) -> Edit {
+pub(super) fn edit(random: &mut Random, set: &Start, image: &mut u32) -> Edit {
     if set.claims.is_some() && random.percent(15) {
         return if random.percent(60) {
             Edit::ClaimSize(random.between(2, 9) as u32)
@@ -153,7 +154,7 @@ fn edit(random: &mut Random, set: &Start, image: &mut u32) -> Edit {
     }
 }
 
-fn fault(random: &mut Random) -> What {
+pub(super) fn fault(random: &mut Random) -> What {
     let pod = random.between(0, 9) as u8;
     let lasts = random.between(500, 20_000);
     let percent = random.between(10, 60) as u8;

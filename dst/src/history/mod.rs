@@ -4,6 +4,7 @@
 
 mod features;
 mod generate;
+mod longer;
 pub mod sidecars;
 
 use serde::{Deserialize, Serialize};

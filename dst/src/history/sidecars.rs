@@ -95,8 +95,9 @@ pub(super) fn add(history: &mut History) {
         Above::Deployment
     };
     let count = if random.percent(50) { 2 } else { 1 };
-    let sets: Vec<Set> = (0..count).map(|_| set(random)).collect();
+    let sets: Vec<Set> = (0..count).map(|_| set(random, above)).collect();
     if above == Above::Deployment {
+        rarer(history);
         history.set = Start {
             hook: false,
             grace: 0,
@@ -108,7 +109,12 @@ pub(super) fn add(history: &mut History) {
     let mut acts: Vec<Act> = Vec::new();
     let mut act = |at, what| acts.push(Act { at, what });
     let mut number = 1;
-    for _ in 0..random.between(8, 13) {
+    // Above a Deployment, only these have managers write.
+    let edits = match above {
+        Above::CloneSet => random.between(14, 20),
+        Above::Deployment => random.between(24, 32),
+    };
+    for _ in 0..edits {
         let at = random.between(2_000, end);
         act(at, What::Sidecars(edit(random, &sets, &mut number)));
     }
@@ -133,7 +139,17 @@ pub(super) fn add(history: &mut History) {
     history.sidecars = Some(Sidecars { above, sets });
 }
 
-fn set(random: &mut Random) -> Set {
+/// Keeps one edit of the workload in three: where nobody but its own controller makes pods, the others show little.
+fn rarer(history: &mut History) {
+    let mut number = 0;
+    history.acts.retain(|act| {
+        let is_edit = matches!(act.what, What::Edit(_)) && !act.is_release();
+        number += usize::from(is_edit);
+        !is_edit || number % 3 == 1
+    });
+}
+
+fn set(random: &mut Random, above: Above) -> Set {
     let (cold, hot) = match random.between(0, 9) {
         0..5 => (true, false),
         5..8 => (false, true),
@@ -144,7 +160,10 @@ fn set(random: &mut Random) -> Set {
         cold,
         hot,
         partition: pick(random, &["0", "0", "0", "2", "40%"]),
-        max_unavailable: pick(random, &["1", "1", "2", "20%", "40%"]),
+        max_unavailable: match above {
+            Above::CloneSet => pick(random, &["1", "1", "2", "20%", "40%"]),
+            Above::Deployment => pick(random, &["1", "2", "3", "40%", "60%"]),
+        },
         namespaces: random.percent(25),
         limit: random.between(1, 4) as u32,
     }
@@ -154,7 +173,7 @@ fn pick(random: &mut Random, of: &[&str]) -> String {
     random.pick(of).copied().unwrap_or_default().to_owned()
 }
 
-fn edit(random: &mut Random, sets: &[Set], number: &mut u32) -> Edit {
+pub(super) fn edit(random: &mut Random, sets: &[Set], number: &mut u32) -> Edit {
     let place = random.between(0, sets.len() as u64 - 1) as u8;
     let hot = sets.get(usize::from(place)).is_some_and(|set| set.hot);
     let cold = sets.get(usize::from(place)).is_some_and(|set| set.cold);
@@ -172,11 +191,11 @@ fn edit(random: &mut Random, sets: &[Set], number: &mut u32) -> Edit {
         }
     };
     match random.between(0, 99) {
-        0..38 => image(random, true),
-        38..46 => image(random, false),
+        0..44 => image(random, true),
+        44..46 => image(random, false),
         46..50 => Edit::Env(place, random.between(1, 3) as u32),
         50..60 => Edit::Partition(place, pick(random, &["0", "0", "1", "3", "50%"])),
-        60..68 => Edit::MaxUnavailable(place, pick(random, &["1", "1", "2", "3", "30%"])),
+        60..68 => Edit::MaxUnavailable(place, pick(random, &["1", "2", "3", "4", "50%"])),
         68..74 => Edit::Paused(place, random.percent(60)),
         74..79 => Edit::Selector(place, random.percent(60)),
         79..82 => Edit::Updates(place, random.percent(50)),
