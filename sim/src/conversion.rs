@@ -18,6 +18,7 @@ use crate::registry::{Conversion, Resource, Schema};
 use crate::status::Failure;
 use crate::validation::text;
 use crate::webhook::{Asked, Question, Stop, WebhookReply, misfit};
+use crate::wire;
 
 /// How long a conversion webhook may take, in seconds.
 const TIMEOUT: i64 = 30;
@@ -65,7 +66,7 @@ pub(crate) fn all(call: &Call<'_>, objects: Vec<Value>, version: &str) -> Result
 }
 
 fn key(wanted: &str, object: &Value) -> String {
-    format!("{wanted} {object}")
+    format!("{wanted} {}", String::from_utf8_lossy(&wire::text(object)))
 }
 
 /// Objects that are wanted in a version.

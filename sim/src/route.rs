@@ -1,5 +1,7 @@
 //! Paths of the API.
 
+use std::borrow::Cow;
+
 use crate::query::decode;
 
 /// What a path names.
@@ -38,12 +40,9 @@ pub(crate) struct Target {
 
 impl Route {
     pub(crate) fn parse(path: &str) -> Self {
-        let parts: Vec<String> = path
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .map(|part| decode(&part.replace('+', "%2B")))
-            .collect();
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let parts = path.split('/').filter(|part| !part.is_empty()).map(plain);
+        let parts: Vec<Cow<'_, str>> = parts.collect();
+        let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
         match parts.as_slice() {
             ["api"] => Self::Groups { legacy: true },
             ["apis"] => Self::Groups { legacy: false },
@@ -60,6 +59,15 @@ impl Route {
             ["apis", group, version, rest @ ..] => target(group, version, rest),
             _ => Self::Other(path.to_owned()),
         }
+    }
+}
+
+/// A part of a path, where `+` is no blank.
+fn plain(part: &str) -> Cow<'_, str> {
+    if part.contains('%') {
+        decode(&part.replace('+', "%2B")).into()
+    } else {
+        part.into()
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn text(value: &Value) -> Vec<u8> {
     }
     WRITTEN.with_borrow_mut(|written| {
         written.clear();
-        write(value, written);
+        append(value, &[], written);
         if written.capacity() > LONG {
             return std::mem::take(written);
         }
@@ -60,8 +60,8 @@ pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Value> {
     }
 }
 
-/// Appends a value.
-fn write(value: &Value, out: &mut Vec<u8>) {
+/// Appends a value, of an object all members but some.
+pub(crate) fn append(value: &Value, but: &[&str], out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -75,20 +75,20 @@ fn write(value: &Value, out: &mut Vec<u8>) {
             let mut before = b'[';
             for item in items {
                 out.push(before);
-                write(item, out);
+                append(item, &[], out);
                 before = b',';
             }
             out.extend_from_slice(if items.is_empty() { b"[]" } else { b"]" });
         }
         Value::Object(members) => {
             let mut before = b'{';
-            for (name, member) in members {
+            for (name, member) in members.iter().filter(|(name, _)| !but.contains(&name.as_str())) {
                 out.push(before);
                 quote(name, b":", out);
-                write(member, out);
+                append(member, &[], out);
                 before = b',';
             }
-            out.extend_from_slice(if members.is_empty() { b"{}" } else { b"}" });
+            out.extend_from_slice(if before == b'{' { b"{}" } else { b"}" });
         }
     }
 }

@@ -324,10 +324,10 @@ impl State {
             process.waits_again(agent);
         }
         let is_list = request.method == Method::Get && response.code == 200;
-        if let (true, Some(of)) = (
-            is_list && request.query.contains("limit=500"),
-            Watched::of_path(&request.path),
-        ) {
+        if is_list
+            && request.query.contains("limit=500")
+            && let Some(of) = Watched::of_path(&request.path)
+        {
             let text = str::from_utf8(&response.body).unwrap_or_default();
             let list: List = serde_json::from_str(text).unwrap_or_default();
             process.learns(of, list.metadata.resource_version.parse().unwrap_or(0));

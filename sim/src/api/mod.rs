@@ -375,6 +375,9 @@ impl Api {
         if let Some(text) = self.as_stored(&call) {
             return Ok(Outcome::Respond(Response::bytes(200, text)));
         }
+        if let Some(text) = verbs::list_as_stored(self, &call)? {
+            return Ok(Outcome::Respond(Response::bytes(200, text)));
+        }
         if let Some(log) = verbs::log(self, &call)? {
             return Ok(Outcome::Respond(log));
         }

@@ -10,16 +10,21 @@ use serde_json::{Value, json};
 
 use super::body::go_error;
 use crate::api::{Api, Call, Reply};
+use crate::negotiate::Form;
 use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::{Key, Stored};
 use crate::webhook::Stop;
+use crate::wire::{self, Method};
 
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a \
                        new list without the continue parameter, or use the continue token in this response to \
                        retrieve the remainder of the results. Continuing with the provided token results in an \
                        inconsistent list - objects that were created, modified, or deleted between the time the \
                        first chunk was returned and now may show up in the list.";
+
+/// What objects of built-in kinds do not repeat in a list.
+const REPEATED: &[&str] = &["apiVersion", "kind"];
 
 /// Where a page ends and which revision it is of.
 struct Token {
@@ -64,6 +69,53 @@ struct Page {
 }
 
 pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
+    let (items, metadata) = shown(api, call)?;
+    let items = call.read_all(items.iter().map(AsRef::as_ref))?;
+    let items: Vec<Value> = items.into_iter().map(|one| item(call, one)).collect();
+    let mut list = json!({"kind": call.resource.list_kind(), "apiVersion": call.api_version()});
+    if let Value::Object(members) = &mut list {
+        // `json!` would copy them
+        members.insert("metadata".into(), metadata);
+        members.insert("items".into(), items.into());
+    }
+    Ok(Reply::new(200, list))
+}
+
+/// A list of objects that are read just as they are stored: its text, of which no tree is made.
+pub(crate) fn as_stored(api: &Api, call: &Call<'_>) -> Result<Option<Vec<u8>>, Failure> {
+    let plain = call.request.method == Method::Get
+        && call.form == Form::Whole
+        && call.target.name.is_empty()
+        && call.target.subresource.is_empty()
+        && call.resource.is_stored_as(&call.version.name)
+        && !call.query.has("dryRun");
+    if !plain {
+        return Ok(None);
+    }
+    let (items, metadata) = shown(api, call)?;
+    let mut out = b"{\"apiVersion\":".to_vec();
+    wire::append(&call.api_version().into(), &[], &mut out);
+    out.extend_from_slice(b",\"items\":[");
+    for (index, stored) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        if call.resource.is_custom() {
+            out.extend_from_slice(&stored.json);
+        } else {
+            wire::append(&stored.value(), REPEATED, &mut out);
+        }
+    }
+    out.extend_from_slice(b"],\"kind\":");
+    wire::append(&call.resource.list_kind().into(), &[], &mut out);
+    out.extend_from_slice(b",\"metadata\":");
+    wire::append(&metadata, &[], &mut out);
+    out.push(b'}');
+    Ok(Some(out))
+}
+
+/// The objects of a page, and the metadata of its list.
+fn shown(api: &Api, call: &Call<'_>) -> Result<(Vec<Arc<Stored>>, Value), Failure> {
     call.query.number("timeoutSeconds")?;
     // zero is all
     let limit = call.query.number("limit")?.unwrap_or_default();
@@ -96,15 +148,7 @@ pub(super) fn list(api: &Api, call: &Call<'_>) -> Result<Reply, Stop> {
             members.insert("remainingItemCount".into(), page.remaining.into());
         }
     }
-    let items = call.read_all(page.items.iter().map(AsRef::as_ref))?;
-    let items: Vec<Value> = items.into_iter().map(|one| item(call, one)).collect();
-    let mut list = json!({"kind": call.resource.list_kind(), "apiVersion": call.api_version()});
-    if let Value::Object(members) = &mut list {
-        // `json!` would copy them
-        members.insert("metadata".into(), metadata);
-        members.insert("items".into(), items.into());
-    }
-    Ok(Reply::new(200, list))
+    Ok((page.items, metadata))
 }
 
 fn in_past<'a>(
@@ -145,11 +189,12 @@ fn cut<'a>(
     page
 }
 
-/// An object in a list: those of built-in kinds do not repeat what the list says.
+/// An object in a list.
 pub(super) fn item(call: &Call<'_>, mut object: Value) -> Value {
     if let (false, Value::Object(members)) = (call.resource.is_custom(), &mut object) {
-        members.remove("kind");
-        members.remove("apiVersion");
+        for name in REPEATED {
+            members.remove(*name);
+        }
     }
     object
 }

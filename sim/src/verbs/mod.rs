@@ -20,7 +20,7 @@ use serde_json::Value;
 pub(crate) use self::body::{go_error, reshape};
 pub(crate) use self::delete::{FOREGROUND, ORPHAN};
 pub(crate) use self::delete_options::DeleteOptions;
-pub(crate) use self::list::check as check_list;
+pub(crate) use self::list::{as_stored as list_as_stored, check as check_list};
 pub(crate) use self::log::log;
 pub(crate) use self::patch::media as patch_media;
 pub(crate) use self::progress::Progress;

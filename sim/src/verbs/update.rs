@@ -135,7 +135,7 @@ fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result
     if let Err(stop) = admission::validate(api, call, "UPDATE", &new, old) {
         return Err(progress::noted(api, call, stop, (old, new), Next::Admit));
     }
-    if new == **old && is_stored_as_now(api, call) {
+    if is_same(&call.touched, &new, old) && is_stored_as_now(api, call) {
         return Ok(Reply::new(200, new));
     }
     // what is not stored as it is asked for is converted first
@@ -145,6 +145,15 @@ fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result
         Some(new) => progress::noted(api, call, stop, (old, new), Next::Admit),
         None => stop,
     })
+}
+
+/// Whether nothing changes. What was touched is looked at first: there most changes are.
+fn is_same(touched: &Touched, new: &Value, old: &Value) -> bool {
+    let same = |name: &String| new.get(name) == old.get(name);
+    match touched {
+        Touched::Only(members) if !members.iter().all(same) => false,
+        _ => new == old,
+    }
 }
 
 fn write(api: &mut Api, call: &Call<'_>, old: &Value, new: Value) -> Result<Reply, Stop> {

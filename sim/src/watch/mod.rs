@@ -160,6 +160,9 @@ impl Api {
     /// What a watch has to show since it was last drained. After [`WatchEvent::End`] it is closed. What must be
     /// converted first is in [`Api::calls`] now, and is shown once that is answered.
     pub fn watch_events(&mut self, id: WatchId, now: Timestamp) -> Vec<WatchEvent> {
+        if self.passes(id, now) {
+            return Vec::new();
+        }
         let Some(mut watch) = self.watches.remove(&id) else {
             return vec![WatchEvent::End];
         };
@@ -198,6 +201,24 @@ impl Api {
         self.watches.remove(&id);
     }
 
+    /// Moves a watch over changes that are none of its; false if it may have something to show.
+    fn passes(&mut self, id: WatchId, now: Timestamp) -> bool {
+        let Some(watch) = self.watches.get_mut(&id) else {
+            return false;
+        };
+        let resource = self.registry.get(&watch.target.group, &watch.target.plural);
+        let Some(resource) = resource.filter(|one| one.version(&watch.target.version).is_some()) else {
+            return false;
+        };
+        let empty = self.store.empty();
+        let collection = self.store.collection(&resource.id).unwrap_or(&empty);
+        let idle = watch.is_idle(collection, now);
+        if idle {
+            watch.cursor = watch.cursor.max(self.store.revision());
+        }
+        idle
+    }
+
     fn drain(&mut self, id: WatchId, watch: &mut Watch, now: Timestamp) -> Vec<WatchEvent> {
         let resource = self.registry.get(&watch.target.group, &watch.target.plural);
         let version = resource.and_then(|one| one.version(&watch.target.version));
@@ -206,10 +227,6 @@ impl Api {
         };
         let empty = self.store.empty();
         let collection = self.store.collection(&resource.id).unwrap_or(&empty);
-        if watch.is_idle(collection, now) {
-            watch.cursor = watch.cursor.max(self.store.revision());
-            return Vec::new();
-        }
         let request = watch.request.clone();
         let answers = Answers::default();
         let call = Call {
