@@ -1,4 +1,5 @@
-//! *"Those that users prefer are updated first."* A pod is moved only if there is room for all that go before it.
+//! *"Those that users prefer are updated first."* A pod in service is moved only if there is room for all that go before it: those
+//! with a weight before those without, and those without any ordered key before those with one.
 
 use kruise_sim::Method;
 
@@ -12,22 +13,34 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     }
     let set = mirror.of(Watched::Sets).now().next()?;
     let rolling = &set.value["spec"]["updateStrategy"]["rollingUpdate"];
-    if rolling["priorityStrategy"].is_null() {
+    let strategy = &rolling["priorityStrategy"];
+    if strategy.is_null() {
         return None;
     }
+    let goes_first = |object: &Object| object.has_label(OWN) != strategy["orderPriority"].is_array();
     let [before, after] = write.pod(mirror)?;
     let (from, to) = (before.label(REVISION), after.label(REVISION));
     if from == to || from.is_empty() {
         return None;
     }
     let pod = known.pod(write.name)?;
-    if pod.may_be(|object| object.has_label(OWN) || object.label(STATE) == "PreparingUpdate") {
+    if pod.may_be(|object| goes_first(object) || object.label(STATE) == "PreparingUpdate") {
+        return None;
+    }
+    // One that is out of service costs nobody's turn.
+    let serves = |object: &Object| {
+        known
+            .specs
+            .iter()
+            .all(|spec| object.is_available(spec.min_ready_seconds, write.now))
+    };
+    if pod.may_be(|object| !serves(object)) {
         return None;
     }
     // Pods that could go at once, whatever is believed of them.
     let waits = |object: &Object| {
         object.is_active()
-            && object.has_label(OWN)
+            && goes_first(object)
             && object.label(REVISION) == from
             && !object.has_label(SPECIFIED)
             && matches!(object.label(STATE), "" | "Normal" | "PreparingNormal")

@@ -122,6 +122,9 @@ fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>], side: 
 }
 
 /// Takes candidates while the limits allow; says in plain words which limit ended it.
+///
+/// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
+/// would wait for.
 fn choose<'m, 'a>(
     candidates: &[&'m Member<'a>],
     members: &[Member<'_>],
@@ -137,15 +140,18 @@ fn choose<'m, 'a>(
     let on_target = unavailable(&is_on_target);
     let mut out = unavailable(&|_| true);
     let mut chosen: Vec<&Member<'_>> = Vec::new();
+    let mut held = None;
     for member in candidates.iter().take(numbers.update.unsigned_abs() as usize) {
         let spent = on_target + chosen.len() as i32 >= limit;
         if spent || (member.service.is_available() && out >= limit) {
-            let text =
-                format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be");
-            return (chosen, text);
+            held.get_or_insert_with(|| {
+                format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be")
+            });
+            continue;
         }
         out += i32::from(member.service.is_available());
         chosen.push(member);
     }
-    (chosen, "stays on its revision: the partition holds it".to_owned())
+    let held = held.unwrap_or_else(|| "stays on its revision: the partition holds it".to_owned());
+    (chosen, held)
 }
