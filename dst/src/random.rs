@@ -36,6 +36,12 @@ pub enum Purpose {
     Times = 27,
     /// Amounts of containers.
     Resources = 28,
+    /// Pods that wait for the others.
+    Order = 29,
+    /// Containers that restart for another amount.
+    Restarts = 30,
+    /// Sidecars that their set has no more.
+    Dropped = 31,
 }
 
 /// A sequence of numbers that its seed decides (SplitMix64).

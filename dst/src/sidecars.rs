@@ -123,6 +123,7 @@ pub async fn edit(cluster: &Arc<Cluster>, sidecars: &Sidecars, edit: &Edit) -> b
             place,
             containers(cluster, *place, "hot", "image", &format!("hot:{number}").into()),
         ),
+        Edit::Drop(place) => (place, without_hot(cluster, *place)),
         Edit::Env(place, number) => {
             let own = json!([{"name": "OWN", "value": number.to_string()}]);
             (place, containers(cluster, *place, "", "env", &own))
@@ -163,6 +164,18 @@ pub async fn edit(cluster: &Arc<Cluster>, sidecars: &Sidecars, edit: &Edit) -> b
         Request::new(Method::Patch, &path(*place), Some(&patch)).content_type(MERGE),
     )
     .await
+}
+
+/// The containers of a set without the hot one, if there is one and another.
+fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
+    let mut containers = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value["spec"]["containers"].as_array().cloned()
+    })?;
+    let before = containers.len();
+    containers.retain(|one| one["upgradeStrategy"]["upgradeType"] != "HotUpgrade");
+    let is_less = !containers.is_empty() && containers.len() < before;
+    is_less.then(|| json!({"spec": {"containers": containers}}))
 }
 
 /// All containers of a set, of which those whose names begin so have another member.

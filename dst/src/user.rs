@@ -13,6 +13,7 @@ use crate::{
     history::{Claims, Edit, History, PodAct, Policy, Start, Watched, sidecars::Above},
     hooks,
     object::Object,
+    oracle::Violation,
     sidecars,
 };
 
@@ -71,7 +72,11 @@ fn set(start: &Start) -> Value {
         }
     }
     if start.resources {
-        set["spec"]["template"]["spec"]["containers"][0]["resources"] = amounts("10m");
+        let first = &mut set["spec"]["template"]["spec"]["containers"][0];
+        first["resources"] = amounts("10m");
+        if start.restarts {
+            first["resizePolicy"] = json!([{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]);
+        }
     }
     if !start.scale_max_unavailable.is_empty() {
         set["spec"]["scaleStrategy"]["maxUnavailable"] = int_or_string(&start.scale_max_unavailable);
@@ -97,6 +102,9 @@ fn rolling_update(start: &Start) -> Value {
     if start.priority {
         let marked = json!({"matchLabels": {OWN: "yes"}});
         rolling["priorityStrategy"] = json!({"weightPriority": [{"weight": 10, "matchSelector": marked}]});
+    }
+    if start.order {
+        rolling["priorityStrategy"] = json!({"orderPriority": [{"orderedKey": OWN}]});
     }
     rolling
 }
@@ -202,7 +210,8 @@ pub async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
         Edit::MaxSurge(text) => rolling("maxSurge", int_or_string(text)),
         Edit::Paused(paused) => rolling("paused", (*paused).into()),
         Edit::ClaimSize(size) => json!({"spec": {"volumeClaimTemplates": claim_templates(*size)}}),
-        Edit::Reuse(reuse) => json!({"spec": {"scaleStrategy": {"enablePVCReuse": reuse}}}),
+        // In the older version it is said the other way round.
+        Edit::Reuse(reuse) => json!({"spec": {"scaleStrategy": {"disablePVCReuse": !reuse}}}),
         Edit::Policy(to) => rolling("podUpdatePolicy", policy(*to).into()),
         Edit::PodsToDelete(places, shrink) => pods_to_delete(cluster, places, *shrink),
         Edit::MarkPod(place) => {
@@ -210,13 +219,19 @@ pub async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
             return touch(cluster, *place, &patch, "").await;
         }
     };
-    // What both versions spell alike is written in the older one: all it does not name must survive.
+    // Some is written in the older version: all it does not name must survive.
     let sets = match edit {
-        Edit::Annotation(_) | Edit::Scale(_) | Edit::PodsToDelete(..) => OLDER,
+        Edit::Annotation(_) | Edit::Scale(_) | Edit::PodsToDelete(..) | Edit::Reuse(_) => OLDER,
         _ => SETS,
     };
     let request = Request::new(Method::Patch, &format!("{sets}/web"), Some(&patch)).content_type(MERGE);
-    insist(cluster, request).await
+    let accepted = insist(cluster, request).await;
+    if let Edit::Reuse(reuse) = edit
+        && accepted
+    {
+        cluster.with(|state| state.reuses(*reuse));
+    }
+    accepted
 }
 
 /// Names the pods at these places, and asks for as many fewer if so said.
@@ -355,6 +370,22 @@ pub fn crowd(cluster: &Arc<Cluster>, lasts: Duration) -> bool {
 }
 
 impl State {
+    /// What was said in the older version is what the newer one tells.
+    fn reuses(&mut self, wanted: bool) {
+        let told = self
+            .set()
+            .map(|set| set.value["spec"]["scaleStrategy"]["enablePVCReuse"] == true);
+        if told == Some(!wanted) {
+            self.violation.get_or_insert_with(|| Violation {
+                oracle: "both versions say the same",
+                what: format!(
+                    "disablePVCReuse was set to {}, enablePVCReuse is as well",
+                    !wanted
+                ),
+            });
+        }
+    }
+
     /// Code of the answer.
     pub fn ask(&mut self, request: &Request) -> u16 {
         let reply = self.answer(request);

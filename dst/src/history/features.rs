@@ -44,6 +44,7 @@ fn resources(history: &mut History) {
         acts.push((at, Edit::TooMuch));
         acts.push((at + random.between(2_000, 40_000), Edit::Enough(0)));
     }
+    history.set.restarts = Random::new(history.seed, Purpose::Restarts).percent(40);
     acts.sort_by_key(|(at, _)| *at);
     // No amount comes twice.
     let numbered = acts.into_iter().zip(2..).map(|((at, edit), number)| {
@@ -104,7 +105,7 @@ fn config(history: &mut History) {
 /// A second container, whose image changes with that of the first and after it.
 fn batches(history: &mut History) {
     let mut random = Random::new(history.seed, Purpose::Batches);
-    if history.set.policy == Policy::ReCreate || history.set.config || !random.percent(20) {
+    if history.set.policy == Policy::ReCreate || !random.percent(20) {
         return;
     }
     history.set.batches = true;
@@ -140,11 +141,21 @@ fn strategies(history: &mut History) {
     }
     if random.percent(12) {
         history.set.priority = true;
-        for _ in 0..4 {
-            let at = random.between(1_000, 60_000);
-            let what = What::Pod(PodAct::Annotate(random.between(0, 9) as u8));
-            history.acts.push(Act { at, what });
-        }
+        marks(history, &mut random);
+    }
+    let mut random = Random::new(history.seed, Purpose::Order);
+    if !history.set.priority && random.percent(12) {
+        history.set.order = true;
+        marks(history, &mut random);
+    }
+}
+
+/// Users mark pods.
+fn marks(history: &mut History, random: &mut Random) {
+    for _ in 0..4 {
+        let at = random.between(1_000, 60_000);
+        let what = What::Pod(PodAct::Annotate(random.between(0, 9) as u8));
+        history.acts.push(Act { at, what });
     }
 }
 

@@ -67,6 +67,9 @@ pub struct Start {
     /// Containers ask for processor time, and for another amount now and then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resources: bool,
+    /// The first container restarts for another amount.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restarts: bool,
     /// The container reads an annotation of its pod.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub config: bool,
@@ -82,6 +85,9 @@ pub struct Start {
     /// Pods that users have marked are updated first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority: bool,
+    /// Pods that users have marked are updated last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub order: bool,
     /// What becomes of the claims of pods that vanish; none for a set without claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
@@ -103,11 +109,13 @@ impl Start {
             pre_normal: None,
             grace: 0,
             resources: false,
+            restarts: false,
             config: false,
             batches: false,
             deadline: 0,
             goes_back: false,
             priority: false,
+            order: false,
             claims: None,
         }
     }

@@ -55,6 +55,8 @@ pub enum Edit {
     Image(u8, u32),
     /// Another image of its hot container.
     HotImage(u8, u32),
+    /// Its hot container goes, if it has a cold one besides.
+    Drop(u8),
     /// Another value of a variable, which no pod takes in place.
     Env(u8, u32),
     /// `partition`.
@@ -118,7 +120,12 @@ pub(super) fn add(history: &mut History) {
         let at = random.between(2_000, end);
         act(at, What::Sidecars(edit(random, &sets, &mut number)));
     }
+    let mut dropped = Random::new(history.seed, Purpose::Dropped);
     for (place, set) in sets.iter().enumerate() {
+        if set.cold && set.hot && dropped.percent(60) {
+            let at = dropped.between(end / 3, end);
+            act(at, What::Sidecars(Edit::Drop(place as u8)));
+        }
         if !set.at_first {
             let at = random.between(2_000, end / 2);
             act(at, What::Sidecars(Edit::Create(place as u8)));

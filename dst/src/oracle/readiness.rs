@@ -3,7 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::{Violation, Write};
+use serde_json::Value;
+
+use super::{Violation, Write, resources};
 use crate::{history::Watched, mirror::Mirror, object::Object};
 
 const GATE: &str = "InPlaceUpdateReady";
@@ -34,6 +36,18 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             what,
         });
     }
+    if let Some(container) = restarts(before, after)
+        && (before.state(GATE) != "False" || before.state("Ready") == "True")
+    {
+        let what = format!(
+            "{} gave {container} of {} other resources, for which it restarts, while it was in service",
+            write.process, after.name
+        );
+        return Some(Violation {
+            oracle: "out of service first",
+            what,
+        });
+    }
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
     if comes_back && let Some(container) = unfinished(after) {
         let what = format!(
@@ -46,6 +60,23 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         });
     }
     None
+}
+
+/// A container that was given another share of a processor, for which it restarts.
+fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
+    let containers = |pod: &'a Object| pod.value["spec"]["containers"].as_array().into_iter().flatten();
+    let asked = resources::asked(before);
+    let restarts = |one: &&Value| {
+        let mut policies = one["resizePolicy"].as_array().into_iter().flatten();
+        policies
+            .any(|policy| policy["resourceName"] == "cpu" && policy["restartPolicy"] == "RestartContainer")
+    };
+    let names = containers(after)
+        .filter(restarts)
+        .filter_map(|one| one["name"].as_str());
+    let now = resources::asked(after);
+    let mut changed = names.filter(|name| asked.get(name) != now.get(name));
+    changed.next()
 }
 
 /// How many seconds the grace period of a pod out of service still runs. Histories do not change it.
