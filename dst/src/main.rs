@@ -11,9 +11,8 @@ use kruise_dst::{
     shrink,
 };
 
-/// Not the manager's: here a tenth of the time is spent on small pieces of trees, which this one gives and takes faster.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Plays faulty histories of the production manager on an embedded cluster.
 #[derive(Parser)]
