@@ -1,5 +1,7 @@
 //! Makes a failing history short: drops acts as long as the same oracle still complains.
 
+use std::ops::Range;
+
 use crate::{
     history::History,
     play::{Keep, play},
@@ -25,12 +27,9 @@ pub fn shrink(history: &History, oracle: &str) -> anyhow::Result<History> {
     while size > 0 {
         let mut at = 0;
         while at < best.acts.len() {
-            let mut candidate = best.clone();
-            candidate.acts.drain(at..(at + size).min(best.acts.len()));
-            if fails(&candidate)? {
-                best = candidate;
-            } else {
-                at += size;
+            match without(&best, at..at + size) {
+                Some(candidate) if fails(&candidate)? => best = candidate,
+                _ => at += size,
             }
         }
         size /= 2;
@@ -47,10 +46,34 @@ pub fn shrink(history: &History, oracle: &str) -> anyhow::Result<History> {
     Ok(best)
 }
 
+/// A history without some of its acts; `None` if all of these stay. Those that let go of what others hold do: without
+/// them, a history that nobody could bring to its end would seem to fail for the same reason.
+fn without(history: &History, acts: Range<usize>) -> Option<History> {
+    let mut shorter = history.clone();
+    let mut at = 0..;
+    shorter
+        .acts
+        .retain(|act| at.next().is_some_and(|at| !acts.contains(&at)) || act.is_release());
+    (shorter.acts.len() < history.acts.len()).then_some(shorter)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::generate;
+    use crate::history::{Act, Edit, What, generate};
+
+    #[test]
+    fn what_lets_go_of_something_stays() {
+        let act = |edit| Act {
+            at: 1,
+            what: What::Edit(edit),
+        };
+        let mut history = generate(1);
+        history.acts = vec![act(Edit::TooMuch), act(Edit::Enough(2)), act(Edit::Scale(5))];
+        let shorter = without(&history, 0..2).unwrap();
+        assert_eq!(shorter.acts, [act(Edit::Enough(2)), act(Edit::Scale(5))]);
+        assert_eq!(without(&shorter, 0..1), None);
+    }
 
     #[test]
     fn a_history_that_does_not_fail_stays_as_it_is() {

@@ -1,7 +1,8 @@
 //! Calls of webhooks, answered by the handlers of a manager that is up.
 //!
-//! What is left out is the socket, and the text that goes over it: the same review goes in and out. An answer takes as long as its handler
-//! needs to ask the API server, and longer if the history says so; who called waits no longer than it was told to.
+//! What is left out is the socket, and the text that goes over it: the same review goes in and out. An answer takes as
+//! long as its handler needs to ask the API server, and longer if the history says so; who called waits no longer than
+//! it was told to.
 
 use std::{future::Future, pin::Pin, time::Duration};
 

@@ -10,7 +10,8 @@ use crate::random::{Purpose, Random};
 /// Faults come early within so many milliseconds.
 const EARLY: u64 = 90_000;
 
-/// Adds early faults, and after the last act edits with pauses, faults among them, and what lets go in the end of what an edit may hold.
+/// Adds early faults, and after the last act edits with pauses, faults among them, and the end of what edits may have
+/// paused.
 pub(super) fn add(history: &mut History) {
     if !history.brief {
         return;
@@ -41,9 +42,18 @@ pub(super) fn add(history: &mut History) {
         let what = generate::fault(random);
         acts.push(Act { at, what });
     }
-    let releases = history.acts.iter().filter(|act| act.is_release());
-    let releases: Vec<What> = releases.map(|act| act.what.clone()).collect();
-    acts.extend(releases.into_iter().map(|what| Act { at: at + 1, what }));
+    let goes_on = |what: &What| {
+        matches!(
+            what,
+            What::Edit(Edit::Paused(false)) | What::Sidecars(sidecars::Edit::Paused(_, false))
+        )
+    };
+    let pauses = history
+        .acts
+        .iter()
+        .map(|act| &act.what)
+        .filter(|what| goes_on(what));
+    acts.extend(pauses.cloned().map(|what| Act { at: at + 1, what }));
     history.acts.append(&mut acts);
     history.acts.sort_by_key(|act| act.at);
 }

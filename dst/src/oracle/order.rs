@@ -1,5 +1,5 @@
-//! *"Those that users prefer are updated first."* A pod in service is moved only if there is room for all that go before it: those
-//! with a weight before those without, and those without any ordered key before those with one.
+//! *"Those that users prefer are updated first."* A pod in service is moved only if there is room for all that go
+//! before it: those with a weight before those without, and those without any ordered key before those with one.
 
 use kruise_sim::Method;
 

@@ -26,7 +26,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         && !waits(after)
         && let Some(revision) = mirror.of(Watched::Revisions).named(label)
     {
-        let wanted = amounts(&revision.value["data"]["spec"]["template"]["spec"]);
+        let wanted = demands(revision);
         if asked(after) != wanted {
             return Some(Violation {
                 oracle: "resources first",
@@ -38,13 +38,24 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         }
     }
     let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
-    if arrives && let Err(what) = given(after) {
+    // What an update that broke off has left asked for is given back later, and not waited for.
+    let revision = mirror.of(Watched::Revisions).named(label);
+    let is_asked_by_its_own = revision.is_none_or(|revision| asked(after) == demands(revision));
+    if arrives
+        && is_asked_by_its_own
+        && let Err(what) = given(after)
+    {
         return Some(Violation {
             oracle: "in service when complete",
             what: format!("{} said that {} had arrived: {what}", write.process, after.name),
         });
     }
     None
+}
+
+/// What a revision has containers ask for.
+fn demands(revision: &Object) -> BTreeMap<&str, Value> {
+    amounts(&revision.value["data"]["spec"]["template"]["spec"])
 }
 
 /// Is a pod in its grace period?
