@@ -7,6 +7,7 @@ use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
+use kruise_api::{cloneset::CloneSet, names::conditions};
 use kruise_plan_kit::{Memory, Plan, Step, Wave, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::{
@@ -177,7 +178,7 @@ pub(crate) async fn explain(
     let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
     let (decides, said) = by.resolve(&client).await?;
     let server = manager::ask(&decides.gates, &client, version).await?;
-    let (decisions, memory) = (manager::decided(&decides, server), Memory::default());
+    let (decisions, memory) = (manager::decided(&decides, server), remembered(&set));
     let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
     if decisions.images_ahead {
         jobs = list(
@@ -204,6 +205,20 @@ pub(crate) async fn explain(
         text,
     }));
     Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
+}
+
+/// What the manager remembers of its last attempt, by what it says of it.
+fn remembered(set: &CloneSet) -> Memory {
+    let error = |kind: &str| {
+        let mut told = set.status.conditions.iter();
+        let told = told.find(|condition| condition.kind == kind && condition.status == "True");
+        told.map(|condition| condition.message.clone())
+    };
+    Memory {
+        scale_error: error(conditions::FAILED_SCALE),
+        update_error: error(conditions::FAILED_UPDATE),
+        ..Memory::default()
+    }
 }
 
 #[derive(Deserialize)]
@@ -273,9 +288,34 @@ pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
 mod tests {
     use std::time::Duration;
 
-    use kruise_plan_kit::{Plan, Why};
+    use jiff::Timestamp;
+    use kruise_api::cloneset::{CloneSet, Condition};
+    use kruise_plan_kit::{Memory, Plan, Why};
 
-    use super::render;
+    use super::{remembered, render};
+
+    #[test]
+    fn what_the_manager_says_of_its_last_attempt_is_known_and_what_is_over_is_not() {
+        let condition = |kind: &str, status: &str, message: &str| Condition {
+            kind: kind.into(),
+            status: status.into(),
+            last_update_time: Some(Timestamp::UNIX_EPOCH),
+            last_transition_time: Some(Timestamp::UNIX_EPOCH),
+            reason: "LastAttemptFailed".into(),
+            message: message.into(),
+        };
+        let mut set = CloneSet::default();
+        assert_eq!(remembered(&set), Memory::default());
+        set.status.conditions = vec![
+            condition("FailedUpdate", "False", ""),
+            condition("FailedScale", "True", "exceeded quota"),
+        ];
+        let expected = Memory {
+            scale_error: Some("exceeded quota".into()),
+            ..Memory::default()
+        };
+        assert_eq!(remembered(&set), expected);
+    }
 
     #[test]
     fn a_plan_without_writes_says_so_and_names_what_holds_each_pod() {

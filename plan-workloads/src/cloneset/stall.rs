@@ -1,8 +1,9 @@
 //! A rollout that stands still: what it waits for, in words.
 //!
 //! It is told by the message of the `Progressing` condition and one event when the deadline passes. Where there is none, the
-//! condition `Stalled` and one event tell it once nothing has moved for ten minutes; it goes when something moves.
-//! `kruise explain` tells it when nothing has moved for as long as that, by what pods say.
+//! condition `Stalled` and one event tell it once nothing has moved for ten minutes; it goes when something moves, and for
+//! nothing else that is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is told after ten
+//! minutes of that, too. `kruise explain` tells it when nothing has moved for as long as that, by what pods say.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -109,27 +110,78 @@ pub(super) struct Stall {
     pub(super) news: Option<String>,
 }
 
-/// Puts the condition `Stalled` into `status` of a set that waits for something and has no deadline, or takes it out.
-/// `moved` is when something last did, `None` if something does just now or nothing is left to do.
+/// How long a set with something left to do has stood still.
+#[derive(Default)]
+pub(super) struct Quiet {
+    /// When something last moved; `None` if nothing is left to do. Not looked for where nobody asks.
+    moved: Option<Timestamp>,
+    /// Since when it waits; `None` if something is done now, and not refused, or comes by itself.
+    pub(super) since: Option<Timestamp>,
+}
+
+impl Quiet {
+    /// Of a set with something left to do, which `waits` if nothing is done for that now. `moved` is [`last_move`].
+    pub(super) fn of(
+        status: &CloneSetStatus,
+        waits: bool,
+        failing: Option<Timestamp>,
+        moved: impl FnOnce() -> Option<Timestamp>,
+    ) -> Self {
+        if !waits && !status.conditions.iter().any(is_told) {
+            return Self::default();
+        }
+        let moved = moved();
+        // What there is to do may be newer than what last moved, but not newer than the first refusal.
+        let since = moved.filter(|_| waits).max(failing.filter(|_| waits));
+        Self { moved, since }
+    }
+}
+
+/// Since when writes have been refused, if the last attempt was.
+pub(super) fn failing_since(status: &CloneSetStatus, memory: &Memory) -> Option<Timestamp> {
+    let errors = [
+        (conditions::FAILED_SCALE, &memory.scale_error),
+        (conditions::FAILED_UPDATE, &memory.update_error),
+    ];
+    let failing = errors.into_iter().filter(|(_, error)| error.is_some());
+    let since = failing.filter_map(|(kind, _)| {
+        let mut told = status.conditions.iter();
+        told.find(|condition| condition.kind == kind)?
+            .last_transition_time
+    });
+    since.min()
+}
+
+fn is_told(condition: &Condition) -> bool {
+    condition.kind == conditions::STALLED
+}
+
+/// Puts the condition `Stalled` into `status` of a set that waits for something and has no deadline, or takes it out once
+/// something has moved or nothing is left to do.
 pub(super) fn stalled(
     set: &CloneSet,
     status: &mut CloneSetStatus,
-    moved: Option<Timestamp>,
+    quiet: &Quiet,
     held_by: &dyn Fn() -> String,
     now: Timestamp,
 ) -> Stall {
-    let is_told = |condition: &Condition| condition.kind == conditions::STALLED;
-    let moved = moved.filter(|_| deadline(set).is_none());
-    let quiet = moved.map(|moved| now.duration_since(moved));
-    if quiet.is_none_or(|quiet| quiet <= PATIENCE) {
+    let since = |when: Option<Timestamp>| {
+        let when = when.filter(|_| deadline(set).is_none());
+        when.map(|when| now.duration_since(when))
+    };
+    if since(quiet.moved).is_none_or(|quiet| quiet <= PATIENCE) {
         status.conditions.retain(|condition| !is_told(condition));
-        // A second more, because it has to be longer.
-        let left = |quiet: SignedDuration| (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
-        let again = quiet.map(left);
-        return Stall { again, news: None };
     }
-    if status.conditions.iter().any(is_told) {
+    let Some(quiet) = since(quiet.since).filter(|_| !status.conditions.iter().any(is_told)) else {
         return Stall::default();
+    };
+    if quiet <= PATIENCE {
+        // A second more, because it has to be longer.
+        let left = (PATIENCE - quiet).unsigned_abs() + Duration::from_secs(1);
+        return Stall {
+            again: Some(left),
+            news: None,
+        };
     }
     let (minutes, held_by) = (PATIENCE.as_mins(), held_by());
     let comma = if held_by.is_empty() { "" } else { "; " };

@@ -18,7 +18,7 @@ use super::{
     numbers::Limits,
     observe::Observed,
     progressing::{is_unfinished, progressing},
-    stall,
+    stall::{self, Quiet},
 };
 
 /// What is told.
@@ -29,7 +29,8 @@ pub(super) struct Report {
     pub(super) requeue: Option<Duration>,
     /// The rollout's deadline has just passed, or it met a node that will never let it go on.
     pub(super) events: Vec<EventNote>,
-    /// When something last moved, if something is left to do that nobody holds on purpose, and nothing is done now.
+    /// When something last moved, if something is left to do that nobody holds on purpose, and nothing is done now, or
+    /// since when what is done has been refused.
     pub(super) waits_since: Option<Timestamp>,
 }
 
@@ -57,13 +58,15 @@ pub(super) fn report(
         _ => None,
     });
     let settled = settling.min();
-    let waits = idle && settled.is_none() && is_unfinished(set, &status);
-    let waits_since = if waits {
-        stall::last_move(set, found.update_created(), observed.pods, now)
+    let quiet = if is_unfinished(set, &status) {
+        let failing = stall::failing_since(&status, observed.memory);
+        let waits = (idle || failing.is_some()) && settled.is_none();
+        let moved = || stall::last_move(set, found.update_created(), observed.pods, now);
+        Quiet::of(&status, waits, failing, moved)
     } else {
-        None
+        Quiet::default()
     };
-    let stall = stall::stalled(set, &mut status, waits_since, &held_by, now);
+    let stall = stall::stalled(set, &mut status, &quiet, &held_by, now);
     let late = progress.exceeded.or(stall.news);
     Report {
         patch: patch(set, &status),
@@ -74,7 +77,7 @@ pub(super) fn report(
             .into_iter()
             .chain(news)
             .collect(),
-        waits_since,
+        waits_since: quiet.since,
     }
 }
 

@@ -77,6 +77,10 @@ struct Case {
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
+    /// What the server said to the last attempt to create or delete.
+    scale_error: Option<String>,
+    /// What it said to the last attempt to update.
+    update_error: Option<String>,
 }
 
 fn first() -> String {
@@ -146,6 +150,8 @@ fn world(case: &Case, names: &Names) -> World {
     world.options.preparing_update_as_update = case.preparing_update_as_update;
     world.options.pod_ready_gate = case.pod_webhook.unwrap_or(true);
     world.options.environment_from_metadata = case.environment_from_metadata.unwrap_or(true);
+    world.memory.scale_error.clone_from(&case.scale_error);
+    world.memory.update_error.clone_from(&case.update_error);
     world.memory.taken_names = case
         .taken
         .iter()
