@@ -5,7 +5,7 @@
 //!   asks how new the server is, and works when each of its caches is as new.
 //! - Quiet resources hold nobody up: their version moves on with every other resource, of which their own watches hear
 //!   once a minute. What a watch does not bring within a second is listed again, also where a watch has failed and the
-//!   next one is waited for.
+//!   next one is waited for; a list that fails is tried again as after a first failure.
 //! - What may not be listed is not waited for, and nothing longer than a minute.
 
 use std::{sync::Arc, time::Duration};
@@ -155,6 +155,8 @@ mod tests {
         lines: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
         /// Does it refuse every watch?
         is_blind: bool,
+        /// How many lists it still refuses.
+        refuses: AtomicUsize,
         /// Answer to who asks how new it is.
         code: u16,
     }
@@ -164,9 +166,12 @@ mod tests {
             let version = self.version.load(Ordering::SeqCst);
             let page = format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[]}}"#);
             let full = |text: String| Full::new(Bytes::from(text)).boxed_unsync();
-            if query.contains("watch=true") && self.is_blind {
+            let refusal = || {
                 let status = full(r#"{"kind":"Status"}"#.into());
-                return Response::builder().status(503).body(status).unwrap();
+                Response::builder().status(503).body(status).unwrap()
+            };
+            if query.contains("watch=true") && self.is_blind {
+                return refusal();
             }
             if query.contains("watch=true") {
                 let lines = self.lines.lock().unwrap().take();
@@ -188,6 +193,13 @@ mod tests {
                 return Response::builder().status(self.code).body(body).unwrap();
             }
             self.lists.fetch_add(1, Ordering::SeqCst);
+            let fewer = |left: usize| left.checked_sub(1);
+            if (self.refuses)
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
+                .is_ok()
+            {
+                return refusal();
+            }
             Response::new(full(page))
         }
     }
@@ -195,17 +207,24 @@ mod tests {
     /// Follows nodes of a server at version 7, which then says `now`, until a new leader has caught up, which it says
     /// how long it took, and how many lists.
     async fn caught_up(code: u16, now: u64, lines: &[&str]) -> (Duration, usize) {
-        caught_up_with(code, now, lines, false).await
+        caught_up_with(code, now, lines, None).await
     }
 
-    /// The same with a server that may refuse every watch; then leading begins after nine minutes of that.
-    async fn caught_up_with(code: u16, now: u64, lines: &[&str], is_blind: bool) -> (Duration, usize) {
+    /// The same with a server that may refuse every watch; then leading begins after nine minutes of that, and so many
+    /// lists are refused from then on.
+    async fn caught_up_with(
+        code: u16,
+        now: u64,
+        lines: &[&str],
+        refused: Option<usize>,
+    ) -> (Duration, usize) {
         let (send, receive) = mpsc::unbounded_channel();
         let server = Arc::new(Server {
             version: AtomicU64::new(7),
             lists: AtomicUsize::new(0),
             lines: Mutex::new(Some(receive)),
-            is_blind,
+            is_blind: refused.is_some(),
+            refuses: AtomicUsize::new(0),
             code,
         });
         let shared = server.clone();
@@ -227,8 +246,9 @@ mod tests {
             while informer.synced_version().is_none() {
                 tokio::time::sleep(PAUSE).await;
             }
-            if is_blind {
+            if let Some(refused) = refused {
                 tokio::time::sleep(Duration::from_mins(9)).await;
+                server.refuses.store(refused, Ordering::SeqCst);
             }
             server.version.store(now, Ordering::SeqCst);
             server.lists.store(1, Ordering::SeqCst);
@@ -271,9 +291,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_watch_holds_nobody_up_until_it_is_tried_again() {
-        let (took, lists) = caught_up_with(200, 9, &[], true).await;
+        let (took, lists) = caught_up_with(200, 9, &[], Some(0)).await;
         assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
         assert_eq!(lists, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_refused_after_watches_failed_for_minutes_is_soon_tried_again() {
+        for (refused, within) in [(1, PATIENCE * 2), (3, PATIENCE * 7)] {
+            let (took, lists) = caught_up_with(200, 9, &[], Some(refused)).await;
+            assert!((PATIENCE..within).contains(&took), "{refused}: {took:?}");
+            assert_eq!(lists, 2 + refused);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,9 +18,10 @@
 //!   a list that takes longer than the server keeps history would never end.
 //! * A watch the server keeps failing at one version gives way to a list after five attempts; an unreachable or
 //!   overloaded server never causes one, so that an outage does not end in everybody listing at once.
-//! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Only progress resets them:
-//!   an accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end. A watch that the server closes within a second and without an event counts as
-//!   a failure, any other close is routine.
+//! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Progress resets them: an
+//!   accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end, and should
+//!   that list fail, not for what failures of before made of them. A watch that the server closes within a second and
+//!   without an event counts as a failure, any other close is routine.
 
 use std::time::Duration;
 
@@ -178,8 +179,11 @@ impl Reflector {
     /// Takes one input; `jitter` is a uniform random number used for delays and watch timeouts.
     pub fn step<T: Cached>(&mut self, input: Input<T>, jitter: u64) -> Vec<Effect<T>> {
         match (std::mem::replace(&mut self.state, State::Idle), input) {
-            (State::Idle, Input::Start)
-            | (State::Watching { .. } | State::BackingOff { .. }, Input::Stale) => self.list(),
+            (State::Idle, Input::Start) => self.list(),
+            (State::Watching { .. } | State::BackingOff { .. }, Input::Stale) => {
+                self.backoff.reset();
+                self.list()
+            }
             (
                 State::Listing(position),
                 Input::Page {

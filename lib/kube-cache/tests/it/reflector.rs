@@ -432,6 +432,21 @@ fn a_watch_that_failed_is_not_waited_for_when_more_is_to_be_seen() {
 }
 
 #[test]
+fn a_list_for_who_needs_to_see_more_is_tried_again_soon_whatever_failed_before() {
+    let mut reflector = watching();
+    for _ in 0..9 {
+        reflector.step(failed(Failure::Transport), 0);
+        reflector.step::<Object>(Input::Timer, 0);
+    }
+    assert_eq!(reflector.step(failed(Failure::Transport), 0), sleep(30_000));
+    reflector.step::<Object>(Input::Stale, 0);
+    for delay in [800, 1600] {
+        assert_eq!(reflector.step(failed(Failure::Transport), 0), sleep(delay));
+        reflector.step::<Object>(Input::Timer, 0);
+    }
+}
+
+#[test]
 fn retry_after_is_a_lower_bound() {
     let slow_down = |secs| Failure::TooManyRequests {
         retry_after: Some(Duration::from_secs(secs)),
