@@ -124,10 +124,17 @@ fn succeed(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
             {"op": "test", "path": path, "value": dead},
             {"op": "replace", "path": path, "value": ""},
         ]);
-        // Refused where another one has taken it since.
-        system.attempt(
-            &["patch", "lease", LEASE, "--type=json", "-p", &patch.to_string()],
-            "",
+        wait::until_true(
+            "the lease of the dead manager is free or another's",
+            LIMIT,
+            || {
+                if holder(&system)? != dead {
+                    return Ok(true);
+                }
+                // Refused where another one has taken it since, which the next look sees.
+                system.run(&["patch", "lease", LEASE, "--type=json", "-p", &patch.to_string()])?;
+                Ok(false)
+            },
         )?;
     }
     Ok(manager)
