@@ -1,23 +1,24 @@
 //! The webhook's server, and connections to it.
 
+#[path = "../../tests/it/h2.rs"]
+mod h2;
+
 use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http2::SendRequest;
 use kruise_server::{
     issue::issue,
-    tls::{Pair, Tls},
+    tls::Tls,
     webhook::{WebhookServer, serve},
 };
-use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
-use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
 };
-use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_rustls::client::TlsStream;
 
 use crate::process::{PATH, Process};
 
@@ -47,7 +48,7 @@ impl Server {
         tokio::spawn(serve(listener, tls, Arc::new(server), stopped));
         Self {
             address,
-            config: Arc::new(config(&pair)),
+            config: h2::config(&pair.ca_pem),
             _stop: stop,
         }
     }
@@ -61,20 +62,6 @@ impl Server {
     }
 }
 
-fn config(pair: &Pair) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_slice(&pair.ca_pem).unwrap())
-        .unwrap();
-    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    config
-}
-
 /// Where a server is, and whom to trust.
 #[derive(Clone)]
 pub struct Target {
@@ -86,20 +73,13 @@ pub struct Target {
 impl Target {
     /// A fresh connection.
     pub async fn connect(&self) -> std::io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.address).await?;
-        stream.set_nodelay(true)?;
         let name = ServerName::try_from(NAME).unwrap();
-        TlsConnector::from(self.config.clone())
-            .connect(name, stream)
-            .await
+        h2::connect(self.address, name, self.config.clone()).await
     }
 
     /// A client on a connection of its own, as an API server's.
     pub async fn client(&self) -> Option<SendRequest<Full<Bytes>>> {
-        let io = TokioIo::new(self.connect().await.ok()?);
-        let (client, connection) = handshake(TokioExecutor::new(), io).await.ok()?;
-        tokio::spawn(connection);
-        Some(client)
+        h2::client(self.connect().await.ok()?).await.ok()
     }
 }
 

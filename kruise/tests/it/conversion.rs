@@ -3,26 +3,21 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
+use crate::h2;
 use crate::process::{Playground, Scratch};
 
-/// Without optimisation fewer, so that a slow machine sends them within the time that a body has to arrive.
-const SETS: usize = if cfg!(debug_assertions) { 4_000 } else { 10_000 };
+/// Without optimisation fewer, so that a slow machine sends them within the time that a body has to arrive; not so few
+/// that what comes with any request counts.
+const SETS: usize = if cfg!(debug_assertions) { 3_000 } else { 10_000 };
 const BYTES: usize = 4096;
 /// Peak of the resident set, beyond what it was before.
 const MOST_BODIES: f64 = 2.0;
@@ -76,36 +71,14 @@ fn webhook(playground: &Playground) -> (SocketAddr, Vec<u8>) {
     (address.unwrap().parse().unwrap(), ca)
 }
 
-/// HTTP/2 over TLS, as API servers call.
-async fn connect(address: SocketAddr, ca: &[u8]) -> SendRequest<Full<Bytes>> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let stream = TcpStream::connect(address).await.unwrap();
-    let name = ServerName::IpAddress(address.ip().into());
-    let stream = TlsConnector::from(Arc::new(config))
-        .connect(name, stream)
-        .await
-        .unwrap();
-    let (client, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream))
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_takes_twice_its_size_at_most_from_socket_to_socket() {
     let scratch = Scratch::new("conversion");
     let playground = Playground::start(&scratch, &["--fast"]);
     let (address, ca) = webhook(&playground);
-    let mut client = connect(address, &ca).await;
+    let name = ServerName::IpAddress(address.ip().into());
+    let stream = h2::connect(address, name, h2::config(&ca)).await.unwrap();
+    let mut client = h2::client(stream).await.unwrap();
     let body = body();
     let length = body.len();
     let request = Request::post(format!("https://{address}/convert"))
@@ -113,7 +86,7 @@ async fn a_long_list_takes_twice_its_size_at_most_from_socket_to_socket() {
         .body(Full::new(body))
         .unwrap();
     let before = playground.resident("VmRSS");
-    playground.forget_peak();
+    let is_measured = playground.forget_peak();
     let response = client.send_request(request).await.unwrap();
     let status = response.status();
     let answer = response.into_body().collect().await.unwrap().to_bytes();
@@ -127,5 +100,9 @@ async fn a_long_list_takes_twice_its_size_at_most_from_socket_to_socket() {
     let converted = answer["response"]["convertedObjects"].as_array().unwrap();
     assert_eq!(converted.len(), SETS);
     assert_eq!(converted[SETS - 1]["apiVersion"], "apps.kruise.io/v1alpha1");
-    assert!(peak <= MOST_BODIES, "{peak:.3} bodies");
+    if is_measured {
+        assert!(peak <= MOST_BODIES, "{peak:.3} bodies");
+    } else {
+        println!("skipped: this machine does not let the peak begin anew, so the memory is not judged");
+    }
 }

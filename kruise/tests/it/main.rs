@@ -15,6 +15,8 @@ mod conversion;
 mod crds;
 mod demo;
 mod files;
+#[cfg(target_os = "linux")]
+mod h2;
 mod life;
 mod migrate;
 mod process;

@@ -146,9 +146,9 @@ impl Playground {
         line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
     }
 
-    /// Lets the most bytes in memory begin anew; where that is not allowed, they are those of its whole life.
-    pub(crate) fn forget_peak(&self) {
-        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
+    /// Lets the most bytes in memory begin anew. Says whether that is allowed; where not, they are those of its whole life.
+    pub(crate) fn forget_peak(&self) -> bool {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").is_ok()
     }
 
     /// CPU time it used so far.
