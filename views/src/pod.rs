@@ -63,7 +63,7 @@ pub struct ContainerView {
     pub priority: Option<i64>,
     /// Processor time and memory that it asks for; none if it asks for none.
     pub resources: Option<Box<AmountsView>>,
-    /// Which of these were last written by this program, while the container ran.
+    /// Who last wrote these while the container ran.
     pub written: WrittenView,
 }
 
@@ -337,8 +337,7 @@ impl From<Wire> for PodView {
         let written = written::by_container(metadata.managed_fields.unwrap_or_default());
         let container = |wire| {
             let mut container = ContainerView::from(wire);
-            let found = written.iter().find(|(name, _)| *name == container.name);
-            container.written = found.map(|(_, written)| *written).unwrap_or_default();
+            container.written = written.get(&container.name).copied().unwrap_or_default();
             container
         };
         let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();

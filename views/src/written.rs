@@ -10,6 +10,8 @@ use serde::{Deserialize, de::IgnoredAny};
 pub struct WrittenView {
     /// `requests` and `limits`, each of `cpu` and `memory`.
     lists: [[bool; 2]; 2],
+    /// Has anybody else asked for amounts of the container by that endpoint, and last for one of them?
+    pub by_others: bool,
 }
 
 impl WrittenView {
@@ -91,22 +93,37 @@ struct Key {
 }
 
 /// What was written, by container.
-pub(crate) fn by_container(entries: Vec<Entry>) -> Vec<(Box<str>, WrittenView)> {
-    let ours = entries
+pub(crate) fn by_container(entries: Vec<Entry>) -> BTreeMap<Box<str>, WrittenView> {
+    let mut all: BTreeMap<Box<str>, WrittenView> = BTreeMap::new();
+    for entry in entries
         .into_iter()
-        .filter(|entry| &*entry.manager == names::MANAGER && &*entry.subresource == "resize");
-    let containers = ours.filter_map(|entry| entry.fields?.spec?.containers).flatten();
-    let of = |(key, container): (Box<str>, Container)| {
-        let key: Key = serde_json::from_str(key.strip_prefix("k:")?).ok()?;
-        let lists = container.resources.unwrap_or_default();
-        let list = |list: Option<List>| {
-            let list = list.unwrap_or_default();
-            [list.cpu.is_some(), list.memory.is_some()]
-        };
-        let lists = [list(lists.requests), list(lists.limits)];
-        Some((key.name, WrittenView { lists }))
-    };
-    containers.filter_map(of).collect()
+        .filter(|entry| &*entry.subresource == "resize")
+    {
+        let is_ours = &*entry.manager == names::MANAGER;
+        let containers = entry.fields.and_then(|fields| fields.spec?.containers);
+        for (key, container) in containers.into_iter().flatten() {
+            let key = key.strip_prefix("k:").map(serde_json::from_str::<Key>);
+            let Some(Ok(Key { name })) = key else { continue };
+            let lists = written(&container.resources.unwrap_or_default());
+            let view = all.entry(name).or_default();
+            if !is_ours {
+                view.by_others |= lists.iter().flatten().any(|written| *written);
+                continue;
+            }
+            for (have, more) in view.lists.iter_mut().flatten().zip(lists.iter().flatten()) {
+                *have |= *more;
+            }
+        }
+    }
+    all
+}
+
+fn written(lists: &Lists) -> [[bool; 2]; 2] {
+    [&lists.requests, &lists.limits].map(|list| {
+        let list = list.as_ref();
+        let is = |name: fn(&List) -> bool| list.is_some_and(name);
+        [is(|list| list.cpu.is_some()), is(|list| list.memory.is_some())]
+    })
 }
 
 #[cfg(test)]
@@ -133,10 +150,9 @@ mod tests {
             entry("kubelet", "status", &status),
             entry("kruise-manager", "resize", &fields),
         ]);
-        let [(name, written)] = &found[..] else {
-            panic!("one container: {found:?}")
-        };
-        assert_eq!(&**name, "main");
+        let written = found["main"];
+        assert_eq!(found.len(), 1, "one container: {found:?}");
+        assert!(written.by_others);
         let of = |list, resource| written.get(list, resource);
         assert!(of("limits", "cpu") && of("requests", "memory") && written.any());
         assert!(!of("limits", "memory") && !of("requests", "cpu"));
@@ -147,6 +163,27 @@ mod tests {
     fn entries_that_say_null_say_nothing() {
         let empty = json!([{"manager": "kruise-manager", "subresource": "resize", "fieldsV1": null},
                            {"manager": "kruise-manager", "subresource": "resize", "fieldsV1": {"f:spec": {"f:containers": null}}}]);
-        assert_eq!(by_container(serde_json::from_value(empty).unwrap()), []);
+        assert!(by_container(serde_json::from_value(empty).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn others_count_by_the_resize_endpoint_and_by_amounts_alone() {
+        let of = |resources: &Value| json!({"f:spec": {"f:containers": {"k:{\"name\":\"main\"}": {"f:resources": resources}}}});
+        let (amounts, none) = (of(&json!({"f:requests": {"f:cpu": {}}})), of(&json!({})));
+        let by_others = |manager: &str, subresource: &str, fields: &Value| {
+            let found = by_container(vec![entry(manager, subresource, fields)]);
+            found.values().any(|written| written.by_others)
+        };
+        assert!(by_others("autoscaler", "resize", &amounts));
+        for (manager, subresource, fields) in [
+            ("autoscaler", "resize", &none),
+            ("manager", "", &amounts),
+            ("kruise-manager", "resize", &amounts),
+        ] {
+            assert!(
+                !by_others(manager, subresource, fields),
+                "{manager} {subresource}"
+            );
+        }
     }
 }

@@ -31,4 +31,4 @@ pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};
 pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};
-pub use unlabelled::Amounts;
+pub use unlabelled::{Amounts, came_with_resources};

@@ -100,7 +100,7 @@ impl Resize {
 }
 
 /// List, resource and quantity of all amounts.
-fn each(amounts: &Value) -> impl Iterator<Item = (&'static str, &'static str, &Value)> {
+pub(super) fn each(amounts: &Value) -> impl Iterator<Item = (&'static str, &'static str, &Value)> {
     let places = LISTS.into_iter().flat_map(|list| NAMES.map(|name| (list, name)));
     places.filter_map(|(list, name)| Some((list, name, amounts.get(list)?.get(name)?)))
 }

@@ -3,13 +3,21 @@
 //! An update asks for the resources first and labels the pod afterwards. If it breaks off in between and the template goes
 //! back, the pod stays with the amounts of a revision that it never came to. What others asked for (an autoscaler, a person)
 //! is left alone: the API server remembers who wrote an amount last.
+//!
+//! An amount that differs may also be what somebody made of our wish (an admission webhook of the `resize` endpoint). To ask
+//! for it again would change it again, and may restart a container each time. So nothing is given back where the pod's
+//! record says that it came to its revision with resources, which giving back writes too: it is done once at most. And
+//! only amounts of another revision are taken for left behind.
 
 use std::collections::BTreeMap;
 
-use kruise_views::{PodView, amount};
+use kruise_views::{AmountsView, ContainerView, PodView, amount};
 use serde_json::Value;
 
-use super::resources::{LISTS, NAMES, Resize, VerticalScaling, asked, containers, restarts_for};
+use super::{
+    read_state,
+    resources::{LISTS, NAMES, Resize, VerticalScaling, asked, containers, each, restarts_for},
+};
 use crate::put;
 
 /// What the containers of a template ask for.
@@ -50,8 +58,39 @@ impl Amounts {
         Self { all: all.collect() }
     }
 
-    /// What a pod of this template has to be given back, by container. Nothing where the server would refuse a part of it.
+    /// What a pod of this template has to be given back, by container. Nothing where the server would refuse a part of it, nor
+    /// where anybody else has asked for resources of the pod.
     pub fn missing(&self, pod: &PodView, scaling: VerticalScaling) -> BTreeMap<String, Resize> {
+        let by_others = pod.containers.iter().any(|container| container.written.by_others);
+        let missing = if by_others {
+            BTreeMap::new()
+        } else {
+            self.differing(pod, scaling)
+        };
+        if is_taken(pod, &missing) {
+            missing
+        } else {
+            BTreeMap::new()
+        }
+    }
+
+    /// Is what the pod has in place of these amounts what this template asks for?
+    pub fn left(&self, pod: &PodView, missing: &BTreeMap<String, Resize>) -> bool {
+        let asks = |container: &str, list: &str, name: &str| {
+            let mut all = self.all.iter();
+            all.find(|wanted| (&*wanted.container, wanted.list, wanted.name) == (container, list, name))
+                .map(|wanted| wanted.amount)
+        };
+        missing.iter().all(|(container, resize)| {
+            let have = pod.resources_of(container);
+            each(&resize.amounts).all(|(list, name, _)| {
+                let have = have.and_then(|have| have.get(list, name));
+                have.is_some() && have == asks(container, list, name)
+            })
+        })
+    }
+
+    fn differing(&self, pod: &PodView, scaling: VerticalScaling) -> BTreeMap<String, Resize> {
         let mut missing: BTreeMap<String, Resize> = BTreeMap::new();
         for wanted in &self.all {
             let container = pod.containers.iter().find(|have| *have.name == *wanted.container);
@@ -79,6 +118,58 @@ impl Amounts {
         }
         missing
     }
+}
+
+/// Has the pod come to this revision with resources, by an update or by being given some back?
+pub fn came_with_resources(pod: &PodView, is_revision: impl Fn(&str) -> bool) -> bool {
+    match read_state(pod) {
+        Ok(state) => state.is_some_and(|state| state.update_resources && is_revision(&state.revision)),
+        // It cannot be told.
+        Err(_) => true,
+    }
+}
+
+/// Does the server take it? It refuses a request above its limit and another class of service, which init containers, that
+/// do not change, make no better.
+fn is_taken(pod: &PodView, missing: &BTreeMap<String, Resize>) -> bool {
+    let before = |container: &ContainerView| container.resources.as_deref().copied().unwrap_or_default();
+    let after = |container: &ContainerView| {
+        let mut amounts = before(container);
+        let resize = missing.get(&*container.name);
+        for (list, name, wanted) in resize.iter().flat_map(|resize| each(&resize.amounts)) {
+            let place = match (list, name) {
+                ("limits", "cpu") => &mut amounts.cpu_limit,
+                ("limits", _) => &mut amounts.memory_limit,
+                (_, "cpu") => &mut amounts.cpu_request,
+                _ => &mut amounts.memory_request,
+            };
+            *place = amount(wanted);
+        }
+        amounts
+    };
+    let after: Vec<AmountsView> = pod.containers.iter().map(after).collect();
+    let fits = |amounts: &AmountsView| {
+        pairs(amounts)
+            .iter()
+            .all(|(request, limit)| limit.is_none() || request <= limit)
+    };
+    class(pod.containers.iter().map(before)) == class(after.iter().copied()) && after.iter().all(fits)
+}
+
+/// Request and limit of each resource.
+fn pairs(amounts: &AmountsView) -> [(Option<i64>, Option<i64>); 2] {
+    NAMES.map(|name| (amounts.get("requests", name), amounts.get("limits", name)))
+}
+
+/// Is anything asked for, and is every request its limit?
+fn class(all: impl Iterator<Item = AmountsView>) -> (bool, bool) {
+    let (mut any, mut guaranteed) = (false, true);
+    for (request, limit) in all.flat_map(|amounts| pairs(&amounts)) {
+        let [request, limit] = [request, limit].map(|amount| amount.filter(|amount| *amount > 0));
+        any |= request.is_some() || limit.is_some();
+        guaranteed &= limit.is_some() && request == limit;
+    }
+    (any, guaranteed)
 }
 
 #[cfg(test)]
@@ -133,5 +224,60 @@ mod tests {
             let found = missing(&pod(has, true), &template("1Gi", policy), older);
             assert_eq!(found.is_some(), given, "{policy} {has}");
         }
+    }
+
+    /// A pod whose container asks for this, all of it by this program.
+    fn asking(resources: &Value) -> PodView {
+        let both = json!({"f:cpu": {}, "f:memory": {}});
+        let lists = json!({"f:limits": both, "f:requests": both});
+        let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"main\"}": {"f:resources": lists}}}});
+        serde_json::from_value(json!({
+            "metadata": {"managedFields": [{"manager": "kruise-manager", "subresource": "resize", "fieldsV1": fields}]},
+            "spec": {"containers": [{"name": "main", "resources": resources}]},
+        }))
+        .unwrap()
+    }
+
+    fn asks(resources: &Value) -> Value {
+        json!({"spec": {"containers": [{"name": "main", "resources": resources}]}})
+    }
+
+    #[test]
+    fn nothing_is_given_back_that_the_server_would_refuse() {
+        let newest = VerticalScaling::Endpoint;
+        for (has, wants, given) in [
+            // A request of the template is lower than what it left unsaid.
+            (
+                json!({"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}),
+                json!({"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}}),
+                true,
+            ),
+            // Nothing speaks of the request, which is above the limit.
+            (
+                json!({"requests": {"memory": "2Gi"}, "limits": {"memory": "4Gi"}}),
+                json!({"limits": {"memory": "1Gi"}, "requests": {"memory": "x"}}),
+                false,
+            ),
+            // Guaranteed, which it was not.
+            (
+                json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}}),
+                json!({"limits": {"cpu": "1", "memory": "1Gi"}}),
+                false,
+            ),
+        ] {
+            let found = missing(&asking(&has), &asks(&wants), newest);
+            assert_eq!(found.is_some(), given, "{has} to {wants}");
+        }
+    }
+
+    #[test]
+    fn only_amounts_that_a_template_asks_for_are_left_by_it() {
+        let pod = asking(&json!({"limits": {"cpu": "2", "memory": "1Gi"}}));
+        let missing = Amounts::of(&asks(&json!({"limits": {"cpu": "1", "memory": "1Gi"}})))
+            .missing(&pod, VerticalScaling::Endpoint);
+        let left_by = |resources: Value| Amounts::of(&asks(&resources)).left(&pod, &missing);
+        assert!(left_by(json!({"limits": {"cpu": "2", "memory": "3Gi"}})));
+        assert!(!left_by(json!({"limits": {"cpu": "1500m", "memory": "1Gi"}})));
+        assert!(!left_by(json!({"limits": {"memory": "1Gi"}})));
     }
 }

@@ -19,12 +19,21 @@ impl<'a> Templates<'a> {
         }
     }
 
+    /// All that can be read.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Revision> {
+        (0..self.history.len()).filter_map(|index| self.at(index))
+    }
+
     /// The revision that a pod's label names.
     pub(super) fn by_label(&self, label: &str) -> Option<&Revision> {
         let index = self
             .history
             .iter()
             .position(|view| go_compat::revision::label_matches_revision(label, &view.name))?;
+        self.at(index)
+    }
+
+    fn at(&self, index: usize) -> Option<&Revision> {
         let view = self.history.get(index)?;
         self.parsed
             .get(index)?

@@ -6,11 +6,18 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_api::names::{INPLACE_GRACE, REVISION_HASH};
-use kruise_plan_kit::{Chain, inplace::Amounts, lifecycle::State};
+use kruise_plan_kit::{
+    Chain,
+    inplace::{Amounts, Resize, came_with_resources},
+    lifecycle::State,
+    revision::Revision,
+};
 
 use super::{members::Member, mover::Mover, numbers::Limits, observe::Observed, templates::Templates};
 
-/// The updates, as many as may be out of service; one that restarts nothing needs no room.
+/// The updates, as many as may be out of service; of those that restart nothing, one at least.
+///
+/// Pods that are out of service already come first and cost nothing: it may be what was left behind that breaks them.
 pub(super) fn tend(
     observed: &Observed<'_>,
     templates: &Templates<'_>,
@@ -18,35 +25,85 @@ pub(super) fn tend(
     limits: Limits,
     now: Timestamp,
 ) -> Vec<Chain> {
-    let scaling = observed.options.vertical_scaling;
-    if !scaling.has_endpoint() || !changes_in_place(observed) {
+    if !observed.options.vertical_scaling.has_endpoint() || !changes_in_place(observed) {
         return Vec::new();
     }
-    let mut wanted: BTreeMap<&str, Amounts> = BTreeMap::new();
+    let mut found = left_behind(observed, templates, members);
+    found.sort_by_key(|found| found.member.service.is_available());
+    let out = |all: &mut dyn Iterator<Item = &Member<'_>>| {
+        all.filter(|member| !member.service.is_available()).count() as i32
+    };
+    let mut unavailable = out(&mut members.iter());
+    // Those that nothing can be given back to.
+    let mut taken = unavailable - out(&mut found.iter().map(|found| found.member));
+    // Pods that are missing serve nobody either.
+    let missing = limits.replicas.saturating_sub(members.len() as i32);
     let mut chains = Vec::new();
-    let serving = |member: &&Member<'_>| member.service.is_available();
-    let mut out = (members.len() - members.iter().filter(serving).count()) as i32;
-    for member in members.iter().filter(|member| is_at_rest(member)) {
-        let label = member.pod.labels.get(REVISION_HASH).unwrap_or_default();
-        let Some(revision) = templates.by_label(label) else {
-            continue;
-        };
-        let amounts = wanted
-            .entry(label)
-            .or_insert_with(|| Amounts::of(&revision.template));
-        let missing = amounts.missing(member.pod, scaling);
-        let restarts = missing.values().any(|resize| resize.restarts);
-        let room = limits.max_unavailable.max(i32::from(!restarts));
-        if missing.is_empty() || out >= room {
+    for LeftBehind {
+        member,
+        revision,
+        missing: resources,
+    } in found
+    {
+        let restarts = resources.values().any(|resize| resize.restarts);
+        let room = limits
+            .max_unavailable
+            .max(i32::from(!restarts))
+            .saturating_sub(missing);
+        let serves = member.service.is_available();
+        if taken >= room || (serves && unavailable >= room) {
             continue;
         }
         let mover = Mover::new(observed, revision, templates, now);
-        if let Some(chain) = mover.give_back(member, missing) {
-            out += i32::from(member.service.is_available());
+        if let Some(chain) = mover.give_back(member, resources) {
+            unavailable += i32::from(serves);
+            taken += 1;
             chains.push(chain);
         }
     }
     chains
+}
+
+/// A pod to which something is to be given back.
+struct LeftBehind<'m, 'a> {
+    member: &'m Member<'a>,
+    /// The one it is on.
+    revision: &'m Revision,
+    missing: BTreeMap<String, Resize>,
+}
+
+fn left_behind<'m, 'a>(
+    observed: &Observed<'_>,
+    templates: &'m Templates<'_>,
+    members: &'m [Member<'a>],
+) -> Vec<LeftBehind<'m, 'a>> {
+    let mut wanted: BTreeMap<&str, Amounts> = BTreeMap::new();
+    let mut found = Vec::new();
+    for member in members.iter().filter(|member| is_at_rest(member)) {
+        let pod = member.pod;
+        let label = pod.labels.get(REVISION_HASH).unwrap_or_default();
+        let Some(revision) = templates.by_label(label) else {
+            continue;
+        };
+        if came_with_resources(pod, |name| revision.labels(name)) {
+            continue;
+        }
+        let amounts = wanted
+            .entry(label)
+            .or_insert_with(|| Amounts::of(&revision.template));
+        let missing = amounts.missing(pod, observed.options.vertical_scaling);
+        let is_left_by = |other: &Revision| {
+            other.name != revision.name && Amounts::of(&other.template).left(pod, &missing)
+        };
+        if !missing.is_empty() && templates.all().any(is_left_by) {
+            found.push(LeftBehind {
+                member,
+                revision,
+                missing,
+            });
+        }
+    }
+    found
 }
 
 fn changes_in_place(observed: &Observed<'_>) -> bool {
@@ -57,10 +114,10 @@ fn changes_in_place(observed: &Observed<'_>) -> bool {
         && rolling.is_some_and(|rolling| !rolling.paused && in_place(&rolling.pod_update_policy))
 }
 
-/// In service as it is, and not on its way anywhere.
+/// Not on its way to a revision or out of the set.
 fn is_at_rest(member: &Member<'_>) -> bool {
     let pod = member.pod;
-    matches!(member.state, State::None | State::Normal)
+    matches!(member.state, State::None | State::PreparingNormal | State::Normal)
         && !member.specified
         && pod.annotations.get(INPLACE_GRACE).is_none()
         && pod.containers.iter().any(|container| container.written.any())

@@ -344,6 +344,25 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] = json!(cpu);
             wrote(pod, manager, "main", "limits/cpu");
         }
+        // What it requests besides, and who asked for that, if not who made the pod.
+        "requested" => {
+            let (cpu, manager) = value.split_once('/').unwrap_or((value, ""));
+            for at in [
+                "/spec/containers/0/resources",
+                "/status/containerStatuses/0/resources",
+            ] {
+                pod.pointer_mut(at).unwrap()["requests"]["cpu"] = json!(cpu);
+            }
+            if !manager.is_empty() {
+                wrote(pod, manager, "main", "requests/cpu");
+            }
+        }
+        // It came to its revision with other resources.
+        "came" => {
+            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+            let state = json!({"revision": revision, "updateTimestamp": ago(600), "lastContainerStatuses": null, "updateResources": true});
+            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
+        }
         // What its node says to that.
         "refused" => {
             let (reason, message) = (value, format!("node-says-{value}"));
