@@ -50,7 +50,7 @@ pub(crate) fn assert_resize(before: &World, world: &mut World, write: &Write) {
 }
 
 /// A pod whose resources changed is said to have arrived only when its containers have what they ask for. Another change may
-/// arrive before any of them started.
+/// arrive before any of them started, and one that is to go is held for that at once.
 pub(crate) fn assert_given(before: &World, after: &World, write: &Write) {
     let name = &write.target().name;
     let state =
@@ -59,7 +59,8 @@ pub(crate) fn assert_given(before: &World, after: &World, write: &Write) {
     let resized = progress
         .as_str()
         .is_some_and(|text| text.contains(r#""updateResources":true"#));
-    if resized && state(before) == "Updating" && state(after) != "Updating" {
+    let stays = |state: Value| state == "Updating" || state == "PreparingDelete";
+    if resized && state(before) == "Updating" && !stays(state(after)) {
         let pod = &after.pods[name];
         assert_eq!(
             given(pod),
