@@ -4,54 +4,25 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a bench that cannot go on ends")]
 
+mod among;
+
 use std::time::{Duration, Instant};
 
+use among::{SETS, pod_spec, set};
 use kruise_admission::{
     Answer, Options, Request,
     pod::{Known, Outcome, review, sidecars::Sets},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-const SETS: usize = 200;
 const PODS: usize = 20_000;
 const BAR: Duration = Duration::from_millis(1);
 
-fn set(index: usize) -> Value {
-    let labels = if index % 100 == 7 {
-        json!({"app": "web"})
-    } else {
-        json!({"app": format!("app-{index}")})
-    };
-    let mut set = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": format!("s{index:03}")},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "containers": [{
-                "name": format!("agent-{index}"), "image": "agent:1", "shareVolumePolicy": {"type": "enabled"},
-                "volumeMounts": [{"name": "spool", "mountPath": "/spool"}],
-                "transferEnv": [{"sourceContainerName": "c0", "envNames": ["V1", "V2"]}],
-            }],
-            "volumes": [{"name": "spool", "emptyDir": {}}],
-        },
-    });
-    kruise_admission::sidecarset::complete(&mut set);
-    set
-}
-
 /// A pod of three containers with ten variables each.
 fn request() -> Request {
-    let variables: Vec<Value> = (0..10)
-        .map(|index| json!({"name": format!("V{index}"), "value": "some value"}))
-        .collect();
-    let containers: Vec<Value> = (0..3)
-        .map(|index| {
-            json!({"name": format!("c{index}"), "image": "main:1", "env": variables,
-                   "volumeMounts": [{"name": "data", "mountPath": "/data"}]})
-        })
-        .collect();
     let pod = json!({
         "metadata": {"generateName": "web-", "namespace": "shop", "labels": {"app": "web"}},
-        "spec": {"containers": containers, "volumes": [{"name": "data", "emptyDir": {}}]},
+        "spec": pod_spec("some value"),
     });
     let review = json!({"uid": "u", "operation": "CREATE", "namespace": "shop", "object": pod,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}});

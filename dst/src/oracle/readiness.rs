@@ -13,51 +13,31 @@ const GATE: &str = "InPlaceUpdateReady";
 /// Judges changes of a pod's images, and of its readiness gate.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
-    if before.images() != after.images() && (before.state(GATE) != "False" || before.state("Ready") == "True")
-    {
-        let what = format!(
-            "{} changed the image of {} while it was in service",
-            write.process, after.name
-        );
-        return Some(Violation {
-            oracle: "out of service first",
-            what,
-        });
+    let violation = |oracle, what: String| {
+        let what = format!("{} {what}", write.process);
+        Some(Violation { oracle, what })
+    };
+    let name = &after.name;
+    let serves = before.state(GATE) != "False" || before.state("Ready") == "True";
+    let changes = before.images() != after.images();
+    if changes && serves {
+        let what = format!("changed the image of {name} while it was in service");
+        return violation("out of service first", what);
     }
-    if before.images() != after.images()
-        && let Some(seconds) = early(before, mirror, write.now)
-    {
-        let what = format!(
-            "{} changed the image of {} {seconds} s before its grace period was over",
-            write.process, after.name
-        );
-        return Some(Violation {
-            oracle: "grace first",
-            what,
-        });
+    if changes && let Some(seconds) = early(before, mirror, write.now) {
+        let what = format!("changed the image of {name} {seconds} s before its grace period was over");
+        return violation("grace first", what);
     }
-    if let Some(container) = restarts(before, after)
-        && (before.state(GATE) != "False" || before.state("Ready") == "True")
-    {
+    if serves && let Some(container) = restarts(before, after) {
         let what = format!(
-            "{} gave {container} of {} other resources, for which it restarts, while it was in service",
-            write.process, after.name
+            "gave {container} of {name} other resources, for which it restarts, while it was in service"
         );
-        return Some(Violation {
-            oracle: "out of service first",
-            what,
-        });
+        return violation("out of service first", what);
     }
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
     if comes_back && let Some(container) = unfinished(after) {
-        let what = format!(
-            "{} put {} into service before {container} ran its image",
-            write.process, after.name
-        );
-        return Some(Violation {
-            oracle: "in service when complete",
-            what,
-        });
+        let what = format!("put {name} into service before {container} ran its image");
+        return violation("in service when complete", what);
     }
     None
 }

@@ -17,6 +17,8 @@
     reason = "a bench that cannot go on ends"
 )]
 
+#[path = "../../../admission/benches/among/mod.rs"]
+mod among;
 mod client;
 mod garbage;
 mod handler;

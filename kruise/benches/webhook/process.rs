@@ -22,8 +22,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// SidecarSets, two of which are for each pod.
-pub const SETS: usize = 200;
+use crate::among::{self, SETS};
 
 /// Where the webhook for pods is.
 pub const PATH: &str = "/mutate-pod";
@@ -36,44 +35,19 @@ pub struct Process {
     _stop: watch::Sender<bool>,
 }
 
+/// One of the sets; it looks at labels of namespaces, too.
 fn set(index: usize) -> Value {
-    let labels = if index % 100 == 7 {
-        json!({"app": "web"})
-    } else {
-        json!({"app": format!("app-{index}")})
-    };
-    let mut set = json!({
-        "apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": format!("s{index:03}")},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "namespaceSelector": {"matchLabels": {"team": "shop"}},
-            "containers": [{
-                "name": format!("agent-{index}"), "image": "agent:1", "shareVolumePolicy": {"type": "enabled"},
-                "volumeMounts": [{"name": "spool", "mountPath": "/spool"}],
-                "transferEnv": [{"sourceContainerName": "c0", "envNames": ["V1", "V2"]}],
-            }],
-            "volumes": [{"name": "spool", "emptyDir": {}}],
-        },
-    });
-    kruise_admission::sidecarset::complete(&mut set);
+    let mut set = among::set(index);
+    set["spec"]["namespaceSelector"] = json!({"matchLabels": {"team": "shop"}});
     set
 }
 
 /// The body of a review of a new pod with three containers of ten variables each. Each number is another pod.
 pub fn review(number: usize) -> Vec<u8> {
-    let variables: Vec<Value> = (0..10)
-        .map(|index| json!({"name": format!("V{index}"), "value": format!("value of {number}")}))
-        .collect();
-    let containers: Vec<Value> = (0..3)
-        .map(|index| {
-            json!({"name": format!("c{index}"), "image": "main:1", "env": variables,
-                   "volumeMounts": [{"name": "data", "mountPath": "/data"}]})
-        })
-        .collect();
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": format!("web-{number}"), "namespace": "shop", "labels": {"app": "web"}},
-        "spec": {"containers": containers, "volumes": [{"name": "data", "emptyDir": {}}]},
+        "spec": among::pod_spec(&format!("value of {number}")),
     });
     let request = json!({"uid": format!("uid-{number}"), "operation": "CREATE", "namespace": "shop", "object": pod,
         "kind": {"group": "", "version": "v1", "kind": "Pod"},

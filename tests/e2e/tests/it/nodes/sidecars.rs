@@ -10,6 +10,11 @@ use super::{OnNodes, TOOL, WEB, identity, on_nodes, server_and_neighbour, status
 use crate::cluster::{LIMIT, text};
 use crate::sidecarset::Set;
 
+/// A sidecar that serves beside the pod's own container.
+fn agent() -> Value {
+    json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]})
+}
+
 /// The one pod of a CloneSet, which has the sidecars of the set and serves.
 fn pod_of(on: &OnNodes, set: &Set) -> Value {
     on.scenario
@@ -32,9 +37,7 @@ fn until_serves(pod: &Value, port: u16, wanted: &str) {
 #[test]
 fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
     let Some(on) = on_nodes("nodes-cold") else { return };
-    let agent =
-        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
-    let set = Set::new(&on.scenario, "nodes-cold", &agent);
+    let set = Set::new(&on.scenario, "nodes-cold", &agent());
     let before = pod_of(&on, &set);
     let running = on.runtime.processes(&before);
     until_serves(&before, 8080, "1");
@@ -59,9 +62,7 @@ fn an_image_by_digest_is_pulled_and_known_to_be_there() {
     let Some(on) = on_nodes("nodes-digest") else {
         return;
     };
-    let agent =
-        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
-    let set = Set::new(&on.scenario, "nodes-digest", &agent);
+    let set = Set::new(&on.scenario, "nodes-digest", &agent());
     let before = pod_of(&on, &set);
     let first = text(status_of(&before, "agent"), "/imageID");
     assert!(first.starts_with("lab.test/web@sha256:"), "{first}");
@@ -85,9 +86,7 @@ fn an_image_by_digest_is_pulled_and_known_to_be_there() {
 #[test]
 fn an_image_that_is_nowhere_holds_one_pod_and_the_next_one_mends_both() {
     let Some(on) = on_nodes("nodes-stuck") else { return };
-    let agent =
-        json!({"containers": [{"name": "agent", "image": WEB, "env": [{"name": "PORT", "value": "8080"}]}]});
-    let set = Set::new(&on.scenario, "nodes-stuck", &agent);
+    let set = Set::new(&on.scenario, "nodes-stuck", &agent());
     on.scenario
         .kubectl
         .apply(&web_of(2, &server_and_neighbour(WEB)))
