@@ -10,7 +10,7 @@ use std::{
 use anyhow::bail;
 use kruise_api::names::LAUNCH_BARRIER_LABEL;
 use kruise_plan_kit::{
-    Resource,
+    Resource, Target,
     planted::{Bug, is_planted},
 };
 use kruise_runtime::{
@@ -18,7 +18,7 @@ use kruise_runtime::{
     freshness::Followed,
 };
 use kruise_views::{BarrierView, ClaimView, ImageJobView, NodeView, PodView, RevisionView};
-use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
+use kube_cache::{Cached, Delta, Index, ObjectKey, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{
     sync::{Notify, watch},
@@ -228,6 +228,16 @@ impl Caches {
             Resource::PullJobs => self.pull_jobs.observed(),
             Resource::Barriers => self.barriers.observed(),
         }
+    }
+
+    /// Version of an object as the cache shows it; only known of pods, which others change, too.
+    pub fn version(&self, target: &Target, uid: &str) -> Option<Version> {
+        if target.resource != Resource::Pods {
+            return None;
+        }
+        let key = ObjectKey::new(&*target.namespace, &*target.name);
+        let pod = self.pods.snapshot().get(&key)?;
+        (*pod.uid == *uid).then(|| pod.resource_version.parse().ok())?
     }
 
     /// Is an object with this uid in the cache and not on its way out?

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource, events};
+use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target, events};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
@@ -72,6 +72,10 @@ impl Planner for CloneSets {
 
     fn present(&self, resource: Resource, uid: &str) -> bool {
         self.caches.present(resource, uid)
+    }
+
+    fn version(&self, target: &Target, uid: &str) -> Option<Version> {
+        self.caches.version(target, uid)
     }
 
     fn keys(&self) -> Vec<ObjectKey> {

@@ -1,7 +1,7 @@
 //! The order in which containers start: every pod is its own key, and has at most one barrier.
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Resource};
+use kruise_plan_kit::{EventNote, Memory, Resource, Target};
 use kruise_plan_workloads::launch::{self, Observed};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
@@ -55,6 +55,10 @@ impl Planner for Launches {
 
     fn present(&self, resource: Resource, uid: &str) -> bool {
         self.caches.present(resource, uid)
+    }
+
+    fn version(&self, target: &Target, uid: &str) -> Option<Version> {
+        self.caches.version(target, uid)
     }
 
     fn keys(&self) -> Vec<ObjectKey> {

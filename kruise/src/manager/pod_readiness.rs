@@ -1,7 +1,7 @@
 //! Pod readiness: every pod is its own key.
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Resource};
+use kruise_plan_kit::{EventNote, Memory, Resource, Target};
 use kruise_plan_workloads::pod_readiness;
 use kruise_runtime::worker::{Outcome, Planner};
 use kube_cache::{ObjectKey, Version};
@@ -38,6 +38,10 @@ impl Planner for PodReadiness {
 
     fn present(&self, resource: Resource, uid: &str) -> bool {
         self.caches.present(resource, uid)
+    }
+
+    fn version(&self, target: &Target, uid: &str) -> Option<Version> {
+        self.caches.version(target, uid)
     }
 
     fn keys(&self) -> Vec<ObjectKey> {

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
-    EventNote, Memory, Plan, Resource, events,
+    EventNote, Memory, Plan, Resource, Target, events,
     sidecars::{Matcher, canary_of, names},
 };
 use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, learn, plan, uninjected};
@@ -64,6 +64,7 @@ impl Planner for SidecarSets {
             Err(error) => {
                 // Which pods it is for is not known.
                 self.metrics.pods.forget(&key.name);
+                self.turns().forget(&key.name);
                 let note = EventNote {
                     reason: &events::INVALID_SPEC,
                     message: format!("the specification cannot be read: {error}"),
@@ -92,8 +93,7 @@ impl Planner for SidecarSets {
         let mut repairs = tried.clone();
         let plan = world.look(&look, |observed| {
             let mut plan = plan(observed, now);
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.admit(&set.metadata.name, &mut plan, now);
+            self.turns().admit(&set.metadata.name, &mut plan);
             learn(&mut repairs, observed, &plan, now);
             let missed = uninjected(observed);
             self.metrics.pods.uninjected(&set.metadata.name, missed);
@@ -116,6 +116,10 @@ impl Planner for SidecarSets {
             Resource::Revisions => self.caches.sidecars.has_revision(uid),
             other => self.caches.present(other, uid),
         }
+    }
+
+    fn version(&self, target: &Target, uid: &str) -> Option<Version> {
+        self.caches.version(target, uid)
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
@@ -148,7 +152,12 @@ impl SidecarSets {
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn forget(&self, key: &ObjectKey) {
+        self.turns().forget(&key.name);
         self.repairs().remove(key);
         self.caches.sidecars.uninjected.forget(&key.name);
         self.metrics.pods.forget(&key.name);
@@ -345,6 +354,7 @@ mod tests {
 
     use http::{Request, Response};
     use http_body_util::Full;
+    use kruise_plan_kit::{Chain, Intent, Pace, Precondition, Step, Wave, Write};
     use kruise_runtime::{Client, Clock, client::Settings};
     use kube_cache::Event;
     use kube_client::client::Body;
@@ -420,15 +430,20 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_set_that_cannot_be_read_counts_no_pods() {
-        let (sets, registry) = sets(true);
-        look(&sets);
+    /// Makes the set `logs` one that cannot be read.
+    fn break_logs(sets: &SidecarSets) {
         let broken = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
             "metadata": {"name": "logs", "uid": "u0", "resourceVersion": "200"}, "spec": {"containers": 1}});
         let broken = serde_json::from_value(broken).unwrap();
         sets.caches.sidecars.sets.apply(Event::Modified(broken)).unwrap();
+        look(sets);
+    }
+
+    #[tokio::test]
+    async fn a_set_that_cannot_be_read_counts_no_pods() {
+        let (sets, registry) = sets(true);
         look(&sets);
+        break_logs(&sets);
         assert_eq!(counted(&registry), None);
     }
 
@@ -444,6 +459,69 @@ mod tests {
             assert_eq!(of, "u0");
             assert_eq!(repairs == tried, kept);
         }
+    }
+
+    /// A plan that deletes a pod.
+    fn deletion() -> Plan {
+        let write = Write::Delete {
+            intent: Intent::DeletePod,
+            target: Target {
+                resource: Resource::Pods,
+                namespace: "shop".into(),
+                name: "web".into(),
+            },
+            precondition: Precondition::UidAndVersion("p".into(), "1".into()),
+        };
+        let step = Step {
+            write,
+            reason: String::new(),
+            done: None,
+            failed: None,
+        };
+        Plan {
+            chains: vec![Chain {
+                wave: Wave::Pods,
+                pace: Pace::Bounded,
+                steps: vec![step],
+            }],
+            ..Plan::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
+        let (sets, _) = sets(true);
+        let may_write = |set: &str| {
+            let mut plan = deletion();
+            sets.turns().admit(set, &mut plan);
+            !plan.chains.is_empty()
+        };
+        assert!(may_write("gone") && !may_write("other"));
+        let outcome = sets.plan(
+            &ObjectKey::new("", "gone"),
+            &Memory::default(),
+            Timestamp::UNIX_EPOCH,
+        );
+        assert!(matches!(outcome, Outcome::Gone));
+        assert!(may_write("other"));
+        sets.turns().forget("other");
+        assert!(may_write("logs") && !may_write("other"));
+        break_logs(&sets);
+        assert!(may_write("other"));
+    }
+
+    #[tokio::test]
+    async fn the_version_of_a_pod_is_known_by_its_uid_and_of_nothing_else() {
+        let (sets, _) = sets(true);
+        let target = |resource| Target {
+            resource,
+            namespace: "shop".into(),
+            name: "web".into(),
+        };
+        let version = |resource, uid| sets.version(&target(resource), uid);
+        assert_eq!(version(Resource::Pods, "p"), Some(Version::new(1)));
+        assert_eq!(version(Resource::Pods, "q"), None);
+        assert_eq!(version(Resource::Claims, "p"), None);
     }
 
     fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {

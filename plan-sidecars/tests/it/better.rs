@@ -272,11 +272,11 @@ fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
 fn two_sets_of_one_pod_take_turns() {
     let mut world = World::settled(1);
     world.image("log:2");
-    let (mut turns, now) = (Turns::default(), world.now);
+    let mut turns = Turns::default();
     let ours = world.plan();
     let (mut first, mut second) = (ours.clone(), ours.clone());
-    turns.admit("logs", &mut first, now);
-    turns.admit("other", &mut second, now);
+    turns.admit("logs", &mut first);
+    turns.admit("other", &mut second);
     assert_eq!(first.chains.len(), ours.chains.len());
     let of_pods = |plan: &kruise_plan_kit::Plan| {
         plan.chains
@@ -295,23 +295,25 @@ fn two_sets_of_one_pod_take_turns() {
     assert!(second.requeue.is_some(), "it comes back");
     // The same set may try again.
     let mut again = ours.clone();
-    turns.admit("logs", &mut again, now);
+    turns.admit("logs", &mut again);
     assert_eq!(of_pods(&again), 1);
     // Between its two writes the pod is another version, and still nobody else's.
     assert_eq!(pod_steps(&again), 2);
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut between = world.plan();
-    turns.admit("other", &mut between, now);
+    turns.admit("other", &mut between);
     assert_eq!(of_pods(&between), 0);
     // Once it plans again without that pod, its writes are done.
-    turns.admit("logs", &mut kruise_plan_kit::Plan::default(), now);
+    turns.admit("logs", &mut kruise_plan_kit::Plan::default());
     let mut later = world.plan();
-    turns.admit("other", &mut later, now);
+    turns.admit("other", &mut later);
     assert_eq!(of_pods(&later), 1);
-    // A write that never happened holds nobody for good.
-    let mut much_later = ours;
-    turns.admit("third", &mut much_later, now + SignedDuration::from_secs(31));
-    assert_eq!(of_pods(&much_later), 1);
+    // A set that is gone holds nobody.
+    let mut third = ours;
+    turns.admit("third", &mut third.clone());
+    turns.forget("other");
+    turns.admit("third", &mut third);
+    assert_eq!(of_pods(&third), 1);
 }
 
 #[test]
@@ -320,18 +322,18 @@ fn after_a_turn_of_one_write_the_next_version_is_anybodys() {
     world.image("log:2");
     world.settle();
     world.image("log:3");
-    let (mut turns, now) = (Turns::default(), world.now);
+    let mut turns = Turns::default();
     let of_pods = |plan: &kruise_plan_kit::Plan| {
         let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
         steps.filter(|step| step.write.target().name == "p0").count()
     };
     let (mut first, mut second) = (world.plan(), world.plan());
-    turns.admit("logs", &mut first, now);
-    turns.admit("other", &mut second, now);
+    turns.admit("logs", &mut first);
+    turns.admit("other", &mut second);
     assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut later = world.plan();
-    turns.admit("other", &mut later, now);
+    turns.admit("other", &mut later);
     assert_eq!(of_pods(&later), 1);
 }
 

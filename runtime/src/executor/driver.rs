@@ -2,29 +2,44 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kruise_plan_kit::Part;
+use kruise_plan_kit::{Part, Target};
+use kube_cache::Version;
 
 use super::{Call, Report, Run, Stored};
 use crate::client::path_of;
 use crate::{ApiError, Client};
 
+/// What is asked before each call.
+pub struct World<'w> {
+    /// Is the run to end early? Chains under way end in order.
+    pub should_stop: &'w (dyn Fn() -> bool + Sync),
+    /// Version of the object with this uid, as the caches show it.
+    pub newest: &'w (dyn Fn(&Target, &str) -> Option<Version> + Sync),
+}
+
 /// Runs to the end. `clonesets` is the served version of `apps.kruise.io/clonesets`.
 ///
 /// Do not drop the future while calls are in flight: their outcome would be lost. To stop early, call [`Run::stop`]
-/// before, or let `should_stop` answer true; chains under way then end in order.
-pub async fn execute(
-    client: &Client,
-    clonesets: &str,
-    mut run: Run,
-    should_stop: impl Fn() -> bool,
-) -> Report {
+/// before, or let the world say so.
+pub async fn execute(client: &Client, clonesets: &str, mut run: Run, world: &World<'_>) -> Report {
     let mut pending = FuturesUnordered::new();
     loop {
-        if should_stop() {
+        if (world.should_stop)() {
             run.stop();
         }
-        for (id, call) in run.due() {
-            pending.push(async move { (id, send(client, clonesets, call).await) });
+        // What is not sent makes room for others.
+        loop {
+            let due = run.due();
+            if due.is_empty() {
+                break;
+            }
+            for (id, call) in due {
+                if run.is_overtaken(id, world.newest) {
+                    run.overtaken(id);
+                } else {
+                    pending.push(async move { (id, send(client, clonesets, call).await) });
+                }
+            }
         }
         let Some((id, outcome)) = pending.next().await else {
             return run.finish();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_plan_kit::{Chain, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
 use kruise_plan_kit::{Holder, Resource, Target};
-use kube_cache::Expectation;
+use kube_cache::{Expectation, Version};
 
 use super::call::delete_options;
 use super::split::halves;
@@ -195,6 +195,36 @@ impl Run {
         }
     }
 
+    /// Is this call for a version of its object that is known to be outdated? It could only be refused.
+    pub fn is_overtaken(&self, id: CallId, newest: &dyn Fn(&Target, &str) -> Option<Version>) -> bool {
+        let track = self.in_flight.get(&id).and_then(|index| self.tracks.get(*index));
+        let Some((track, step)) = track.and_then(|track| Some((track, track.chain.steps.get(track.step)?)))
+        else {
+            return false;
+        };
+        let Some((uid, version)) = track.guard(&step.write) else {
+            return false;
+        };
+        let looked_at: Option<Version> = version.parse().ok();
+        let newest = newest(step.write.target(), uid);
+        newest
+            .zip(looked_at)
+            .is_some_and(|(newest, looked_at)| newest > looked_at)
+    }
+
+    /// Takes note that a call was not sent for that reason.
+    pub fn overtaken(&mut self, id: CallId) {
+        let Some(index) = self.in_flight.remove(&id) else {
+            return;
+        };
+        let track = self.tracks.get(index);
+        let Some(step) = track.and_then(|track| track.chain.steps.get(track.step)).cloned() else {
+            return;
+        };
+        let message = format!("{} has changed since it was looked at", step.write.target());
+        self.step_failed(index, &step, Failure::Conflict(message));
+    }
+
     /// Starts no further chain; those under way run to their end.
     pub fn stop(&mut self) {
         for track in &mut self.tracks {
@@ -372,6 +402,21 @@ impl Track {
                 ..
             }) if stage == Stage::Write => Stage::Look,
             _ => stage,
+        }
+    }
+
+    /// The object and its version that the next call is for, if it is for one version only.
+    fn guard<'t>(&'t self, write: &'t Write) -> Option<(&'t str, &'t str)> {
+        let (Write::Patch { precondition, .. } | Write::Delete { precondition, .. }) = write else {
+            return None;
+        };
+        let is_second_half = self.state == State::InFlight(Stage::MetadataHalf);
+        match precondition {
+            Precondition::UidAndVersion(uid, version) if !is_second_half => Some((uid, version)),
+            Precondition::UidAndVersion(uid, _) | Precondition::VersionFromPreviousStep(uid) => {
+                Some((uid, self.version.as_deref()?))
+            }
+            Precondition::Uid(_) | Precondition::Test(..) | Precondition::Unused(..) => None,
         }
     }
 

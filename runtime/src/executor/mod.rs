@@ -4,6 +4,7 @@
 //! # Invariants
 //! * Never two calls of one chain at a time, and no step after one that failed.
 //! * A wave starts when all earlier waves have ended.
+//! * A write that is for one version of an object is not sent once the caches show a newer one.
 //! * A write is sent once. Only the client repeats it, and only when the server answered 429, which proves that
 //!   nothing was written. A lost reply is [`Failure::Unknown`]: look at the server, then plan again.
 
@@ -16,7 +17,7 @@ mod split;
 mod tests;
 
 pub use call::{Call, CallId, Stored};
-pub use driver::execute;
+pub use driver::{World, execute};
 pub use machine::{Limits, Run};
 pub use report::{Failure, Report, StepResult};
 pub use split::StatusForm;

@@ -153,6 +153,41 @@ fn a_name_of_somebody_else_or_of_a_terminating_object_is_taken() {
 }
 
 #[test]
+fn a_write_is_overtaken_once_a_newer_version_than_its_own_is_seen() {
+    let seen = Precondition::UidAndVersion("u1".into(), "5".into());
+    let previous = Precondition::VersionFromPreviousStep("u1".into());
+    let mut run = single(vec![
+        patch("a", Part::Main, seen),
+        patch("a", Part::Main, previous),
+    ]);
+    let is_overtaken = |run: &Run, id, version| {
+        let newest =
+            |of: &Target, uid: &str| (*of == target("a") && uid == "u1").then_some(Version::new(version));
+        run.is_overtaken(id, &newest)
+    };
+    let (id, _) = only(&mut run);
+    assert!(is_overtaken(&run, id, 6) && !is_overtaken(&run, id, 5) && !is_overtaken(&run, id, 4));
+    assert!(!run.is_overtaken(id, &|_, _| None));
+    run.reply(id, Ok(stored("7")));
+    // The second is for the version that the first has made, seen or not.
+    let (id, _) = only(&mut run);
+    assert!(is_overtaken(&run, id, 8) && !is_overtaken(&run, id, 7) && !is_overtaken(&run, id, 6));
+    run.overtaken(id);
+    assert!(run.due().is_empty() && run.is_over());
+    let report = run.finish();
+    assert_eq!(report.steps[0][0], StepResult::Done);
+    assert!(matches!(
+        &report.steps[0][1],
+        StepResult::Failed(Failure::Conflict(_))
+    ));
+    assert!(!report.needs_live_read());
+    // A write that is for whichever version is never too late.
+    let mut run = single(vec![patch("a", Part::Main, Precondition::Uid("u1".into()))]);
+    let (id, _) = only(&mut run);
+    assert!(!is_overtaken(&run, id, 6));
+}
+
+#[test]
 fn every_class_of_error_has_its_result() {
     let (result, report) = outcome_of(create("a"), refusal(403, "Forbidden"));
     assert_eq!(result, StepResult::Failed(Failure::Refused("no".into())));

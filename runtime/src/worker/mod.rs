@@ -8,6 +8,7 @@
 //! - What an execution ran into comes back to the next plan as [`Memory`]; it is retried with growing delays, or as soon
 //!   as newer state is seen.
 //! - Plans of one owner take a fiftieth of a worker's time at most while changes pour in: large sets are planned less often.
+//! - A write for a version of a pod that the caches know to be outdated is not sent: it could only be refused.
 //! - A status is written over the object it was planned from, or not at all.
 //! - A plan that panics costs its own key a delay, and nobody else anything.
 //! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
@@ -32,14 +33,14 @@ use std::{
 
 use futures::FutureExt;
 use kruise_plan_kit::planted::{Bug, is_planted};
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource};
+use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target};
 use kube_cache::{Gate, Seen, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
 use crate::{
     Client,
-    executor::{self, Limits, Report, Run, StatusForm},
+    executor::{self, Limits, Report, Run, StatusForm, World},
 };
 use pace::Pace;
 use status::StatusWriter;
@@ -310,7 +311,12 @@ impl<P: Planner> Controller<P> {
         let written = live::written(&plan.chains);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.chains, limits);
-        let report = executor::execute(&self.client, &self.settings.clonesets, run, stopping).await;
+        let newest = |target: &Target, uid: &str| self.planner.version(target, uid);
+        let world = World {
+            should_stop: &stopping,
+            newest: &newest,
+        };
+        let report = executor::execute(&self.client, &self.settings.clonesets, run, &world).await;
         for note in &report.events {
             self.planner.emit(key, note.clone());
         }

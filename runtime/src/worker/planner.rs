@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource};
+use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target};
 
 /// What a controller decides; everything else is the loop's business.
 pub trait Planner: Send + Sync + 'static {
@@ -18,6 +18,9 @@ pub trait Planner: Send + Sync + 'static {
 
     /// Is an object with this uid in the cache and not terminating?
     fn present(&self, resource: Resource, uid: &str) -> bool;
+
+    /// Version of the object with this uid, as the caches show it. A write for an older version is not sent.
+    fn version(&self, target: &Target, uid: &str) -> Option<kube_cache::Version>;
 
     /// Every key there is: what a new leader looks at first.
     fn keys(&self) -> Vec<Self::Key>;

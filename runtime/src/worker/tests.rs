@@ -6,7 +6,8 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, Intent, Memory, Pace, Plan, Resource, Step, Target, Wave, Write, events,
+    Body, Chain, EventNote, Intent, Memory, Pace, Plan, Precondition, Resource, Step, Target, Wave, Write,
+    events,
 };
 use kube_cache::Version;
 use kube_client::client::Body as HttpBody;
@@ -38,7 +39,10 @@ impl Planner for Stub {
         };
         assert_ne!(key, "bad", "planted");
         let mut plan = Plan::default();
-        if key == "limited" {
+        if key == "changed" && looks == 1 {
+            let outdated = (0..20).map(|number| delete(&format!("outdated-{number}")));
+            plan.chains.extend(outdated.chain([delete("current")]));
+        } else if key == "limited" {
             let message = if looks < 4 { "limit: 1" } else { "limit: 2" };
             plan.events.push(EventNote {
                 reason: &events::SCALE_UP_LIMITED,
@@ -61,6 +65,11 @@ impl Planner for Stub {
         false
     }
 
+    /// All but one pod have changed.
+    fn version(&self, target: &Target, _uid: &str) -> Option<Version> {
+        Some(Version::new(if target.name == "current" { 5 } else { 6 }))
+    }
+
     fn keys(&self) -> Vec<String> {
         self.keys.clone()
     }
@@ -72,18 +81,33 @@ impl Planner for Stub {
     }
 }
 
-fn create(name: &str) -> Chain {
-    let target = Target {
+fn target(name: &str) -> Target {
+    Target {
         resource: Resource::Pods,
         namespace: "ns".into(),
         name: name.into(),
-    };
-    let write = Write::Create {
+    }
+}
+
+fn create(name: &str) -> Chain {
+    chain(Write::Create {
         intent: Intent::CreatePod,
-        target,
+        target: target(name),
         body: Body::from(json!({"metadata": {"name": name}})),
         owner_uid: "owner".into(),
-    };
+    })
+}
+
+/// For version 5 of the pod.
+fn delete(name: &str) -> Chain {
+    chain(Write::Delete {
+        intent: Intent::DeletePod,
+        target: target(name),
+        precondition: Precondition::UidAndVersion("u".into(), "5".into()),
+    })
+}
+
+fn chain(write: Write) -> Chain {
     let step = Step {
         write,
         reason: String::new(),
@@ -263,4 +287,13 @@ async fn an_event_that_every_plan_repeats_is_told_once_and_again_when_it_changes
     let bench = bench(server(201), &["limited"], Duration::from_mins(1));
     bench.run_until(|| bench.looks("limited") > 6).await;
     assert_eq!(*bench.told.lock().unwrap(), ["limit: 1", "limit: 2"]);
+}
+
+#[tokio::test]
+async fn a_write_for_a_version_that_is_known_to_be_outdated_is_not_sent_and_keeps_nobody_from_writing() {
+    let bench = bench(server(200), &["changed"], Duration::from_mins(1));
+    bench.seen.store(5, Ordering::SeqCst);
+    bench.run_until(|| bench.looks("changed") > 1).await;
+    let asked = bench.asked.lock().unwrap();
+    assert_eq!(*asked, ["DELETE /api/v1/namespaces/ns/pods/current"]);
 }
