@@ -134,16 +134,14 @@ fn sort<'m, 'a>(
     }
     let set = &observed.set.metadata.name;
     // What the set itself has broken is mended first, and what was refused is tried last: neither holds up the others.
-    waiting.sort_by_cached_key(|member| {
-        let refused = observed
-            .memory
-            .refused
-            .get(&*member.pod.uid)
-            .copied()
-            .unwrap_or(0);
-        (refused, Reverse(member.is_out(set)))
-    });
+    waiting.sort_by_cached_key(|member| (refused(observed, member), Reverse(member.is_out(set))));
     waiting
+}
+
+/// How often in a row a pod's write was refused.
+fn refused(observed: &Observed<'_>, member: &Member<'_>) -> u32 {
+    let refused = &observed.memory.refused;
+    refused.get(&*member.pod.uid).copied().unwrap_or(0)
 }
 
 /// A term for each value that pods which wait have, where any value is meant. There is nothing to spread in a value of
@@ -168,7 +166,9 @@ fn expand<'l>(terms: &[ScatterTerm], waiting: impl Iterator<Item = &'l Labels> +
     out
 }
 
-/// Takes pods in their order while few enough are out of service. One that is out of service costs nothing.
+/// Takes pods in their order while few enough are out of service. One that is out of service already costs nothing, but is
+/// the set's from then on: those go before all that are in service, or the last of them would exceed the limit. Of one that
+/// was refused before it is not known whether it will go; it waits for room like those in service, and takes none from them.
 fn take(
     observed: &Observed<'_>,
     members: &[Member<'_>],
@@ -186,8 +186,12 @@ fn take(
     // A twin that is told to idle restarts, whether or not its pod is to follow.
     let is_out = |member: &&Member<'_>| member.is_out(set) || busy.pods.contains(&*member.pod.uid);
     let mut out = busy.gone + members.iter().filter(is_out).count();
-    for member in free {
-        if member.ready && out >= limit {
+    let needs_room =
+        |member: &Member<'_>| member.ready || (!member.is_out(set) && refused(observed, member) > 0);
+    let (later, first): (Vec<&Member<'_>>, Vec<&Member<'_>>) =
+        free.iter().partition(|member| needs_room(member));
+    for member in first.into_iter().chain(later) {
+        if needs_room(member) && out >= limit {
             let text =
                 format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be");
             choice.explain(observed, member, &text);

@@ -150,6 +150,55 @@ fn without_anything_unavailable_only_pods_that_are_not_ready_change() {
     );
 }
 
+/// Names of the pods whose upgrade was written.
+fn upgraded(done: &[String]) -> Vec<&str> {
+    done.iter()
+        .filter_map(|line| line.strip_prefix("update-in-place "))
+        .collect()
+}
+
+#[test]
+fn a_pod_out_of_service_takes_its_place_before_those_that_users_prefer() {
+    let mut world = World::settled(4);
+    world.strategy("maxUnavailable", json!(2));
+    let preferred =
+        json!({"weightPriority": [{"weight": 9, "matchSelector": {"matchLabels": {"first": "yes"}}}]});
+    world.strategy("priorityStrategy", preferred);
+    for pod in ["p0", "p1"] {
+        world.pods.get_mut(pod).unwrap()["metadata"]["labels"]["first"] = json!("yes");
+    }
+    world.serve("p3", false);
+    world.image("log:2");
+    // It may go whatever the limit is, so that there is room for one of the others.
+    let done = world.reconcile();
+    assert_eq!(upgraded(&done), ["p0", "p3"]);
+    assert!(world.reconcile().is_empty());
+}
+
+#[test]
+fn a_pod_out_of_service_that_was_refused_waits_for_room_and_takes_none_from_others() {
+    let mut world = World::settled(3);
+    world.serve("p2", false);
+    world.refuses.push(("update-in-place", "p2".to_owned()));
+    world.image("log:2");
+    let mut order = Vec::new();
+    for _ in 0..8 {
+        let done = world.reconcile();
+        assert!(upgraded(&done).len() <= 1, "{done:?}");
+        order.extend(upgraded(&done).into_iter().map(str::to_owned));
+        if order.len() == 2 {
+            world.refuses.clear();
+        } else if order == ["p0"] && upgraded(&done).len() == 1 {
+            let why = world.why("shop/p2");
+            assert!(why.contains("maxUnavailable is reached"), "{why}");
+        }
+        for pod in world.with_image("log", "log:2") {
+            world.run(&pod);
+        }
+    }
+    assert_eq!(order, ["p0", "p1", "p2"]);
+}
+
 #[test]
 fn a_share_of_max_unavailable_is_rounded_up_and_one_is_the_default() {
     for (limit, chosen) in [
