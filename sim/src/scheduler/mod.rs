@@ -10,6 +10,7 @@
 mod affinity;
 mod node;
 pub(crate) mod request;
+mod resized;
 mod spread;
 mod taints;
 
@@ -110,7 +111,9 @@ impl Scheduler {
         let [Some(node), Some(phase)] = fields else {
             return false;
         };
-        node == placed.node
+        !placed.unsettled
+            && head.generation == placed.generation
+            && node == placed.node
             && !matches!(phase, "Succeeded" | "Failed")
             && head.deleting == placed.leaving
             && placed.uid == head.uid.as_ref()

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::request::Amounts;
 use super::spread::Constraints;
 use super::{affinity, taints};
+use super::{request::Amounts, resized};
 use crate::object::{at, get_metadata, metadata_text};
 
 pub(super) type Labels = BTreeMap<String, String>;
@@ -19,6 +19,9 @@ pub(super) struct Placed {
     pub(super) labels: Labels,
     /// It is going: spread constraints do not count it.
     pub(super) leaving: bool,
+    pub(super) generation: i64,
+    /// It asks for something else than it has: what it counts with changes with its status.
+    pub(super) unsettled: bool,
     request: Amounts,
 }
 
@@ -29,7 +32,9 @@ impl Placed {
             node: node.to_owned(),
             labels: labels(pod),
             leaving: !get_metadata(pod, "deletionTimestamp").is_null(),
-            request: Amounts::of_pod(pod),
+            generation: get_metadata(pod, "generation").as_i64().unwrap_or(0),
+            unsettled: resized::is_unsettled(pod),
+            request: resized::request(pod),
         }
     }
 }

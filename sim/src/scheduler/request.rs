@@ -21,14 +21,23 @@ impl Amounts {
         Self(amounts.collect())
     }
 
-    /// What a pod needs: its containers and sidecars together, or an init container with the sidecars before it if
+    /// What a pod asks for: its containers and sidecars together, or an init container with the sidecars before it if
     /// that is more; and the overhead of its runtime.
     pub(crate) fn of_pod(pod: &Value) -> Self {
+        Self::of_containers(pod, Self::of_container)
+    }
+
+    /// What a container asks for.
+    pub(super) fn of_container(container: &Value) -> Self {
+        Self::of_list(at(container, "/resources/requests"))
+    }
+
+    /// A pod of which each container needs so much.
+    pub(super) fn of_containers(pod: &Value, of: impl Fn(&Value) -> Self) -> Self {
         let list = |name: &str| {
             let items = pod.pointer(&format!("/spec/{name}")).and_then(Value::as_array);
             items.into_iter().flatten()
         };
-        let of = |container: &Value| Self::of_list(at(container, "/resources/requests"));
         let (mut sidecars, mut peak) = (Self::default(), Self::default());
         for container in list("initContainers") {
             let own = of(container);
@@ -65,7 +74,7 @@ impl Amounts {
     }
 
     /// At least as much as another, resource by resource.
-    fn raise(&mut self, other: &Self) {
+    pub(super) fn raise(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let own = self.0.entry(name.clone()).or_default();
             *own = (*own).max(*amount);

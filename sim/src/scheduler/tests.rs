@@ -229,3 +229,42 @@ fn the_most_important_pod_goes_first() {
     play.rest();
     assert_eq!((node(&play.pod("a-low")), node(&play.pod("z-high"))), ("", "n1"));
 }
+
+/// Asks for another amount of processor for the container of a pod that runs.
+fn resize(play: &mut Play, name: &str, amount: &str) {
+    let body =
+        json!({"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": amount}}}]}});
+    play.strategic(&format!("{PODS}/{name}/resize"), &body);
+    play.rest();
+}
+
+fn on_first(amount: &str) -> Value {
+    let mut spec = cpu(amount);
+    spec["nodeSelector"] = json!({"size": "1"});
+    spec
+}
+
+#[test]
+fn a_pod_counts_with_what_it_asks_for_as_soon_as_it_asks() {
+    let mut play = play();
+    create(&mut play, "a", &on_first("1"));
+    resize(&mut play, "a", "3");
+    assert_eq!(node(&create(&mut play, "b", &on_first("2"))), "");
+    resize(&mut play, "a", "2");
+    assert_eq!(node(&play.pod("b")), "n1");
+}
+
+#[test]
+fn a_pod_that_asks_for_more_than_its_node_can_ever_give_leaves_room_for_others() {
+    let mut play = play();
+    create(&mut play, "a", &on_first("1"));
+    resize(&mut play, "a", "99");
+    let pending = condition(&play.pod("a"), "PodResizePending");
+    assert_eq!((pending.0.as_str(), pending.1.as_str()), ("True", "Infeasible"));
+    assert_eq!(node(&create(&mut play, "b", &on_first("3"))), "n1");
+    assert_eq!(
+        node(&create(&mut play, "c", &on_first("1"))),
+        "",
+        "what it has counts"
+    );
+}

@@ -16,6 +16,8 @@ pub(crate) struct Head {
     pub(crate) owners: Box<[Box<str>]>,
     /// Whether the object is being deleted.
     pub(crate) deleting: bool,
+    /// `metadata.generation`; zero where there is none.
+    pub(crate) generation: i64,
 }
 
 impl Head {
@@ -40,6 +42,7 @@ impl Head {
             deleting: metadata
                 .get("deletionTimestamp")
                 .is_some_and(|time| !time.is_null()),
+            generation: metadata.get("generation").and_then(Value::as_i64).unwrap_or(0),
         }
     }
 
