@@ -42,6 +42,8 @@ pub enum Purpose {
     Restarts = 30,
     /// Sidecars that their set has no more.
     Dropped = 31,
+    /// Pods that are spread over a rollout.
+    Scatter = 33,
 }
 
 /// A sequence of numbers that its seed decides (SplitMix64).

@@ -106,6 +106,9 @@ fn rolling_update(start: &Start) -> Value {
     if start.order {
         rolling["priorityStrategy"] = json!({"orderPriority": [{"orderedKey": OWN}]});
     }
+    if start.scatter {
+        rolling["scatterStrategy"] = json!([{"key": OWN, "value": "yes"}]);
+    }
     rolling
 }
 
@@ -206,6 +209,7 @@ pub async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
         }
         Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
         Edit::Partition(text) => rolling("partition", int_or_string(text)),
+        Edit::Everywhere => rolling("partition", json!(0)),
         Edit::MaxUnavailable(text) => rolling("maxUnavailable", int_or_string(text)),
         Edit::MaxSurge(text) => rolling("maxSurge", int_or_string(text)),
         Edit::Paused(paused) => rolling("paused", (*paused).into()),

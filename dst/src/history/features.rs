@@ -15,6 +15,7 @@ pub(super) fn add(history: &mut History) {
     batches(history);
     strategies(history);
     times(history);
+    releases(history);
     history.acts.sort_by_key(|act| act.at);
 }
 
@@ -28,7 +29,8 @@ fn moments(history: &History) -> Vec<u64> {
 /// Containers that get another share of a processor, now and then more than there is.
 fn resources(history: &mut History) {
     let mut random = Random::new(history.seed, Purpose::Resources);
-    if history.set.policy == Policy::ReCreate || !random.percent(30) {
+    // In place only, nobody may change resources; after a time without a policy they would stay what nobody can give.
+    if matches!(history.set.policy, Policy::ReCreate | Policy::InPlaceOnly) || !random.percent(30) {
         return;
     }
     history.set.resources = true;
@@ -147,6 +149,21 @@ fn strategies(history: &mut History) {
     if !history.set.priority && random.percent(12) {
         history.set.order = true;
         marks(history, &mut random);
+    }
+    let mut random = Random::new(history.seed, Purpose::Scatter);
+    if !history.set.priority && !history.set.order && random.percent(10) {
+        history.set.scatter = true;
+        marks(history, &mut random);
+    }
+}
+
+/// Pods that ask for too much may be among those that the partition keeps.
+fn releases(history: &mut History) {
+    let asks = |act: &Act| act.what == What::Edit(Edit::TooMuch);
+    if history.acts.iter().any(asks) {
+        let at = history.acts.iter().map(|act| act.at).max().unwrap_or(0) + 1;
+        let what = What::Edit(Edit::Everywhere);
+        history.acts.push(Act { at, what });
     }
 }
 

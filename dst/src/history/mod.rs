@@ -88,6 +88,9 @@ pub struct Start {
     /// Pods that users have marked are updated last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub order: bool,
+    /// Pods that users have marked are spread over a rollout.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scatter: bool,
     /// What becomes of the claims of pods that vanish; none for a set without claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
@@ -116,6 +119,7 @@ impl Start {
             goes_back: false,
             priority: false,
             order: false,
+            scatter: false,
             claims: None,
         }
     }
@@ -210,6 +214,8 @@ pub enum Edit {
     Scale(u32),
     /// `partition`.
     Partition(String),
+    /// No `partition` any more.
+    Everywhere,
     /// `maxUnavailable`.
     MaxUnavailable(String),
     /// `maxSurge`.
@@ -422,7 +428,7 @@ impl Act {
             What::Edit(edit) => {
                 matches!(
                     edit,
-                    Edit::Paused(false) | Edit::Enough(_) | Edit::OnDelete(false)
+                    Edit::Paused(false) | Edit::Enough(_) | Edit::OnDelete(false) | Edit::Everywhere
                 )
             }
             What::Sidecars(edit) => edit.is_release(),

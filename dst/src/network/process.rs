@@ -43,6 +43,8 @@ pub struct Sent {
     pub at: Instant,
     /// What its sender knew when it decided to send it, at least.
     pub floors: Floors,
+    /// Is it part of a decision, or of what is told of one later?
+    of_plan: bool,
     pub(super) given_up: AtomicBool,
 }
 
@@ -138,7 +140,8 @@ impl Process {
     pub fn sends(&mut self, agent: &str, request: &Request) -> Arc<Sent> {
         let floors = self.floors(agent);
         let now = Instant::now();
-        let floors = if is_of_a_plan(request) {
+        let of_plan = is_of_a_plan(request);
+        let floors = if of_plan {
             let busy = self.busy.entry(agent.to_owned()).or_default();
             // What follows an answer is sent at the same instant.
             let follows = busy
@@ -163,6 +166,7 @@ impl Process {
         Arc::new(Sent {
             at: now,
             floors,
+            of_plan,
             given_up: AtomicBool::new(false),
         })
     }
@@ -226,6 +230,9 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.sent.given_up.store(true, Ordering::Relaxed);
+        if !self.sent.of_plan {
+            return;
+        }
         self.cluster.look(|state| {
             if let Some(process) = state.processes.get_mut(&self.process) {
                 process.ends(&self.agent, self.creates);

@@ -450,14 +450,27 @@ impl Controllers {
         }
     }
 
-    /// Runs until told to stop; what is under way ends in order.
+    /// Runs until told to stop; what is under way ends in order. They are told one after the other: a channel wakes those
+    /// who wait for it in an order that differs from run to run.
     async fn run(&self, stop: watch::Receiver<bool>) {
+        let mut ends = Vec::new();
+        let mut end = || {
+            let (sender, receiver) = watch::channel(false);
+            ends.push(sender);
+            receiver
+        };
         let mut tasks = JoinSet::new();
-        tasks.spawn(self.sets.clone().run(shutdown::stopped(stop.clone())));
-        tasks.spawn(self.sidecarsets.clone().run(shutdown::stopped(stop.clone())));
-        tasks.spawn(self.readiness.clone().run(shutdown::stopped(stop.clone())));
-        tasks.spawn(self.launches.clone().run(shutdown::stopped(stop.clone())));
-        tasks.spawn(self.sidecars.clone().keep_scope(stop));
-        tasks.join_all().await;
+        tasks.spawn(self.sets.clone().run(shutdown::stopped(end())));
+        tasks.spawn(self.sidecarsets.clone().run(shutdown::stopped(end())));
+        tasks.spawn(self.readiness.clone().run(shutdown::stopped(end())));
+        tasks.spawn(self.launches.clone().run(shutdown::stopped(end())));
+        tasks.spawn(self.sidecars.clone().keep_scope(end()));
+        let tell = async {
+            shutdown::stopped(stop).await;
+            for end in &ends {
+                end.send_replace(true);
+            }
+        };
+        tokio::join!(tasks.join_all(), tell);
     }
 }
