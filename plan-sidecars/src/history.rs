@@ -156,7 +156,8 @@ fn adjust(observed: &Observed<'_>, view: &RevisionView, number: Option<i64>) -> 
     Some(chain(Wave::Revisions, write, reason))
 }
 
-/// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays.
+/// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one that the
+/// status still calls the newest: users who want new pods to get what there is now read its name there.
 pub(crate) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member<'_>]) -> Vec<Chain> {
     let set = observed.set;
     let limit = set.spec.revision_history_limit.unwrap_or(10).max(1) as usize;
@@ -175,6 +176,7 @@ pub(crate) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member
     });
     let in_use = |view: &RevisionView| {
         *view.name == *found.name
+            || *view.name == *set.status.latest_revision
             || named == Some(&*view.name)
             || versioned.is_some_and(|newest| newest.name == view.name)
             || members.iter().any(|member| {

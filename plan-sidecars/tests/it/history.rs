@@ -89,6 +89,21 @@ fn revisions_beyond_the_limit_go_oldest_first_but_none_that_a_pod_was_injected_w
 }
 
 #[test]
+fn the_revision_that_the_status_calls_the_newest_stays_until_the_status_names_another() {
+    let mut world = World::new();
+    world.edit(|spec| spec["revisionHistoryLimit"] = json!(1));
+    world.settle();
+    let first = world.set["status"]["latestRevision"].as_str().unwrap().to_owned();
+    world.image("log:2");
+    let done = world.reconcile();
+    assert_eq!(done.len(), 1, "a new revision and nothing else: {done:?}");
+    assert!(world.revisions.contains_key(&first));
+    world.settle();
+    assert_ne!(world.set["status"]["latestRevision"], json!(first));
+    assert!(!world.revisions.contains_key(&first));
+}
+
+#[test]
 fn a_revision_that_is_injected_by_name_or_version_stays() {
     let mut world = World::new();
     world.edit(|spec| {
