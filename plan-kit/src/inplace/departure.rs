@@ -16,7 +16,7 @@ use super::{
     diff::Change,
     grace::{self, Grace},
     record::{Record, serialize},
-    resources::{Resize, VerticalScaling, fold},
+    resources::{Resize, VerticalScaling, awaited, fold},
     state::{UpdateState, read_state},
 };
 use crate::{
@@ -177,21 +177,25 @@ impl Outset {
     fn depart_alone(&self, pod: &PodView, carried: Option<Carried>) -> Departure {
         let mut change = self.change.clone();
         let mut since = self.now.clone();
+        let mut is_given_later = false;
         if let Some(carried) = carried {
             change = change.over(carried.change);
             change
                 .images
                 .retain(|name, image| pod.image_of(name) != Some(image.as_str()));
+            let wanted = change.resources.len();
             change
                 .resources
                 .retain(|name, resize| !resize.is_asked(pod.resources_of(name)));
+            // A write before this one has asked, and the node has not given it yet.
+            is_given_later = change.resources.len() < wanted && awaited(pod).is_some();
             // Whoever changes his mind more often than the period lasts must not keep the pod out of service for good.
             since = carried.since.unwrap_or(since);
         }
         let mut state = UpdateState {
             update_timestamp: Some(since),
             update_env_from_metadata: !change.read.is_empty(),
-            update_resources: !change.resources.is_empty(),
+            update_resources: is_given_later || !change.resources.is_empty(),
             update_images: !change.images.is_empty(),
             last_container_statuses: None,
             ..self.record.state().clone()
@@ -663,9 +667,17 @@ mod tests {
             VerticalScaling::Endpoint,
             now(),
         );
-        let departure = outset.depart(&resized);
-        assert_eq!(departure.resize, None);
-        let state = departure.update.render()["metadata"]["annotations"][INPLACE_STATE].to_string();
-        assert!(state.contains("updateResources"), "{state}");
+        // In the middle of another update, too, as long as the node has not given it.
+        let batches = r#"{"revision":"web-old","nextContainerImages":{"log":"log:2"}}"#;
+        let between = PodView {
+            annotations: [(INPLACE_STATE, batches)].into_iter().collect(),
+            ..resized.clone()
+        };
+        for pod in [resized, between] {
+            let departure = outset.depart(&pod);
+            assert_eq!(departure.resize, None);
+            let state = departure.update.render()["metadata"]["annotations"][INPLACE_STATE].to_string();
+            assert!(state.contains("updateResources"), "{state}");
+        }
     }
 }
