@@ -41,6 +41,8 @@ impl Floors {
 pub struct Sent {
     /// When it was sent.
     pub at: Instant,
+    /// When its sender decided to send it: with the first request of that decision.
+    pub decided: Instant,
     /// What its sender knew when it decided to send it, at least.
     pub floors: Floors,
     /// Is it part of a decision, or of what is told of one later?
@@ -54,6 +56,7 @@ struct Busy {
     in_flight: u32,
     /// When its last answer came.
     answered: Option<Instant>,
+    since: Option<Instant>,
     floors: Floors,
     /// It repeats a request by itself then.
     again: Option<Instant>,
@@ -141,7 +144,7 @@ impl Process {
         let floors = self.floors(agent);
         let now = Instant::now();
         let of_plan = is_of_a_plan(request);
-        let floors = if of_plan {
+        let (decided, floors) = if of_plan {
             let busy = self.busy.entry(agent.to_owned()).or_default();
             // What follows an answer is sent at the same instant.
             let follows = busy
@@ -151,6 +154,7 @@ impl Process {
             if !goes_on {
                 *busy = Busy {
                     floors,
+                    since: Some(now),
                     ..Busy::default()
                 };
             }
@@ -159,12 +163,13 @@ impl Process {
             if busy.creating.0 > busy.creating.1 + 1 {
                 self.hasty = Some(busy.creating);
             }
-            busy.floors
+            (busy.since.unwrap_or(now), busy.floors)
         } else {
-            floors
+            (now, floors)
         };
         Arc::new(Sent {
             at: now,
+            decided,
             floors,
             of_plan,
             given_up: AtomicBool::new(false),

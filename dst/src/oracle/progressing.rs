@@ -1,6 +1,7 @@
 //! *"A rollout that makes no progress for `progressDeadlineSeconds` is late, and no other."* The clock starts anew with a
 //! new update revision, and whenever more updated pods are ready.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Spec, Violation, Write};
@@ -47,7 +48,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             let (one, next) = (progress(&one.value["status"]), progress(&next.value["status"]));
             one.0 != next.0 || one.1 < next.1
         })
-        .map(|(_, next)| next.at)
+        .map(|(one, next)| noticed(one, next))
         .next_back()?;
     let passed = write.now.as_second() - last.as_second();
     // A status may tell of the progress and of its end at once; times are told in seconds.
@@ -62,6 +63,14 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         oracle: "late when the deadline is over",
         what,
     })
+}
+
+/// When the progress was noticed that the second status tells of: not before the first, however long the write took.
+fn noticed(one: &Object, next: &Object) -> Timestamp {
+    let condition = progressing(&next.value["status"]);
+    let told = condition.and_then(|condition| condition["lastUpdateTime"].as_str()?.parse().ok());
+    let told = told.filter(|told: &Timestamp| one.at <= *told && *told <= next.at);
+    told.unwrap_or(next.at)
 }
 
 /// What is wrong with the condition once all is over.

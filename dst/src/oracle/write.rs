@@ -36,6 +36,8 @@ pub struct Write<'a> {
     pub marks: [usize; Watched::COUNT],
     /// When it was accepted.
     pub now: Timestamp,
+    /// When it was decided: the server may have asked for patience since.
+    pub decided: Timestamp,
 }
 
 impl<'a> Write<'a> {
@@ -70,6 +72,7 @@ impl<'a> Write<'a> {
             sent,
             marks,
             now,
+            decided: now.checked_sub(sent.decided.elapsed()).unwrap_or(now),
         }
     }
 

@@ -193,9 +193,37 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
                 .cloned(),
         );
     }
+    // What the containers ran before may be the same, where they had not begun.
+    if sets.is_empty() {
+        let records = annotation(after, HASH);
+        let records = records.as_object().into_iter().flatten();
+        let has = |record: &Value, container: &str| {
+            let mut sidecars = record["sidecarList"].as_array().into_iter().flatten();
+            sidecars.any(|sidecar| sidecar.as_str().is_some_and(|name| is_twin(container, name)))
+        };
+        let changed = |container: &str| image(before, container) != image(after, container);
+        let is_meant = |record: &Value| containers(after).any(|name| changed(name) && has(record, name));
+        sets.extend(
+            records
+                .filter(|(_, record)| is_meant(record))
+                .map(|(name, _)| name.clone()),
+        );
+    }
     sets.sort();
     sets.dedup();
     sets
+}
+
+/// Names of the containers of a pod.
+fn containers(pod: &Object) -> impl Iterator<Item = &str> {
+    let list = pod.value["spec"]["containers"].as_array().into_iter().flatten();
+    list.filter_map(|container| container["name"].as_str())
+}
+
+/// Is it the container of this name, or one of its two that take turns?
+fn is_twin(container: &str, sidecar: &str) -> bool {
+    let rest = container.strip_prefix(sidecar);
+    rest.is_some_and(|rest| matches!(rest, "" | "-1" | "-2"))
 }
 
 /// Was the set injected into the pod?
