@@ -92,6 +92,14 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
     if pod.has_label("apps.kruise.io/specified-delete") {
         return Err(format!("pod {name} is marked for deletion"));
     }
+    // Containers that start in order have a barrier, and once all have started the pod says so.
+    let started = &pod.value["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
+    let barrier = mirror.of(Watched::Barriers).named(&format!("{name}-barrier"));
+    if barrier.is_some() && started != "true" {
+        return Err(format!(
+            "pod {name} does not say yet that its containers have started"
+        ));
+    }
     let label = pod.label("controller-revision-hash");
     let revision = mirror
         .of(Watched::Revisions)
