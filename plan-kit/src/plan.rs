@@ -35,6 +35,23 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
+impl Chain {
+    /// One write by itself, of which no event tells.
+    pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
+        let step = Step {
+            write,
+            reason: reason.into(),
+            done: None,
+            failed: None,
+        };
+        Self {
+            wave,
+            pace: Pace::Bounded,
+            steps: vec![step],
+        }
+    }
+}
+
 /// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` cancels the later
 /// waves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use go_compat::revision::{revision_hash, revision_name};
 use kruise_api::names::{CONTROLLER_HASH, LAST_APPLIED};
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write, put,
+    Body, Chain, Intent, Part, Patch, Precondition, Resource, Target, Wave, Write, put,
     revision::sort,
     sidecars::{Hashes, names, revision_data},
 };
@@ -123,7 +123,7 @@ fn create(
         owner_uid: set.metadata.uid.clone(),
     };
     let reason = format!("what is injected changed: revision {number}");
-    chain(Wave::Revisions, write, reason)
+    Chain::alone(Wave::Revisions, write, reason)
 }
 
 /// An older revision becomes the newest again, and carries the version that its author gives it now.
@@ -153,7 +153,7 @@ fn adjust(observed: &Observed<'_>, view: &RevisionView, number: Option<i64>) -> 
         patch: Patch::Merge(patch),
         precondition: Precondition::UidAndVersion(view.uid.to_string(), view.resource_version.to_string()),
     };
-    Some(chain(Wave::Revisions, write, reason))
+    Some(Chain::alone(Wave::Revisions, write, reason))
 }
 
 /// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one that the
@@ -196,7 +196,7 @@ pub(crate) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member
                 target: target(observed, &view.name),
                 precondition: Precondition::Uid(view.uid.to_string()),
             };
-            chain(Wave::Cleanup, write, format!("more than {limit} revisions"))
+            Chain::alone(Wave::Cleanup, write, format!("more than {limit} revisions"))
         })
         .collect()
 }
@@ -206,19 +206,5 @@ fn target(observed: &Observed<'_>, name: &str) -> Target {
         resource: Resource::Revisions,
         namespace: observed.namespace.to_owned(),
         name: name.to_owned(),
-    }
-}
-
-fn chain(wave: Wave, write: Write, reason: String) -> Chain {
-    let step = Step {
-        write,
-        reason,
-        done: None,
-        failed: None,
-    };
-    Chain {
-        wave,
-        pace: Pace::Bounded,
-        steps: vec![step],
     }
 }

@@ -354,7 +354,7 @@ mod tests {
 
     use http::{Request, Response};
     use http_body_util::Full;
-    use kruise_plan_kit::{Chain, Intent, Pace, Precondition, Step, Wave, Write};
+    use kruise_plan_kit::{Chain, Intent, Precondition, Wave, Write};
     use kruise_runtime::{Client, Clock, client::Settings};
     use kube_cache::Event;
     use kube_client::client::Body;
@@ -472,18 +472,8 @@ mod tests {
             },
             precondition: Precondition::UidAndVersion("p".into(), "1".into()),
         };
-        let step = Step {
-            write,
-            reason: String::new(),
-            done: None,
-            failed: None,
-        };
         Plan {
-            chains: vec![Chain {
-                wave: Wave::Pods,
-                pace: Pace::Bounded,
-                steps: vec![step],
-            }],
+            chains: vec![Chain::alone(Wave::Pods, write, "")],
             ..Plan::default()
         }
     }

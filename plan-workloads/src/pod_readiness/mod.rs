@@ -9,8 +9,7 @@
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use kruise_plan_kit::{
-    Chain, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave, Write,
-    lifecycle::go_time,
+    Chain, Intent, Part, Patch, Plan, Precondition, Resource, Target, Wave, Write, lifecycle::go_time,
 };
 use kruise_views::PodView;
 use serde_json::json;
@@ -44,18 +43,8 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
         patch: Patch::Strategic(json!({"status": {"conditions": [condition]}}).into()),
         precondition: Precondition::Uid(pod.uid.to_string()),
     };
-    let step = Step {
-        write,
-        reason: "its gate has no condition yet".into(),
-        done: None,
-        failed: None,
-    };
     Plan {
-        chains: vec![Chain {
-            wave: Wave::Pods,
-            pace: Pace::Bounded,
-            steps: vec![step],
-        }],
+        chains: vec![Chain::alone(Wave::Pods, write, "its gate has no condition yet")],
         ..Plan::default()
     }
 }

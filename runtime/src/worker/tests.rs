@@ -6,8 +6,7 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, Intent, Memory, Pace, Plan, Precondition, Resource, Step, Target, Wave, Write,
-    events,
+    Body, Chain, EventNote, Intent, Memory, Plan, Precondition, Resource, Target, Wave, Write, events,
 };
 use kube_cache::Version;
 use kube_client::client::Body as HttpBody;
@@ -108,17 +107,7 @@ fn delete(name: &str) -> Chain {
 }
 
 fn chain(write: Write) -> Chain {
-    let step = Step {
-        write,
-        reason: String::new(),
-        done: None,
-        failed: None,
-    };
-    Chain {
-        wave: Wave::Pods,
-        pace: Pace::Bounded,
-        steps: vec![step],
-    }
+    Chain::alone(Wave::Pods, write, "")
 }
 
 #[derive(Default)]
