@@ -334,14 +334,10 @@ impl<'o, 'a> Mover<'o, 'a> {
             change.reverse();
         }
         steps.extend(change);
-        // The image ids recorded are those of the snapshot. While an earlier update may still be changing them, or a
-        // container is yet to start, a change in between would make the record a lie.
+        // What containers run is recorded as the snapshot has it, and a new container is the sign that they changed: one
+        // that crashed in between would be taken for it.
         let changing = member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some();
-        let starts = |name: &String| {
-            pod.status_of(name)
-                .is_none_or(|status| status.image_id.is_empty())
-        };
-        if changing || resizes || way.outset.change().images.keys().any(starts) {
+        if changing || resizes || !way.outset.change().images.is_empty() {
             guard_by_version(&mut steps, pod);
         }
         writes::chain(steps)
