@@ -14,6 +14,8 @@ use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
 
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
+/// And as long as the node shows the container that is to go still running: what it is about to write would come between.
+const UNNOTICED: Duration = Duration::from_mins(2);
 /// How long a pod that was just made is left alone: another replica may have injected an edit that is not seen here yet.
 pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
@@ -73,17 +75,19 @@ impl Member<'_> {
         let others = states.0.iter().filter(|(name, _)| *name != set);
         others
             .filter_map(|(name, state)| {
-                let pending = state
+                let waited_for = state
                     .last_container_statuses
                     .iter()
                     .flatten()
-                    .any(|(container, before)| {
+                    .filter_map(|(container, before)| {
                         let wanted = self.pod.image_of(container).unwrap_or_default();
-                        let status = self.pod.status_of(container);
-                        status.is_some_and(|status| is_pending(status, before, wanted))
-                    });
+                        let status = self.pod.status_of(container)?;
+                        let long = if status.between_runs { MOTION } else { UNNOTICED };
+                        is_pending(status, before, wanted).then_some(long)
+                    })
+                    .max()?;
                 let since: Timestamp = self.records.0.get(name)?.update_timestamp.parse().ok()?;
-                left(since, MOTION, now).filter(|_| pending)
+                left(since, waited_for, now)
             })
             .max()
     }

@@ -338,35 +338,40 @@ fn after_a_turn_of_one_write_the_next_version_is_anybodys() {
 }
 
 #[test]
-fn a_pod_that_another_set_has_just_changed_is_left_alone_but_not_for_long() {
-    let mut world = World::settled(1);
-    let states = json!({"other": {"revision": "h", "updateTimestamp": text(world.now),
-                                  "lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
-    let mut records: Value = parsed(&world.annotation("p0", names::HASH));
-    records["other"] = json!({"hash": "h", "updateTimestamp": text(world.now), "sidecarSetName": "other", "sidecarList": []});
-    let pod = world.pods.get_mut("p0").unwrap();
-    pod["metadata"]["annotations"][names::INPLACE_STATE] = json!(states.to_string());
-    pod["metadata"]["annotations"][names::HASH] = json!(records.to_string());
-    pod["spec"]["containers"][1]["image"] = json!("web:2");
-    world.image("log:2");
-    assert_eq!(world.image_of("p0", "log"), "log:1");
-    let plan = world.plan();
-    assert!(
-        world.why("shop/p0").contains("another set"),
-        "{}",
-        world.why("shop/p0")
-    );
-    assert!(plan.requeue.is_some());
-    world.now += SignedDuration::from_secs(11);
-    world.reconcile();
-    assert_eq!(world.image_of("p0", "log"), "log:2");
-    let states: Value = parsed(&world.annotation("p0", names::INPLACE_STATE));
-    assert_eq!(states["other"]["revision"], "h", "what the other set wrote stays");
+fn a_pod_that_another_set_has_just_changed_is_left_alone_longer_if_its_node_has_done_nothing_about_it() {
+    let ended = json!({"terminated": {"exitCode": 0}});
+    for (state, seconds) in [(json!({"running": {}}), 120), (ended, 10)] {
+        let mut world = World::settled(1);
+        let states = json!({"other": {"revision": "h", "updateTimestamp": text(world.now),
+                                      "lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
+        let mut records: Value = parsed(&world.annotation("p0", names::HASH));
+        records["other"] = json!({"hash": "h", "updateTimestamp": text(world.now), "sidecarSetName": "other", "sidecarList": []});
+        let pod = world.pods.get_mut("p0").unwrap();
+        pod["metadata"]["annotations"][names::INPLACE_STATE] = json!(states.to_string());
+        pod["metadata"]["annotations"][names::HASH] = json!(records.to_string());
+        pod["spec"]["containers"][1]["image"] = json!("web:2");
+        for status in pod["status"]["containerStatuses"].as_array_mut().unwrap() {
+            if status["name"] == "main" {
+                status["state"] = state.clone();
+            }
+        }
+        world.image("log:2");
+        world.now += SignedDuration::from_secs(seconds - 1);
+        let plan = world.plan();
+        let why = world.why("shop/p0");
+        assert!(why.contains("another set"), "{state}: {why}");
+        assert_eq!(plan.requeue.map(|wait| wait.as_secs()), Some(1), "{state}");
+        world.now += SignedDuration::from_secs(2);
+        world.reconcile();
+        assert_eq!(world.image_of("p0", "log"), "log:2", "{state}");
+        let states: Value = parsed(&world.annotation("p0", names::INPLACE_STATE));
+        assert_eq!(states["other"]["revision"], "h", "what the other set wrote stays");
+    }
 }
 
 #[test]
 fn a_change_that_another_set_dates_in_the_future_is_not_waited_for_until_then() {
-    for (ahead, waits) in [(3, Some(10)), (3600, None)] {
+    for (ahead, waits) in [(3, Some(120)), (3600, None)] {
         let mut world = World::settled(1);
         let then = text(world.now + SignedDuration::from_secs(ahead));
         let states = json!({"other": {"lastContainerStatuses": {"main": {"imageID": "fake://web:1"}}}});
