@@ -135,7 +135,7 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     let calm = Instant::now();
     let mut violation = settle(cluster, calm).await;
     if violation.is_none() && history.sidecars.is_some() {
-        violation = sidecars::probe(cluster).await;
+        violation = sidecars::probe(cluster, CONVERGENCE).await;
         violation = violation.or(settle(cluster, Instant::now()).await);
     }
     let lasts = if history.brief { BRIEF_QUIET } else { QUIET };

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     cluster::{Cluster, Reply, State},
@@ -80,14 +80,7 @@ pub async fn prepare(cluster: &Arc<Cluster>, sidecars: &Sidecars) {
     }
     while !shown {
         sleep(Duration::from_millis(500)).await;
-        shown = cluster.with(
-            |state| match state.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
-                Reply::Response(response) => {
-                    String::from_utf8_lossy(&response.body).contains("mpod-sidecars")
-                }
-                _ => false,
-            },
-        );
+        shown = cluster.with(State::shows_new_pods);
     }
 }
 
@@ -210,13 +203,25 @@ fn pin(cluster: &Arc<Cluster>, place: u8, pinned: bool) -> Option<Value> {
     Some(json!({"spec": {"injectionStrategy": {"revision": revision}}}))
 }
 
-/// When all is calm a new pod gets the sidecars of the sets that are for it, and another one gets none.
-pub async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
+/// When all is calm a new pod gets the sidecars of the sets that are for it, and another one gets none. A new leader may
+/// have to register for new pods first, and has so long for that.
+pub async fn probe(cluster: &Arc<Cluster>, within: Duration) -> Option<Violation> {
     if cluster.look(|state| state.violation.is_some()) {
         return None;
     }
-    // What the last edit means for the registration has been written by then.
+    let calm = Instant::now();
+    // What the last edit means for the registration has been written by then, if there is a leader.
     sleep(Duration::from_secs(10)).await;
+    while !cluster.with(State::is_registered_as_needed) {
+        if calm.elapsed() > within {
+            return Some(Violation {
+                oracle: "convergence",
+                what: "the webhook of new pods is registered without sets, or not for those that inject"
+                    .into(),
+            });
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
     for (name, label) in [("probe", "on"), ("bystander", "off")] {
         let pod = json!({"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {
             "terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
@@ -230,6 +235,21 @@ pub async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
 }
 
 impl State {
+    /// Does the API server show us new pods for the sake of sets? All of them are for the same pods.
+    fn shows_new_pods(&mut self) -> bool {
+        match self.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
+            Reply::Response(response) => String::from_utf8_lossy(&response.body).contains("mpod-sidecars"),
+            _ => false,
+        }
+    }
+
+    /// Does it do so if a set injects, and only then?
+    fn is_registered_as_needed(&mut self) -> bool {
+        let injects = |set: &Arc<Object>| set.value["spec"]["injectionStrategy"]["paused"] != true;
+        let is_needed = self.mirror.of(Watched::SidecarSets).now().any(injects);
+        self.shows_new_pods() == is_needed
+    }
+
     /// What a new pod lacks, or has too much.
     fn misses(&self, name: &str, is_for_sets: bool) -> Option<Violation> {
         let pod = self.mirror.of(Watched::Pods).named(name)?;
