@@ -27,7 +27,8 @@
 //! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the part
 //! of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
 //! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
-//! little beyond their metadata; logs say what the pod's status says, and do not follow. Where it is stricter: match
+//! little beyond their metadata; logs say what the pod's status says, and do not follow; of `managedFields` only what
+//! `resize` wrote is kept. Where it is stricter: match
 //! conditions know a part of CEL and are refused beyond it; patterns with Unicode classes are refused; a write whose
 //! answer cannot be converted is not stored.
 
@@ -42,6 +43,7 @@ mod entropy;
 #[cfg(feature = "http")]
 pub mod http;
 mod kinds;
+mod managed;
 mod negotiate;
 mod nodes;
 mod object;

@@ -86,6 +86,8 @@ pub struct Request {
     pub content_type: String,
     /// The `Accept` header, or empty.
     pub accept: String,
+    /// The `User-Agent` header, or empty; what is asked for by `resize` bears its name.
+    pub agent: String,
     /// Who asks; webhooks are told.
     pub user: String,
     /// The body, or empty.
@@ -107,6 +109,7 @@ impl Request {
             query: query.to_owned(),
             content_type: "application/json".into(),
             accept: "application/json".into(),
+            agent: String::new(),
             user: "kubernetes-admin".into(),
             body: body.map(text).unwrap_or_default(),
         }

@@ -243,6 +243,7 @@ async fn read(request: http::Request<Body>) -> Result<(String, Request), io::Err
         query: parts.uri.query().unwrap_or_default().to_owned(),
         content_type: header("content-type"),
         accept: header("accept"),
+        agent: agent.clone(),
         user: "system:serviceaccount:kruise-system:kruise-manager".into(),
         body: body.to_vec(),
     };

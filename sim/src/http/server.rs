@@ -109,6 +109,7 @@ async fn read(request: hyper::Request<Incoming>) -> Result<Request, Response> {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         content_type: header(&parts.headers, CONTENT_TYPE),
         accept: header(&parts.headers, ACCEPT),
+        agent: header(&parts.headers, USER_AGENT),
         user: "kubernetes-admin".into(),
         body: body.to_vec(),
     })

@@ -9,6 +9,7 @@ use super::progress::{self, Next, Progress};
 use super::{Touched, body, commit, create, find};
 use crate::admission::{self, Mutated};
 use crate::api::{Api, Call, Reply};
+use crate::managed;
 use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Metadata, Subresource};
 use crate::status::Failure;
@@ -107,6 +108,7 @@ pub(super) fn replace(
         (call.resource.traits.prepare_status)(&mut new, old);
     } else if call.target.subresource == "resize" {
         (call.resource.traits.prepare_resize)(&mut new, old);
+        managed::resized(call, old, &mut new);
     } else if call.target.subresource == "finalize" {
         crate::kinds::keep(&mut new, old, "status");
     } else {
@@ -239,7 +241,12 @@ fn keep_system_fields(call: &Call<'_>, old: &Value, new: &mut Value) {
     for name in ["generation", "creationTimestamp", "selfLink"] {
         set_metadata(new, name, get_metadata(old, name).clone());
     }
-    for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for name in [
+        "uid",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+    ] {
         let always = name == "deletionTimestamp" && !get_metadata(old, name).is_null();
         if always || get_metadata(new, name).is_null() {
             set_metadata(new, name, get_metadata(old, name).clone());

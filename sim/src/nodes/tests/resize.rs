@@ -161,3 +161,48 @@ fn what_a_server_refuses_is_refused_in_its_words() {
         "{status}"
     );
 }
+
+#[test]
+fn who_asked_last_for_an_amount_is_known_until_somebody_else_asks_for_another() {
+    let mut play = small();
+    asking(&mut play, "a", "1");
+    let mut ask = |agent: &str, query: &str, resources: &Value| {
+        let body = json!({"spec": {"containers": [{"name": "main", "resources": resources}]}});
+        let path = format!("{PODS}/a/resize{query}");
+        let mut request = Request::new(Method::Patch, &path, Some(&body));
+        request.agent = agent.to_owned();
+        let request = request.content_type("application/strategic-merge-patch+json");
+        assert_eq!(play.0.handle(&request).response().unwrap().code, 200);
+        play.rest();
+        // What others write later says nothing of it.
+        play.merge(
+            &format!("{PODS}/a"),
+            &json!({"metadata": {"labels": {"written": "yes"}}}),
+        );
+        let entries = play.pod("a")["metadata"]["managedFields"].clone();
+        let told = |entry: &Value| {
+            assert_eq!(entry["subresource"], "resize");
+            let resources =
+                &entry["fieldsV1"]["f:spec"]["f:containers"][r#"k:{"name":"main"}"#]["f:resources"];
+            format!("{} {resources}", entry["manager"].as_str().unwrap())
+        };
+        entries
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(told)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ask("manager/1.0", "", &resources("1")), [""; 0], "it has that");
+    let both = r#"manager {"f:limits":{"f:cpu":{}},"f:requests":{"f:cpu":{}}}"#;
+    assert_eq!(ask("manager/1.0", "", &resources("2")), [both]);
+    let request = json!({"requests": {"cpu": "1"}});
+    assert_eq!(
+        ask("kubectl/1.0", "?fieldManager=scaler", &request),
+        [
+            r#"manager {"f:limits":{"f:cpu":{}}}"#,
+            r#"scaler {"f:requests":{"f:cpu":{}}}"#
+        ]
+    );
+    assert_eq!(ask("manager", "", &resources("3")), [both]);
+}
