@@ -24,7 +24,7 @@ use super::{
     observe::{Explain, Observed},
     ready, remove,
     templates::Templates,
-    writes,
+    unlabelled, writes,
 };
 
 /// What updating does.
@@ -201,6 +201,21 @@ impl<'o, 'a> Mover<'o, 'a> {
         (!asks_first).then(|| self.start(member, &way))
     }
 
+    /// The way of a pod that asks for what an update left behind when it broke off, if this is one.
+    fn with_what_it_lacks(&self, member: &Member<'_>, way: &Move) -> Option<Move> {
+        let resources = unlabelled::on_its_way(self.observed, self.templates, member.pod, self.target);
+        if resources.is_empty() {
+            return None;
+        }
+        let lacking = Change {
+            resources,
+            metadata: json!({}),
+            ..Change::default()
+        };
+        let change = way.outset.change().clone().over(lacking);
+        (change != *way.outset.change()).then(|| self.to(change))
+    }
+
     /// What separates a revision from the target, if a live pod can take that step.
     pub(super) fn change_from(&self, old: &Revision) -> Result<Change, NotInPlace> {
         if self.claims_differ(old) {
@@ -271,7 +286,10 @@ impl<'o, 'a> Mover<'o, 'a> {
             | State::Normal
             | State::PreparingUpdate
             | State::Updating => {
-                updated.chains.push(self.start(member, way));
+                let own = self.with_what_it_lacks(member, way);
+                updated
+                    .chains
+                    .push(self.start(member, own.as_ref().unwrap_or(way)));
             }
             State::PreparingDelete | State::Foreign => {}
         }

@@ -1,6 +1,7 @@
 //! Pods with resources that an update left behind when it broke off get back what their revision asks for.
 //!
-//! Asked only where nothing is to be updated: what is to change anyway is given the right amounts by that.
+//! A pod that is to be updated anyway is given what its new revision asks for by that, also where its old revision asks for
+//! the same. The others are tended where nothing is to be updated.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use kruise_plan_kit::{
     lifecycle::State,
     revision::Revision,
 };
+use kruise_views::PodView;
 
 use super::{members::Member, mover::Mover, numbers::Limits, observe::Observed, templates::Templates};
 
@@ -92,10 +94,7 @@ fn left_behind<'m, 'a>(
             .entry(label)
             .or_insert_with(|| Amounts::of(&revision.template));
         let missing = amounts.missing(pod, observed.options.vertical_scaling);
-        let is_left_by = |other: &Revision| {
-            other.name != revision.name && Amounts::of(&other.template).left(pod, &missing)
-        };
-        if !missing.is_empty() && templates.all().any(is_left_by) {
+        if is_left(templates, pod, &missing) {
             found.push(LeftBehind {
                 member,
                 revision,
@@ -104,6 +103,37 @@ fn left_behind<'m, 'a>(
         }
     }
     found
+}
+
+/// What an update that broke off has kept a pod from having, which is about to move to this revision.
+///
+/// Whether it came to the one before with resources does not matter: this is asked once for each update.
+pub(super) fn on_its_way(
+    observed: &Observed<'_>,
+    templates: &Templates<'_>,
+    pod: &PodView,
+    revision: &Revision,
+) -> BTreeMap<String, Resize> {
+    let scaling = observed.options.vertical_scaling;
+    if !scaling.has_endpoint() || !is_written(pod) {
+        return BTreeMap::new();
+    }
+    let mut missing = Amounts::of(&revision.template).missing(pod, scaling);
+    if !is_left(templates, pod, &missing) {
+        missing.clear();
+    }
+    missing
+}
+
+/// Is what a pod has in place of these amounts what some revision asks for?
+fn is_left(templates: &Templates<'_>, pod: &PodView, missing: &BTreeMap<String, Resize>) -> bool {
+    let mut all = templates.all();
+    !missing.is_empty() && all.any(|one| Amounts::of(&one.template).left(pod, missing))
+}
+
+/// Has anybody asked for resources of the pod since it was made?
+fn is_written(pod: &PodView) -> bool {
+    pod.containers.iter().any(|container| container.written.any())
 }
 
 fn changes_in_place(observed: &Observed<'_>) -> bool {
@@ -120,5 +150,5 @@ fn is_at_rest(member: &Member<'_>) -> bool {
     matches!(member.state, State::None | State::PreparingNormal | State::Normal)
         && !member.specified
         && pod.annotations.get(INPLACE_GRACE).is_none()
-        && pod.containers.iter().any(|container| container.written.any())
+        && is_written(pod)
 }
