@@ -5,9 +5,9 @@
 //! is left alone: the API server remembers who wrote an amount last.
 //!
 //! An amount that differs may also be what somebody made of our wish (an admission webhook of the `resize` endpoint). To ask
-//! for it again would change it again, and may restart a container each time. So nothing is given back where the pod's
-//! record says that it came to its revision with resources, which giving back writes too: it is done once at most. And
-//! only amounts of another revision are taken for left behind.
+//! for it again would change it again, and may restart a container each time. So nothing is given back to a
+//! pod whose record says that it came to its revision with resources, which giving back writes too: it is done once at most,
+//! and once more with each update. And only amounts of another revision are taken for left behind.
 
 use std::collections::BTreeMap;
 
