@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::{
     create,
+    history::Revisions,
     members::Member,
     numbers::Numbers,
     observe::{Explain, Observed},
@@ -52,6 +53,29 @@ pub(super) struct Mover<'o, 'a> {
     now: Timestamp,
 }
 
+/// The moves that a plan may make.
+pub(super) struct Movers<'o, 'a> {
+    /// To the update revision.
+    pub(super) forward: Mover<'o, 'a>,
+    /// To the current one.
+    pub(super) back: Mover<'o, 'a>,
+}
+
+impl<'o, 'a> Movers<'o, 'a> {
+    pub(super) fn new(
+        observed: &'o Observed<'a>,
+        revisions: &'o Revisions,
+        templates: &'o Templates<'o>,
+        now: Timestamp,
+    ) -> Self {
+        let to = |target| Mover::new(observed, target, templates, now);
+        Self {
+            forward: to(&revisions.update),
+            back: to(&revisions.current),
+        }
+    }
+}
+
 impl<'o, 'a> Mover<'o, 'a> {
     pub(super) fn new(
         observed: &'o Observed<'a>,
@@ -66,6 +90,11 @@ impl<'o, 'a> Mover<'o, 'a> {
             moves: BTreeMap::new(),
             now,
         }
+    }
+
+    /// Where pods are moved.
+    pub(super) fn target(&self) -> &'o Revision {
+        self.target
     }
 
     fn policy(&self) -> &str {
@@ -118,7 +147,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         }
     }
 
-    pub(super) fn run(mut self, chosen: Vec<&Member<'_>>, updated: &mut Updated) {
+    pub(super) fn run(&mut self, chosen: Vec<&Member<'_>>, updated: &mut Updated) {
         let in_place = matches!(self.policy(), "InPlaceIfPossible" | "InPlaceOnly");
         for member in chosen {
             if !in_place {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave, Why,
-    Write, events, inplace::Progress, revision::Revision,
+    Write, events, inplace::Progress,
 };
 use serde_json::{Value, json};
 
 use super::{
     claims, history, images,
     members::{self, Member, Side, Standing},
-    mover::Mover,
+    mover::Movers,
     numbers::{InPlace, Limits, Numbers, Tally, numbers},
     observe::{Explain, Observed},
     ready, scale, stall, status,
@@ -99,8 +99,9 @@ fn change(
     let rolls_back =
         observed.options.partition_rollback && found.revisions.update.name != found.revisions.current.name;
     let limits = Limits { rolls_back, ..limits };
+    let mut movers = Movers::new(observed, &found.revisions, templates, now);
     let limits = Limits {
-        in_place: in_place(observed, found, templates, members, limits, now),
+        in_place: in_place(&mut movers, members, limits),
         ..limits
     };
     let held_as_new = observed.options.preparing_update_as_update;
@@ -121,7 +122,7 @@ fn change(
         return;
     }
     let updating = numbers(limits, tally(Side::Old, false), tally(Side::New, false));
-    let updated = update::update(observed, &found.revisions, templates, members, updating, now);
+    let updated = update::update(observed, &mut movers, members, updating, now);
     plan.chains.extend(updated.chains);
     plan.events.extend(updated.events);
     plan.why.extend(updated.why);
@@ -132,22 +133,12 @@ fn change(
 }
 
 /// Which moves can all pods make in place? Asked only where it matters: each revision costs a comparison of templates.
-fn in_place(
-    observed: &Observed<'_>,
-    found: &history::Found,
-    templates: &Templates<'_>,
-    members: &[Member<'_>],
-    limits: Limits,
-    now: Timestamp,
-) -> InPlace {
-    let moves = |from: Side, to: &Revision| {
-        let leaving = members.iter().filter(|member| member.side == from);
-        Mover::new(observed, to, templates, now).all_in_place(leaving)
-    };
+fn in_place(movers: &mut Movers<'_, '_>, members: &[Member<'_>], limits: Limits) -> InPlace {
+    let leaving = |from: Side| members.iter().filter(move |member| member.side == from);
     let surges = limits.max_surge > 0;
     InPlace {
-        forward: surges && moves(Side::Old, &found.revisions.update),
-        back: surges && limits.rolls_back && moves(Side::New, &found.revisions.current),
+        forward: surges && movers.forward.all_in_place(leaving(Side::Old)),
+        back: surges && limits.rolls_back && movers.back.all_in_place(leaving(Side::New)),
     }
 }
 

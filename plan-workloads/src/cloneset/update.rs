@@ -8,28 +8,25 @@ use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, priority, r
 use kruise_views::Labels;
 
 use super::{
-    history::Revisions,
     members::{Member, Side},
-    mover::{Mover, Updated, call_off},
+    mover::{Movers, Updated, call_off},
     numbers::Numbers,
     observe::{Explain, Observed},
-    templates::Templates,
 };
 
 pub(super) fn update(
     observed: &Observed<'_>,
-    revisions: &Revisions,
-    templates: &Templates<'_>,
+    movers: &mut Movers<'_, '_>,
     members: &[Member<'_>],
     numbers: Numbers,
     now: Timestamp,
 ) -> Updated {
     let mut updated = Updated::default();
     let back = numbers.update < 0;
-    let (target, side) = if back {
-        (&revisions.current, Side::New)
+    let (mover, side) = if back {
+        (&mut movers.back, Side::New)
     } else {
-        (&revisions.update, Side::Old)
+        (&mut movers.forward, Side::Old)
     };
     let waiting = members.iter().filter(|member| member.side == Side::Old);
     if let Some(held) = strategy_holds(observed) {
@@ -49,12 +46,11 @@ pub(super) fn update(
         let spared = members.iter().filter(|member| member.side != side);
         call_off(observed, spared, now, &mut updated);
     }
-    let mut mover = Mover::new(observed, target, templates, now);
     // Those that cannot move are called off here; whose turn it is shows only among the others.
     let able = mover.able(candidates(observed, members, side), numbers, &mut updated);
     let count = numbers.update.unsigned_abs() as usize;
     call_off(observed, able.iter().skip(count).copied(), now, &mut updated);
-    let (chosen, limit) = choose(&able, members, target, numbers);
+    let (chosen, limit) = choose(&able, members, mover.target(), numbers);
     // Of updated pods those that stay have nothing to wait for.
     let subject_count = if back { count } else { able.len() };
     if observed.explain == Explain::Yes {
