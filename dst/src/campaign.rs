@@ -82,12 +82,38 @@ const FAULTS: [&str; 25] = [
 /// So many histories show every fault.
 const TELLING: u64 = 200;
 
-/// When a campaign ends.
+/// Which histories are played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Of {
+    /// Of every kind.
+    #[default]
+    All,
+    /// Of CloneSets alone.
+    #[value(name = "clonesets")]
+    CloneSets,
+    /// With SidecarSets, above CloneSets or Deployments.
+    #[value(name = "sidecarsets")]
+    SidecarSets,
+}
+
+impl Of {
+    fn has(self, history: &History) -> bool {
+        match self {
+            Self::All => true,
+            Self::CloneSets => history.sidecars.is_none(),
+            Self::SidecarSets => history.sidecars.is_some(),
+        }
+    }
+}
+
+/// What a campaign plays, and when it ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Seeds of other histories are passed over.
+    pub of: Of,
     /// After so long.
     pub time: Duration,
-    /// After so many histories.
+    /// After so many seeds.
     pub histories: u64,
     /// After so many failures.
     pub failures: usize,
@@ -106,6 +132,9 @@ pub fn run(first: u64, threads: u64, limits: Limits) -> anyhow::Result<Tally> {
                 return Ok(());
             }
             let history = generate(seed);
+            if !limits.of.has(&history) {
+                continue;
+            }
             let played = catch_unwind(AssertUnwindSafe(|| twice(&history)));
             let (played, violation) =
                 played.map_err(|_| anyhow::anyhow!("seed {} panicked", history.seed))??;

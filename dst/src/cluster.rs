@@ -115,7 +115,7 @@ impl Cluster {
     ) -> anyhow::Result<Arc<Self>> {
         let origin = boot::origin();
         let mut world = boot::world(seed, sidecars.is_some())?;
-        let mirror = Mirror::new(&mut world);
+        let mirror = Mirror::new(&mut world, judged);
         let start = Instant::now();
         let origin = origin.max(world.now());
         let state = State {

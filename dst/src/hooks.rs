@@ -106,7 +106,7 @@ fn has(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2]) -> bool {
 }
 
 fn finalizers(pod: &Object) -> impl Iterator<Item = &str> {
-    let all = pod.value["metadata"]["finalizers"].as_array();
+    let all = pod.value()["metadata"]["finalizers"].as_array();
     all.into_iter().flatten().filter_map(Value::as_str)
 }
 

@@ -5,7 +5,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use kruise_dst::{
-    campaign, enumerate,
+    campaign::{self, Of},
+    enumerate,
     history::{self, History, Policy},
     play::{Keep, play},
     shrink,
@@ -35,9 +36,12 @@ enum Command {
         /// On so many threads.
         #[arg(long, default_value_t = 2)]
         threads: u64,
-        /// Stop at so many histories.
+        /// Stop at so many seeds.
         #[arg(long, default_value_t = u64::MAX)]
         histories: u64,
+        /// Pass over seeds of other histories.
+        #[arg(long, value_enum, default_value_t)]
+        of: Of,
         /// Stop at so many failures.
         #[arg(long, default_value_t = 1)]
         failures: usize,
@@ -82,9 +86,11 @@ fn run(command: Command) -> anyhow::Result<bool> {
             seed,
             threads,
             histories,
+            of,
             failures,
         } => {
             let limits = campaign::Limits {
+                of,
                 time: Duration::from_secs(seconds),
                 histories,
                 failures,

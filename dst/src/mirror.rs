@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kruise_sim::{Method, Outcome, Request, Response, WatchEvent, WatchId, World};
 use serde_json::{Value, json};
 
-use crate::{history::Watched, object::Object};
+use crate::{history::Watched, object::Object, play::Judged};
 
 /// How old a list is that may be old.
 const STALENESS: std::time::Duration = std::time::Duration::from_secs(3);
@@ -40,6 +40,8 @@ pub struct Mirror {
     resources: [Resource; Watched::COUNT],
     /// Newest revision at each time at which there was a newer one.
     revisions: Vec<(Timestamp, u64)>,
+    /// Whether oracles look.
+    judged: Judged,
 }
 
 /// Labels of what managers watch by themselves: revisions of SidecarSets, and barriers among ConfigMaps.
@@ -73,8 +75,11 @@ pub fn path_of(of: Watched) -> &'static str {
 
 impl Mirror {
     /// Watches the world from its beginning.
-    pub fn new(world: &mut World) -> Self {
-        let mut mirror = Self::default();
+    pub fn new(world: &mut World, judged: Judged) -> Self {
+        let mut mirror = Self {
+            judged,
+            ..Self::default()
+        };
         for of in Watched::ALL {
             let request = Request::new(
                 Method::Get,
@@ -117,7 +122,7 @@ impl Mirror {
         let items: Vec<_> = objects
             .iter()
             .filter(|object| !object.gone && (!only_marked || is_marked(object)))
-            .map(|object| object.value.as_ref())
+            .map(|object| object.value())
             .collect();
         let metadata = json!({"resourceVersion": version.to_string()});
         Some(Response::json(
@@ -146,7 +151,7 @@ impl Mirror {
             for event in world.api().watch_events(id, now) {
                 let line = world.api().line(group, plural, &event);
                 if let (WatchEvent::Line(kind, object), Some(line)) = (event, line) {
-                    *changed |= resource.take(kind, object, line, now);
+                    *changed |= resource.take(kind, object, line, now, self.judged);
                 }
             }
         }
@@ -155,16 +160,27 @@ impl Mirror {
 }
 
 impl Resource {
-    fn take(&mut self, kind: &str, object: Arc<Value>, line: Vec<u8>, now: Timestamp) -> bool {
+    fn take(
+        &mut self,
+        kind: &str,
+        object: Arc<Value>,
+        line: Vec<u8>,
+        now: Timestamp,
+        judged: Judged,
+    ) -> bool {
         if !matches!(kind, "ADDED" | "MODIFIED" | "DELETED") {
             return false;
         }
-        let object = Object::new(object, kind == "DELETED", now);
+        let line = Bytes::from(line);
+        let mut object = Object::new(object, line.clone(), kind == "DELETED", now);
         self.log.push(Change {
             version: object.version,
-            line: line.into(),
+            line,
             is_marked: is_marked(&object),
         });
+        if judged == Judged::No {
+            object = object.as_text();
+        }
         self.objects
             .entry(object.uid.clone())
             .or_default()

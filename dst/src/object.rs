@@ -1,8 +1,10 @@
 //! Objects as oracles read them. Nothing here is shared with the code under test.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// One version of an object.
@@ -18,16 +20,18 @@ pub struct Object {
     pub gone: bool,
     /// When it came to be so.
     pub at: Timestamp,
-    /// The whole.
-    pub value: Arc<Value>,
+    /// Once somebody has looked at it.
+    value: OnceLock<Arc<Value>>,
+    /// The line of a watch that told of it.
+    line: Bytes,
     is_going: bool,
     is_active: bool,
     owner: Arc<str>,
 }
 
 impl Object {
-    /// Reads what all objects have.
-    pub fn new(value: Arc<Value>, gone: bool, at: Timestamp) -> Self {
+    /// Reads what all objects have. `line` is what a watch says of it.
+    pub fn new(value: Arc<Value>, line: Bytes, gone: bool, at: Timestamp) -> Self {
         let metadata = &value["metadata"];
         let text = |name: &str| metadata[name].as_str().unwrap_or_default();
         let is_going = gone || !metadata["deletionTimestamp"].is_null();
@@ -41,18 +45,36 @@ impl Object {
             is_going,
             is_active: !is_going && !has_ended,
             owner: owner(metadata).into(),
-            value,
+            value: value.into(),
+            line,
         }
+    }
+
+    /// The same, as text until somebody looks at it: for a play in which hardly anybody does.
+    #[must_use]
+    pub fn as_text(mut self) -> Self {
+        self.value = OnceLock::new();
+        self
+    }
+
+    /// The whole.
+    pub fn value(&self) -> &Value {
+        self.value.get_or_init(|| {
+            let told: Told = serde_json::from_slice(&self.line).unwrap_or_default();
+            Arc::new(told.object)
+        })
     }
 
     /// A label, or `""`.
     pub fn label(&self, key: &str) -> &str {
-        self.value["metadata"]["labels"][key].as_str().unwrap_or_default()
+        self.value()["metadata"]["labels"][key]
+            .as_str()
+            .unwrap_or_default()
     }
 
     /// Is there a label of this key?
     pub fn has_label(&self, key: &str) -> bool {
-        !self.value["metadata"]["labels"][key].is_null()
+        !self.value()["metadata"]["labels"][key].is_null()
     }
 
     /// Being deleted, or gone?
@@ -72,7 +94,7 @@ impl Object {
 
     /// A condition of the status.
     pub fn condition(&self, kind: &str) -> Option<&Value> {
-        let conditions = self.value["status"]["conditions"].as_array();
+        let conditions = self.value()["status"]["conditions"].as_array();
         conditions
             .into_iter()
             .flatten()
@@ -89,7 +111,7 @@ impl Object {
     /// A pod that is active, running and ready, and in no in-place update.
     pub fn is_ready(&self) -> bool {
         self.is_active()
-            && self.value["status"]["phase"] == "Running"
+            && self.value()["status"]["phase"] == "Running"
             && self.state("Ready") == "True"
             && matches!(self.state("InPlaceUpdateReady"), "" | "True")
     }
@@ -108,7 +130,7 @@ impl Object {
 
     /// Names and images of the containers that are not injected.
     pub fn images(&self) -> Vec<(&str, &str)> {
-        let containers = self.value["spec"]["containers"].as_array();
+        let containers = self.value()["spec"]["containers"].as_array();
         let pairs = containers.into_iter().flatten();
         pairs
             .filter(|one| !is_injected(one))
@@ -120,6 +142,12 @@ impl Object {
             })
             .collect()
     }
+}
+
+/// What is read of a watch's line.
+#[derive(Default, Deserialize)]
+struct Told {
+    object: Value,
 }
 
 /// Uid of the controlling owner, or `""`.

@@ -12,7 +12,7 @@ use crate::{
     network::PATIENCE,
     oracle::Violation,
     panics, process,
-    report::{Counters, Trace},
+    report::{Counters, RICH, Trace},
     sidecars, user,
 };
 
@@ -23,8 +23,11 @@ const QUIET: Duration = Duration::from_mins(6);
 /// And in a brief history.
 const BRIEF_QUIET: Duration = Duration::from_mins(1);
 
+/// Writes after which a brief history first ends, to see whether what is under way makes it count.
+const NEARLY: u32 = 50;
+
 /// Writes of pods by SidecarSets that a brief history with such sets waits for.
-const UPGRADES: u32 = 8;
+const UPGRADES: u32 = 6;
 
 /// What came of a history.
 #[derive(Debug)]
@@ -51,9 +54,10 @@ pub enum Keep {
 }
 
 /// Whether oracles judge what managers do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judged {
     /// Every write, and the end.
+    #[default]
     Yes,
     /// Only the end.
     No,
@@ -114,26 +118,10 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
         tokio::spawn(hooks::attend(cluster.clone(), history.seed, history.set.clone()));
     }
     user::create(cluster, history).await;
-    let begun = Instant::now();
-    let mut end = 0;
-    let mut acts = history.acts.iter();
-    while !is_enough(cluster, history)
-        && let Some(act) = acts.next()
-    {
-        sleep_until(begun + Duration::from_millis(act.at)).await;
-        if cluster.look(|state| state.violation.is_some()) {
-            return Ok(None);
-        }
-        perform(cluster, &history.set, act).await;
-        end = end.max(act.ends_at());
+    let mut violation = happen(cluster, history).await;
+    if cluster.look(|state| state.violation.is_some()) {
+        return Ok(None);
     }
-    for release in acts.filter(|act| act.is_release()) {
-        perform(cluster, &history.set, release).await;
-    }
-    sleep_until(begun + Duration::from_millis(end)).await;
-    cluster.look(|state| state.crash_after = None);
-    let calm = Instant::now();
-    let mut violation = settle(cluster, calm).await;
     if violation.is_none() && history.sidecars.is_some() {
         violation = sidecars::probe(cluster, CONVERGENCE).await;
         violation = violation.or(settle(cluster, Instant::now()).await);
@@ -142,13 +130,51 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
     Ok(violation.or(quiet(cluster, lasts).await))
 }
 
-/// Whether what is left of a brief history need not happen.
-fn is_enough(cluster: &Arc<Cluster>, history: &History) -> bool {
+/// Lets everything happen, and waits until all is as it should be.
+///
+/// What is under way when users and faults stop makes many writes. So a brief history stops early, and goes on where that
+/// did not make it count.
+async fn happen(cluster: &Arc<Cluster>, history: &History) -> Option<Violation> {
+    let mut acts = history.acts.iter().peekable();
+    let mut begun = Instant::now();
+    let mut enough = NEARLY;
+    loop {
+        let mut end = 0;
+        while !is_enough(cluster, history, enough)
+            && let Some(act) = acts.next()
+        {
+            sleep_until(begun + Duration::from_millis(act.at)).await;
+            if cluster.look(|state| state.violation.is_some()) {
+                return None;
+            }
+            perform(cluster, &history.set, act).await;
+            end = end.max(act.ends_at());
+        }
+        let writes = || cluster.look(|state| state.counters.writes);
+        let before = writes();
+        for release in acts.clone().filter(|act| act.is_release()) {
+            perform(cluster, &history.set, release).await;
+        }
+        sleep_until(begun + Duration::from_millis(end)).await;
+        cluster.look(|state| state.crash_after = None);
+        let calm = Instant::now();
+        let violation = settle(cluster, calm).await;
+        if violation.is_some() || acts.peek().is_none() || is_enough(cluster, history, RICH.writes) {
+            return violation;
+        }
+        begun += calm.elapsed();
+        // As much will be under way the next time; one act at least comes before that.
+        let after = writes();
+        enough = RICH.writes.saturating_sub(after - before).max(after + 1);
+    }
+}
+
+/// Whether what is left of a brief history need not happen, if so many writes do.
+fn is_enough(cluster: &Arc<Cluster>, history: &History, writes: u32) -> bool {
     history.brief
         && cluster.look(|state| {
-            let counters = &state.counters;
             let upgrades = if history.sidecars.is_some() { UPGRADES } else { 0 };
-            counters.count(history.set.replicas) && counters.upgrades >= upgrades
+            state.counters.are_at_least(history.set.replicas, writes) && state.counters.upgrades >= upgrades
         })
 }
 

@@ -139,10 +139,15 @@ pub struct Counters {
 impl Counters {
     /// Whether a history of so many pods counts.
     pub fn count(&self, replicas: u32) -> bool {
+        self.are_at_least(replicas, RICH.writes)
+    }
+
+    /// Whether it would if so many writes were enough.
+    pub fn are_at_least(&self, replicas: u32, writes: u32) -> bool {
         replicas >= RICH.replicas
             && self.edits >= RICH.edits
             && self.fired.len() >= RICH.kinds
-            && self.writes >= RICH.writes
+            && self.writes >= writes
     }
 
     /// A fault had an effect.

@@ -163,7 +163,7 @@ pub async fn edit(cluster: &Arc<Cluster>, sidecars: &Sidecars, edit: &Edit) -> b
 fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
     let mut containers = cluster.look(|state| {
         let set = state.sidecar_set(place)?;
-        set.value["spec"]["containers"].as_array().cloned()
+        set.value()["spec"]["containers"].as_array().cloned()
     })?;
     let before = containers.len();
     containers.retain(|one| one["upgradeStrategy"]["upgradeType"] != "HotUpgrade");
@@ -175,7 +175,7 @@ fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
 fn containers(cluster: &Arc<Cluster>, place: u8, begins: &str, member: &str, value: &Value) -> Option<Value> {
     let mut containers = cluster.look(|state| {
         let set = state.sidecar_set(place)?;
-        set.value["spec"]["containers"].as_array().cloned()
+        set.value()["spec"]["containers"].as_array().cloned()
     })?;
     let mut changed = false;
     for container in &mut containers {
@@ -193,7 +193,9 @@ fn containers(cluster: &Arc<Cluster>, place: u8, begins: &str, member: &str, val
 fn pin(cluster: &Arc<Cluster>, place: u8, pinned: bool) -> Option<Value> {
     let latest = cluster.look(|state| {
         let set = state.sidecar_set(place)?;
-        set.value["status"]["latestRevision"].as_str().map(str::to_owned)
+        set.value()["status"]["latestRevision"]
+            .as_str()
+            .map(str::to_owned)
     })?;
     let revision = if pinned {
         json!({"revisionName": latest, "policy": "Always"})
@@ -245,7 +247,7 @@ impl State {
 
     /// Does it do so if a set injects, and only then?
     fn is_registered_as_needed(&mut self) -> bool {
-        let injects = |set: &Arc<Object>| set.value["spec"]["injectionStrategy"]["paused"] != true;
+        let injects = |set: &Arc<Object>| set.value()["spec"]["injectionStrategy"]["paused"] != true;
         let is_needed = self.mirror.of(Watched::SidecarSets).now().any(injects);
         self.shows_new_pods() == is_needed
     }

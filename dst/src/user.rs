@@ -248,7 +248,7 @@ fn pods_to_delete(cluster: &Arc<Cluster>, places: &[u8], shrink: bool) -> Value 
     let replicas = cluster.look(|state| {
         state
             .set()
-            .map_or(5, |set| set.value["spec"]["replicas"].as_i64().unwrap_or(5))
+            .map_or(5, |set| set.value()["spec"]["replicas"].as_i64().unwrap_or(5))
     });
     let replicas = if shrink {
         (replicas - names.len() as i64).max(5)
@@ -378,7 +378,7 @@ impl State {
     fn reuses(&mut self, wanted: bool) {
         let told = self
             .set()
-            .map(|set| set.value["spec"]["scaleStrategy"]["enablePVCReuse"] == true);
+            .map(|set| set.value()["spec"]["scaleStrategy"]["enablePVCReuse"] == true);
         if told == Some(!wanted) {
             self.violation.get_or_insert_with(|| Violation {
                 oracle: "both versions say the same",
@@ -422,7 +422,7 @@ impl State {
     /// The containers of the set's template.
     fn containers(&mut self) -> Value {
         self.set().map_or(Value::Null, |set| {
-            set.value["spec"]["template"]["spec"]["containers"].clone()
+            set.value()["spec"]["template"]["spec"]["containers"].clone()
         })
     }
 

@@ -40,8 +40,8 @@ pub fn generate(seed: u64) -> History {
     let set = Start { hook, ..set };
     let mut acts = Vec::new();
     let mut at = FIRST;
-    // One in ten goes on to its end; what others have beyond what makes them count is left out.
-    let brief = !random.percent(10);
+    // One in twenty goes on to its end; what others have beyond what makes them count is left out.
+    let brief = !random.percent(5);
     let edits = if brief {
         random.between(11, 14)
     } else {

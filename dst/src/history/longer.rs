@@ -22,7 +22,7 @@ pub(super) fn add(history: &mut History) {
     let mut at = begin;
     let mut image = last_image(history);
     let mut acts = Vec::new();
-    for _ in 0..random.between(6, 9) {
+    for _ in 0..random.between(8, 14) {
         at += random.between(4_000, generate::PAUSE);
         let what = match &history.sidecars {
             Some(of) if of.above == Above::Deployment || random.percent(50) => {

@@ -12,7 +12,7 @@ const PROGRESS: &str = "apps.kruise.io/inplace-update-state";
 /// Judges changes of images, and what says that there are none to come.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
-    let changed = |name: &str| image(&before.value["spec"], name) != image(&after.value["spec"], name);
+    let changed = |name: &str| image(&before.value()["spec"], name) != image(&after.value()["spec"], name);
     let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
     let follows = changed("side");
@@ -22,8 +22,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let revision = mirror
         .of(Watched::Revisions)
         .named(after.label("controller-revision-hash"))?;
-    let template = &revision.value["data"]["spec"]["template"]["spec"];
-    let differs = |name: &str| image(&after.value["spec"], name) != image(template, name);
+    let template = &revision.value()["data"]["spec"]["template"]["spec"];
+    let differs = |name: &str| image(&after.value()["spec"], name) != image(template, name);
     let violation = |oracle, what: &str| {
         let what = format!("{} wrote {}: {what}", write.process, after.name);
         Some(Violation { oracle, what })
@@ -52,7 +52,7 @@ fn image<'a>(spec: &'a Value, name: &str) -> Option<&'a str> {
 
 /// Did `main` change in an earlier batch of this update?
 fn was_before(pod: &Object) -> bool {
-    let text = pod.value["metadata"]["annotations"][PROGRESS].as_str();
+    let text = pod.value()["metadata"]["annotations"][PROGRESS].as_str();
     let progress: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let batches = progress
         .as_ref()
@@ -67,8 +67,9 @@ fn was_before(pod: &Object) -> bool {
 
 /// Is `main` ready with its image?
 fn is_ready(pod: &Object) -> bool {
-    let statuses = pod.value["status"]["containerStatuses"].as_array();
+    let statuses = pod.value()["status"]["containerStatuses"].as_array();
     let found = statuses.into_iter().flatten().find(|one| one["name"] == "main");
-    found
-        .is_some_and(|one| one["ready"] == true && one["image"].as_str() == image(&pod.value["spec"], "main"))
+    found.is_some_and(|one| {
+        one["ready"] == true && one["image"].as_str() == image(&pod.value()["spec"], "main")
+    })
 }

@@ -28,7 +28,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// Names of the claims that a pod mounts.
 pub fn mounts(pod: &Object) -> impl Iterator<Item = &str> {
-    let volumes = pod.value["spec"]["volumes"].as_array();
+    let volumes = pod.value()["spec"]["volumes"].as_array();
     let names = volumes.into_iter().flatten();
     names.filter_map(|volume: &Value| volume["persistentVolumeClaim"]["claimName"].as_str())
 }
@@ -47,7 +47,7 @@ pub fn unfinished(set: &Object, pods: &[&&std::sync::Arc<Object>], mirror: &Mirr
             }
         }
     }
-    if set.value["spec"]["scaleStrategy"]["enablePVCReuse"] == true {
+    if set.value()["spec"]["scaleStrategy"]["enablePVCReuse"] == true {
         return Ok(());
     }
     let all_pods = mirror.of(Watched::Pods);

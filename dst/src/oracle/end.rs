@@ -19,7 +19,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, goes_back: bool) -> Result<()
     if let Some(pod) = going {
         return Err(format!("pod {} is still being deleted", pod.name));
     }
-    let labels = set.value["spec"]["selector"]["matchLabels"].as_object();
+    let labels = set.value()["spec"]["selector"]["matchLabels"].as_object();
     let strays = |pod: &Object| {
         labels
             .into_iter()
@@ -58,7 +58,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, goes_back: bool) -> Result<()
             spec.replicas, spec.partition
         ));
     }
-    if goes_back && set.value["status"]["currentRevision"] != *revision.name {
+    if goes_back && set.value()["status"]["currentRevision"] != *revision.name {
         expect("updated pods", updated, spec.replicas - spec.partition)?;
     }
     status(set, &spec, &revision.name, updated)?;
@@ -83,7 +83,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
     if !pod.is_available(spec.min_ready_seconds, now) {
         return Err(format!(
             "pod {name} is not available: {}",
-            pod.value["status"]["conditions"]
+            pod.value()["status"]["conditions"]
         ));
     }
     for gate in ["InPlaceUpdateReady", "KruisePodReady"] {
@@ -93,7 +93,8 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
         return Err(format!("pod {name} is marked for deletion"));
     }
     // Containers that start in order have a barrier, and once all have started the pod says so.
-    let started = &pod.value["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
+    let started =
+        &pod.value()["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
     let barrier = mirror.of(Watched::Barriers).named(&format!("{name}-barrier"));
     if barrier.is_some() && started != "true" {
         return Err(format!(
@@ -105,7 +106,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
         .of(Watched::Revisions)
         .named(label)
         .ok_or_else(|| format!("pod {name}: revision {label} is gone"))?;
-    let template = &revision.value["data"]["spec"]["template"];
+    let template = &revision.value()["data"]["spec"]["template"];
     for (container, image) in pod.images() {
         let wanted = template["spec"]["containers"]
             .as_array()
@@ -117,7 +118,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
             Some(image),
             wanted.and_then(|one| one["image"].as_str()),
         )?;
-        let running = pod.value["status"]["containerStatuses"]
+        let running = pod.value()["status"]["containerStatuses"]
             .as_array()
             .into_iter()
             .flatten()
@@ -135,7 +136,7 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
     {
         expect(
             format_args!("pod {name}: annotation {key}"),
-            &pod.value["metadata"]["annotations"][key],
+            &pod.value()["metadata"]["annotations"][key],
             value,
         )?;
     }
@@ -143,12 +144,12 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
 }
 
 fn status(set: &Object, spec: &Spec, revision: &str, updated: i64) -> Result<(), String> {
-    let status = &set.value["status"];
+    let status = &set.value()["status"];
     let all = spec.replicas;
     for (name, wanted) in [
         (
             "observedGeneration",
-            set.value["metadata"]["generation"].as_i64().unwrap_or(0),
+            set.value()["metadata"]["generation"].as_i64().unwrap_or(0),
         ),
         ("replicas", all),
         ("readyReplicas", all),

@@ -29,12 +29,12 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// Did the container that runs begin while the annotation had the value that it has? Times of runs are told in seconds.
 pub fn read(pod: &Object, mirror: &Mirror) -> Result<(), String> {
-    let value = |object: &Object| object.value["metadata"]["annotations"][KEY].clone();
+    let value = |object: &Object| object.value()["metadata"]["annotations"][KEY].clone();
     let wanted = value(pod);
     if wanted.is_null() {
         return Ok(());
     }
-    let statuses = pod.value["status"]["containerStatuses"].as_array();
+    let statuses = pod.value()["status"]["containerStatuses"].as_array();
     let main = statuses.into_iter().flatten().find(|one| one["name"] == "main");
     let began = main.and_then(|one| one["state"]["running"]["startedAt"].as_str()?.parse().ok());
     // What begins later reads what is there then.

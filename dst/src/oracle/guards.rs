@@ -54,7 +54,7 @@ fn foreign(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         return None;
     };
     let mut paths = Vec::new();
-    differences("", &before.value, &after.value, &mut paths);
+    differences("", before.value(), after.value(), &mut paths);
     // An updated pod that is chosen again is held anew: the hook's label comes with that state.
     let held = after.label(hooks::STATE) == "PreparingUpdate" && after.has_label(hooks::LABEL);
     let is_hold = |path: &str| held && path.strip_prefix("/metadata/labels/") == Some(hooks::LABEL);
@@ -115,7 +115,7 @@ fn rewritten(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         .find(|versions| versions.iter().any(|one| one.version == change.version))?;
     let after = versions.last()?;
     if let [.., before, after] = versions.as_slice()
-        && before.value["data"] != after.value["data"]
+        && before.value()["data"] != after.value()["data"]
     {
         let what = format!("{} changed the content of {}", write.process, after.name);
         return Some(Violation {
@@ -123,9 +123,9 @@ fn rewritten(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             what,
         });
     }
-    let twin = revisions
-        .now()
-        .find(|other| other.uid != after.uid && other.value["data"] == after.value["data"] && !after.gone)?;
+    let twin = revisions.now().find(|other| {
+        other.uid != after.uid && other.value()["data"] == after.value()["data"] && !after.gone
+    })?;
     let what = format!(
         "{} created {} beside {}, which is the same",
         write.process, after.name, twin.name

@@ -23,7 +23,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         return None;
     }
     let set = mirror.of(Watched::Sets).now().next()?;
-    let lifecycle = &set.value["spec"]["lifecycle"];
+    let lifecycle = &set.value()["spec"]["lifecycle"];
     if write.method == Method::Delete {
         return deleted(write, known, lifecycle);
     }
@@ -104,7 +104,7 @@ fn handlers<'a>(pod: &'a Object, hook: &'a Value) -> impl Iterator<Item = bool> 
     let labels = hook["labelsHandler"].as_object().into_iter().flatten();
     let labels = labels.map(|(key, value)| pod.label(key) == value);
     let finalizers = hook["finalizersHandler"].as_array().into_iter().flatten();
-    let on_pod = &pod.value["metadata"]["finalizers"];
+    let on_pod = &pod.value()["metadata"]["finalizers"];
     let finalizers =
         finalizers.map(move |wanted| on_pod.as_array().is_some_and(|list| list.contains(wanted)));
     labels.chain(finalizers)

@@ -57,7 +57,7 @@ impl<'a> Knowledge<'a> {
             set: set.uid.clone(),
             specs,
             pods: seen.collect(),
-            selector: set.value["spec"]["selector"]["matchLabels"].clone(),
+            selector: set.value()["spec"]["selector"]["matchLabels"].clone(),
         })
     }
 

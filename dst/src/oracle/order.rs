@@ -12,7 +12,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         return None;
     }
     let set = mirror.of(Watched::Sets).now().next()?;
-    let rolling = &set.value["spec"]["updateStrategy"]["rollingUpdate"];
+    let rolling = &set.value()["spec"]["updateStrategy"]["rollingUpdate"];
     let strategy = &rolling["priorityStrategy"];
     if strategy.is_null() {
         return None;
@@ -44,7 +44,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
             && object.label(REVISION) == from
             && !object.has_label(SPECIFIED)
             && matches!(object.label(STATE), "" | "Normal" | "PreparingNormal")
-            && !object.value["spec"]["nodeName"].is_null()
+            && !object.value()["spec"]["nodeName"].is_null()
     };
     let preferred = known.least(waits);
     let pods = known.most(Object::is_active);

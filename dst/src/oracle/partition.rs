@@ -99,7 +99,7 @@ fn is_first(spec: &Spec, mirror: &Mirror) -> bool {
         .of(Watched::Sets)
         .now()
         .next()
-        .map(|set| set.value["status"]["currentRevision"].clone());
+        .map(|set| set.value()["status"]["currentRevision"].clone());
     let current = current
         .as_ref()
         .and_then(|name| name.as_str())

@@ -28,13 +28,13 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [.., before, after] = versions.as_slice() else {
         return None;
     };
-    let is_late = |set: &Object| progressing(&set.value["status"]).is_some_and(|one| one["reason"] == LATE);
+    let is_late = |set: &Object| progressing(&set.value()["status"]).is_some_and(|one| one["reason"] == LATE);
     if is_late(before) || !is_late(after) {
         return None;
     }
     let deadlines = versions
         .iter()
-        .filter_map(|one| one.value["spec"]["progressDeadlineSeconds"].as_i64());
+        .filter_map(|one| one.value()["spec"]["progressDeadlineSeconds"].as_i64());
     let deadline = deadlines.min()?;
     let progress = |status: &Value| {
         (
@@ -45,7 +45,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let steps = versions.iter().zip(versions.iter().skip(1));
     let last = steps
         .filter(|(one, next)| {
-            let (one, next) = (progress(&one.value["status"]), progress(&next.value["status"]));
+            let (one, next) = (
+                progress(&one.value()["status"]),
+                progress(&next.value()["status"]),
+            );
             one.0 != next.0 || one.1 < next.1
         })
         .map(|(one, next)| noticed(one, next))
@@ -67,7 +70,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// When the progress was noticed that the second status tells of: not before the first, however long the write took.
 fn noticed(one: &Object, next: &Object) -> Timestamp {
-    let condition = progressing(&next.value["status"]);
+    let condition = progressing(&next.value()["status"]);
     let told = condition.and_then(|condition| condition["lastUpdateTime"].as_str()?.parse().ok());
     let told = told.filter(|told: &Timestamp| one.at <= *told && *told <= next.at);
     told.unwrap_or(next.at)
@@ -75,10 +78,10 @@ fn noticed(one: &Object, next: &Object) -> Timestamp {
 
 /// What is wrong with the condition once all is over.
 pub fn unfinished(set: &Object, spec: &Spec) -> Result<(), String> {
-    let status = &set.value["status"];
+    let status = &set.value()["status"];
     let found = progressing(status).map(|one| (one["status"].as_str(), one["reason"].as_str()));
     let count = |name: &str| status[name].as_i64().unwrap_or(0);
-    let wanted = match set.value["spec"]["progressDeadlineSeconds"].as_i64() {
+    let wanted = match set.value()["spec"]["progressDeadlineSeconds"].as_i64() {
         None => None,
         Some(_)
             if status["currentRevision"] == status["updateRevision"]

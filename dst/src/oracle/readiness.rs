@@ -44,7 +44,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// A container that was given another share of a processor, for which it restarts.
 fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
-    let containers = |pod: &'a Object| pod.value["spec"]["containers"].as_array().into_iter().flatten();
+    let containers = |pod: &'a Object| pod.value()["spec"]["containers"].as_array().into_iter().flatten();
     let asked = resources::asked(before);
     let restarts = |one: &&Value| {
         let mut policies = one["resizePolicy"].as_array().into_iter().flatten();
@@ -62,7 +62,7 @@ fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
 /// How many seconds the grace period of a pod out of service still runs. Histories do not change it.
 fn early(pod: &Object, mirror: &Mirror, now: Timestamp) -> Option<i64> {
     let set = mirror.of(Watched::Sets).now().next()?;
-    let strategy = &set.value["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"];
+    let strategy = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"];
     let grace = strategy["gracePeriodSeconds"].as_i64()?;
     let since = pod.condition(GATE)?["lastTransitionTime"].as_str()?;
     let since: Timestamp = since.parse().ok()?;
@@ -73,7 +73,7 @@ fn early(pod: &Object, mirror: &Mirror, now: Timestamp) -> Option<i64> {
 /// A container that does not run what the specification says.
 fn unfinished(pod: &Object) -> Option<&str> {
     let runs = |name: &str| {
-        let statuses = pod.value["status"]["containerStatuses"].as_array();
+        let statuses = pod.value()["status"]["containerStatuses"].as_array();
         statuses
             .into_iter()
             .flatten()

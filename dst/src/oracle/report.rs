@@ -53,7 +53,9 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             .filter(|versions| versions.iter().rev().any(counted));
         found.take(told).count() as i64
     };
-    let revision = set.value["status"]["updateRevision"].as_str().unwrap_or_default();
+    let revision = set.value()["status"]["updateRevision"]
+        .as_str()
+        .unwrap_or_default();
     let counts: [(&str, Counted<'_>); 4] = [
         ("replicas", &Object::is_active),
         ("readyReplicas", &Object::is_ready),

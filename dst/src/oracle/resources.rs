@@ -55,17 +55,17 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 
 /// What a revision has containers ask for.
 fn demands(revision: &Object) -> BTreeMap<&str, Value> {
-    amounts(&revision.value["data"]["spec"]["template"]["spec"])
+    amounts(&revision.value()["data"]["spec"]["template"]["spec"])
 }
 
 /// Is a pod in its grace period?
 fn waits(pod: &Object) -> bool {
-    pod.value["metadata"]["annotations"][GRACE].is_string()
+    pod.value()["metadata"]["annotations"][GRACE].is_string()
 }
 
 /// What a pod's containers ask for; what others put into it is none of this.
 pub fn asked(pod: &Object) -> BTreeMap<&str, Value> {
-    amounts(&pod.value["spec"])
+    amounts(&pod.value()["spec"])
 }
 
 /// What the containers of a specification ask for, by name.
@@ -91,7 +91,7 @@ fn members(resources: &Value) -> Value {
 /// Does each container have what it asks for?
 pub fn given(pod: &Object) -> Result<(), String> {
     let asked = asked(pod);
-    let statuses = pod.value["status"]["containerStatuses"].as_array();
+    let statuses = pod.value()["status"]["containerStatuses"].as_array();
     let given: BTreeMap<&str, Value> = statuses
         .into_iter()
         .flatten()

@@ -34,7 +34,7 @@ pub struct Spec {
 impl Spec {
     /// Reads a set.
     pub fn of(set: &Object) -> Self {
-        let spec = &set.value["spec"];
+        let spec = &set.value()["spec"];
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
         let paused = rolling["paused"] == true;
@@ -83,7 +83,7 @@ impl Spec {
 
     /// Is this revision one of this template?
     pub fn is_revision(&self, revision: &Object) -> bool {
-        same_template(&revision.value["data"]["spec"]["template"], &self.template)
+        same_template(&revision.value()["data"]["spec"]["template"], &self.template)
     }
 }
 

@@ -13,6 +13,7 @@ fn limits() -> campaign::Limits {
         .ok()
         .and_then(|text| text.parse().ok());
     campaign::Limits {
+        of: campaign::Of::All,
         time: Duration::from_secs(given.unwrap_or(60)),
         histories: given.map_or(HISTORIES, |_| u64::MAX),
         failures: 1,

@@ -47,7 +47,7 @@ impl Born {
 }
 
 fn wrong(pod: &Object, mirror: &Mirror) -> Option<String> {
-    let containers: Vec<&Value> = pod.value["spec"]["containers"]
+    let containers: Vec<&Value> = pod.value()["spec"]["containers"]
         .as_array()
         .into_iter()
         .flatten()

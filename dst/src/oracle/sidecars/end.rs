@@ -43,7 +43,11 @@ fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     }
     let late = pods.iter().find(|pod| pod.state("Ready") != "True");
     late.map_or(Ok(()), |pod| {
-        Err(format!("pod {} is not ready: {}", pod.name, pod.value["status"]))
+        Err(format!(
+            "pod {} is not ready: {}",
+            pod.name,
+            pod.value()["status"]
+        ))
     })
 }
 
@@ -127,7 +131,7 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let set = spec.0;
     let ready = |pod: &&&Object| spec.runs(pod) && spec.is_ready(pod);
     let updated: Vec<&&Object> = pods.iter().filter(|pod| spec.is_updated(pod)).collect();
-    let generation = set.value["metadata"]["generation"].as_i64().unwrap_or(0);
+    let generation = set.value()["metadata"]["generation"].as_i64().unwrap_or(0);
     for (name, wanted) in [
         ("observedGeneration", generation),
         ("matchedPods", pods.len() as i64),
@@ -138,7 +142,7 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
             updated.iter().filter(|pod| ready(pod)).count() as i64,
         ),
     ] {
-        let told = set.value["status"][name].as_i64().unwrap_or(0);
+        let told = set.value()["status"][name].as_i64().unwrap_or(0);
         if told != wanted {
             return Err(format!("{}: status.{name} is {told}, not {wanted}", set.name));
         }
@@ -154,20 +158,20 @@ fn history(set: &Object, pods: &[&Object], mirror: &Mirror) -> Result<(), String
         .now()
         .filter(|one| one.label(revisions::SET) == name && one.owner() == &*set.uid)
         .collect();
-    revisions.sort_by_key(|one| one.value["revision"].as_i64());
+    revisions.sort_by_key(|one| one.value()["revision"].as_i64());
     let newest = revisions.last().ok_or("there is no revision")?;
-    if set.value["status"]["latestRevision"] != *newest.name {
+    if set.value()["status"]["latestRevision"] != *newest.name {
         return Err(format!("status.latestRevision is not {}", newest.name));
     }
-    let (stored, wanted) = (&newest.value["data"]["spec"], &set.value["spec"]);
+    let (stored, wanted) = (&newest.value()["data"]["spec"], &set.value()["spec"]);
     if !same_template(&stored["containers"], &wanted["containers"]) {
         return Err(format!("{} is not what the set says", newest.name));
     }
-    let limit = set.value["spec"]["revisionHistoryLimit"]
+    let limit = set.value()["spec"]["revisionHistoryLimit"]
         .as_u64()
         .unwrap_or(10)
         .max(1) as usize;
-    let pinned = &set.value["spec"]["injectionStrategy"]["revision"]["revisionName"];
+    let pinned = &set.value()["spec"]["injectionStrategy"]["revision"]["revisionName"];
     let is_used =
         |one: &Object| *pinned == *one.name || pods.iter().any(|pod| view::revision(pod, name) == *one.name);
     let idle = revisions.iter().rev().skip(1).filter(|one| !is_used(one)).count();

@@ -34,16 +34,16 @@ pub fn judge(write: &Write<'_>, change: Change<'_>) -> Option<Violation> {
     }
     let Change { before, after } = change;
     let mut paths = Vec::new();
-    differences("", &before.value, &after.value, &mut paths);
+    differences("", before.value(), after.value(), &mut paths);
     let alien = paths
         .into_iter()
         .find(|path| !OURS.iter().any(|ours| path.starts_with(ours)))
         .or_else(|| {
-            let (old, new) = (bare(&before.value), bare(&after.value));
+            let (old, new) = (bare(before.value()), bare(after.value()));
             (old != new).then(|| "more than images of sidecars".to_owned())
         })
         .or_else(|| {
-            let (old, new) = (conditions(&before.value), conditions(&after.value));
+            let (old, new) = (conditions(before.value()), conditions(after.value()));
             (old != new).then(|| "a condition of somebody else".to_owned())
         })?;
     let what = format!("{} changed {alien} of {}", write.process, after.name);
@@ -76,7 +76,10 @@ pub fn images(change: Change<'_>, spec: Spec<'_>, is_upgrade: bool) -> Option<(&
     let oracle = "images are those of the set";
     let sidecars = spec.sidecars();
     let own: Vec<String> = sidecars.iter().flat_map(view::Sidecar::containers).collect();
-    let containers = after.value["spec"]["containers"].as_array().into_iter().flatten();
+    let containers = after.value()["spec"]["containers"]
+        .as_array()
+        .into_iter()
+        .flatten();
     for container in containers {
         let name = container["name"].as_str().unwrap_or_default();
         let changed = view::image(before, name) != view::image(after, name);

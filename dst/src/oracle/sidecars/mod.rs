@@ -121,7 +121,7 @@ fn judge(write: &Write<'_>, change: Change<'_>, known: &Known<'_>) -> Option<Vio
     let (oracle, text) = match verdict {
         Some(((oracle, text), spec)) => (
             oracle,
-            format!("{text}; {}", spec.0.value["spec"]["updateStrategy"]),
+            format!("{text}; {}", spec.0.value()["spec"]["updateStrategy"]),
         ),
         None => ("pods of no set are left alone", "no such set is there".to_owned()),
     };

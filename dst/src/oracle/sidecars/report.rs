@@ -21,7 +21,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
             what,
         });
     }
-    let count = |name: &str| set.value["status"][name].as_i64().unwrap_or(0);
+    let count = |name: &str| set.value()["status"][name].as_i64().unwrap_or(0);
     if let Some((part, whole)) = PARTS.iter().find(|(part, whole)| count(part) > count(whole)) {
         let what = format!(
             "{} told {part} {} of {whole} {} of {}",

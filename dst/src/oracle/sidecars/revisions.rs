@@ -27,7 +27,7 @@ pub fn judge(oracle: &Oracle, write: &Write<'_>, mirror: &Mirror) -> Option<Viol
         })
     };
     if let [.., before, after] = versions.as_slice()
-        && before.value["data"] != after.value["data"]
+        && before.value()["data"] != after.value()["data"]
     {
         return violation(format!("changed the content of {}", after.name));
     }
@@ -38,7 +38,7 @@ pub fn judge(oracle: &Oracle, write: &Write<'_>, mirror: &Mirror) -> Option<Viol
     let twin = revisions.now().find(|other| {
         other.uid != after.uid
             && other.owner() == after.owner()
-            && other.value["data"] == after.value["data"]
+            && other.value()["data"] == after.value()["data"]
             && !after.gone
     })?;
     violation(format!(
@@ -51,14 +51,14 @@ pub fn judge(oracle: &Oracle, write: &Write<'_>, mirror: &Mirror) -> Option<Viol
 fn use_of(revision: &Object, known: &Known<'_>) -> Option<String> {
     let name = &*revision.name;
     let of = |spec: Spec<'_>| {
-        let wanted = &spec.0.value["spec"];
+        let wanted = &spec.0.value()["spec"];
         let pods = known.least(spec, "", |pod| view::revision(pod, known.set) == name);
         if pods > 0 {
             Some(format!("which {pods} pods name, at least"))
         } else if wanted["injectionStrategy"]["revision"]["revisionName"] == name {
             Some("which new pods get".to_owned())
         } else {
-            let stored = &revision.value["data"]["spec"]["containers"];
+            let stored = &revision.value()["data"]["spec"]["containers"];
             same_template(stored, &wanted["containers"]).then(|| "which is what the set says".to_owned())
         }
     };

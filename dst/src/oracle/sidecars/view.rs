@@ -43,12 +43,12 @@ pub struct Spec<'a>(pub &'a Object);
 
 impl<'a> Spec<'a> {
     fn strategy(self) -> &'a Value {
-        &self.0.value["spec"]["updateStrategy"]
+        &self.0.value()["spec"]["updateStrategy"]
     }
 
     /// The hash of what is injected.
     pub fn hash(self) -> &'a str {
-        text(&self.0.value["metadata"]["annotations"][HASH])
+        text(&self.0.value()["metadata"]["annotations"][HASH])
     }
 
     /// Are pods upgraded at all?
@@ -59,7 +59,7 @@ impl<'a> Spec<'a> {
 
     /// Are new pods of this namespace to get its sidecars?
     pub fn injects(self, namespace: &Object) -> bool {
-        self.0.value["spec"]["injectionStrategy"]["paused"] != true && !self.shuns(namespace)
+        self.0.value()["spec"]["injectionStrategy"]["paused"] != true && !self.shuns(namespace)
     }
 
     /// Is the pod one of those that may be upgraded?
@@ -70,13 +70,13 @@ impl<'a> Spec<'a> {
 
     /// Does it look at labels of namespaces, and not find them on this one?
     pub fn shuns(self, namespace: &Object) -> bool {
-        let selector = &self.0.value["spec"]["namespaceSelector"];
+        let selector = &self.0.value()["spec"]["namespaceSelector"];
         !selector.is_null() && !matches(selector, namespace)
     }
 
     /// Its sidecars.
     pub fn sidecars(self) -> Vec<Sidecar<'a>> {
-        let containers = self.0.value["spec"]["containers"].as_array();
+        let containers = self.0.value()["spec"]["containers"].as_array();
         let read = |one: &'a Value| {
             let upgrade = &one["upgradeStrategy"];
             Sidecar {
@@ -110,7 +110,7 @@ impl<'a> Spec<'a> {
         };
         pod.is_active()
             && is_in_list(pod, &self.0.name)
-            && matches(&self.0.value["spec"]["selector"], pod)
+            && matches(&self.0.value()["spec"]["selector"], pod)
             && self.sidecars().iter().all(is_whole)
     }
 
@@ -121,7 +121,7 @@ impl<'a> Spec<'a> {
 
     /// Do only images differ?
     pub fn can_follow(self, pod: &Object) -> bool {
-        let wanted = text(&self.0.value["metadata"]["annotations"][HASH_WITHOUT_IMAGE]);
+        let wanted = text(&self.0.value()["metadata"]["annotations"][HASH_WITHOUT_IMAGE]);
         let entry = entry(pod, HASH_WITHOUT_IMAGE, &self.0.name);
         text(&entry["hash"]) == wanted
     }
@@ -142,7 +142,7 @@ impl<'a> Spec<'a> {
             })
         };
         pod.is_active()
-            && pod.value["status"]["phase"] == "Running"
+            && pod.value()["status"]["phase"] == "Running"
             && pod.state("Ready") == "True"
             && self.sidecars().iter().all(idles)
     }
@@ -216,7 +216,7 @@ pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
 
 /// Names of the containers of a pod.
 fn containers(pod: &Object) -> impl Iterator<Item = &str> {
-    let list = pod.value["spec"]["containers"].as_array().into_iter().flatten();
+    let list = pod.value()["spec"]["containers"].as_array().into_iter().flatten();
     list.filter_map(|container| container["name"].as_str())
 }
 
@@ -233,13 +233,13 @@ pub fn is_in_list(pod: &Object, set: &str) -> bool {
 
 /// Names of the sets that were injected into a pod.
 pub fn list(pod: &Object) -> impl Iterator<Item = &str> {
-    let list = text(&pod.value["metadata"]["annotations"][LIST]);
+    let list = text(&pod.value()["metadata"]["annotations"][LIST]);
     list.split(',').filter(|name| !name.is_empty())
 }
 
 /// Image of a container in the specification of a pod.
 pub fn image<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
-    named(&pod.value["spec"]["containers"], container)?["image"].as_str()
+    named(&pod.value()["spec"]["containers"], container)?["image"].as_str()
 }
 
 /// Image that a container runs.
@@ -248,7 +248,7 @@ pub fn running<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
 }
 
 fn status<'a>(pod: &'a Object, container: &str) -> Option<&'a Value> {
-    named(&pod.value["status"]["containerStatuses"], container)
+    named(&pod.value()["status"]["containerStatuses"], container)
 }
 
 fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
@@ -261,7 +261,7 @@ fn entry(pod: &Object, key: &str, set: &str) -> Value {
 }
 
 fn annotation(pod: &Object, key: &str) -> Value {
-    serde_json::from_str(text(&pod.value["metadata"]["annotations"][key])).unwrap_or_default()
+    serde_json::from_str(text(&pod.value()["metadata"]["annotations"][key])).unwrap_or_default()
 }
 
 fn matches(selector: &Value, object: &Object) -> bool {
@@ -301,7 +301,12 @@ mod tests {
         let set = |partition: Value, unavailable: Value| {
             let value =
                 json!({"spec": {"updateStrategy": {"partition": partition, "maxUnavailable": unavailable}}});
-            Object::new(Arc::new(value), false, jiff::Timestamp::UNIX_EPOCH)
+            Object::new(
+                Arc::new(value),
+                bytes::Bytes::new(),
+                false,
+                jiff::Timestamp::UNIX_EPOCH,
+            )
         };
         let of = |partition: Value, pods| Spec(&set(partition, Value::Null)).partition(pods);
         assert_eq!(of(json!("50%"), 4), 2);
