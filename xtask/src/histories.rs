@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let fast = compiler.build(
         &folder.join("fast"),
-        &format!("-Cprofile-use={}", profile.display()),
+        &format!("-Cprofile-use={}\u{1f}-Ctarget-cpu=native", profile.display()),
         "fat",
     )?;
     let status = Command::new(fast).args(&options.arguments).status()?;
@@ -72,9 +72,9 @@ impl Compiler {
         Ok(Self { host, profdata })
     }
 
-    /// Builds `kruise-dst` as one unit of code with a flag for the compiler; returns its path. Given a target, cargo
-    /// leaves build scripts and macros alone.
-    fn build(&self, folder: &Path, flag: &str, lto: &str) -> Result<PathBuf> {
+    /// Builds `kruise-dst` as one unit of code with flags for the compiler, between them cargo's separator; returns its
+    /// path. Given a target, cargo leaves build scripts and macros alone.
+    fn build(&self, folder: &Path, flags: &str, lto: &str) -> Result<PathBuf> {
         let status = Command::new(env!("CARGO"))
             .args([
                 "build",
@@ -86,7 +86,7 @@ impl Compiler {
             ])
             .arg("--target-dir")
             .arg(folder)
-            .env("CARGO_ENCODED_RUSTFLAGS", flag)
+            .env("CARGO_ENCODED_RUSTFLAGS", flags)
             .env("CARGO_PROFILE_RELEASE_LTO", lto)
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
             .current_dir(workspace::root())
@@ -102,7 +102,7 @@ impl Compiler {
         if counts.exists() {
             std::fs::remove_dir_all(counts)?;
         }
-        // A history that fails counts as well; it is for the other executable to tell.
+        // Threads would get in each other's way. A history that fails counts as well; it is for the other executable to tell.
         Command::new(counting)
             .args([
                 "run",
