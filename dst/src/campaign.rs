@@ -30,6 +30,8 @@ pub struct Failure {
 /// What a campaign came to.
 #[derive(Debug, Default)]
 pub struct Tally {
+    /// What was played.
+    pub of: Of,
     /// Histories, each played twice.
     pub histories: u64,
     /// Of these, the ones that are rich enough to count.
@@ -124,7 +126,10 @@ pub fn run(first: u64, threads: u64, limits: Limits) -> anyhow::Result<Tally> {
     let begun = Instant::now();
     let next = AtomicU64::new(first);
     let end = first.saturating_add(limits.histories);
-    let tally = Mutex::new(Tally::default());
+    let tally = Mutex::new(Tally {
+        of: limits.of,
+        ..Tally::default()
+    });
     let work = || -> anyhow::Result<()> {
         while begun.elapsed() < limits.time {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -193,9 +198,10 @@ fn difference(history: &History) -> anyhow::Result<String> {
 }
 
 impl Tally {
-    /// Faults that never had an effect though there were histories enough: what they are to find is not looked for.
+    /// Faults that never had an effect though there were histories enough, of every kind: what they are to find is not
+    /// looked for.
     pub fn silent(&self) -> Vec<&'static str> {
-        if self.histories < TELLING {
+        if self.histories < TELLING || self.of != Of::All {
             return Vec::new();
         }
         let silent = FAULTS.into_iter().filter(|fault| !self.fired.contains_key(fault));
