@@ -27,7 +27,7 @@ pub(crate) struct Options {
 /// Builds twice, and hands over to the second one.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let compiler = Compiler::find()?;
-    let folder = workspace::root().join("target").join("histories");
+    let folder = workspace::target().join("histories");
     let counts = folder.join("counts");
     let profile = folder.join("histories.profdata");
     let counting = compiler.build(

@@ -73,7 +73,6 @@ pub(crate) enum Build {
 
 /// Builds the executable and returns its path.
 pub(crate) fn build_kruise(build_as: Build) -> Result<PathBuf> {
-    let root = workspace::root();
     let (profile, folder) = match build_as {
         Build::Release => ("release", "release"),
         Build::Dev => ("dev", "debug"),
@@ -81,13 +80,12 @@ pub(crate) fn build_kruise(build_as: Build) -> Result<PathBuf> {
     let build = ["build", "--profile", profile, "--package", "kruise"];
     let status = Command::new(env!("CARGO"))
         .args(build)
-        .current_dir(&root)
+        .current_dir(workspace::root())
         .status()?;
     if !status.success() {
         bail!("kruise does not build");
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(folder).join("kruise"))
+    Ok(workspace::target().join(folder).join("kruise"))
 }
 
 /// Applies what `kruise manifests` prints; the manager itself runs outside the cluster.
