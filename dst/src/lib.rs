@@ -19,6 +19,7 @@ pub mod boot;
 pub mod campaign;
 pub mod cluster;
 pub mod deployment;
+pub mod enough;
 pub mod enumerate;
 pub mod history;
 pub mod hooks;

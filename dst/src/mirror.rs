@@ -172,19 +172,18 @@ impl Resource {
             return false;
         }
         let line = Bytes::from(line);
-        let mut object = Object::new(object, line.clone(), kind == "DELETED", now);
+        let object = Object::new(object, line.clone(), kind == "DELETED", now);
         self.log.push(Change {
             version: object.version,
             line,
             is_marked: is_marked(&object),
         });
-        if judged == Judged::No {
-            object = object.as_text();
+        let versions = self.objects.entry(object.uid.clone()).or_default();
+        // Only oracles look at what is not the newest.
+        if let (Judged::No, Some(old)) = (judged, versions.last_mut().and_then(Arc::get_mut)) {
+            old.fade();
         }
-        self.objects
-            .entry(object.uid.clone())
-            .or_default()
-            .push(Arc::new(object));
+        versions.push(Arc::new(object));
         true
     }
 

@@ -20,7 +20,7 @@ pub struct Object {
     pub gone: bool,
     /// When it came to be so.
     pub at: Timestamp,
-    /// Once somebody has looked at it.
+    /// Absent if it faded, until somebody looks at it again.
     value: OnceLock<Arc<Value>>,
     /// The line of a watch that told of it.
     line: Bytes,
@@ -50,11 +50,9 @@ impl Object {
         }
     }
 
-    /// The same, as text until somebody looks at it: for a play in which hardly anybody does.
-    #[must_use]
-    pub fn as_text(mut self) -> Self {
-        self.value = OnceLock::new();
-        self
+    /// Keeps only the text until somebody looks at it again.
+    pub fn fade(&mut self) {
+        self.value.take();
     }
 
     /// The whole.

@@ -6,28 +6,24 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
     cluster::Cluster,
-    deployment,
+    deployment, enough,
     history::{Act, History, Start, Strike, Trouble, Watched, What},
     hooks,
     network::PATIENCE,
     oracle::Violation,
     panics, process,
-    report::{Counters, RICH, Trace},
+    report::{Counters, Trace},
     sidecars, user,
 };
 
 /// By then after the last act all must be as it should be.
 const CONVERGENCE: Duration = Duration::from_mins(12);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(2);
 /// For so long nobody may write after that, but for their leases.
 const QUIET: Duration = Duration::from_mins(6);
 /// And in a brief history.
 const BRIEF_QUIET: Duration = Duration::from_mins(1);
-
-/// Writes after which a brief history first ends, to see whether what is under way makes it count.
-const NEARLY: u32 = 50;
-
-/// Writes of pods by SidecarSets that a brief history with such sets waits for.
-const UPGRADES: u32 = 6;
 
 /// What came of a history.
 #[derive(Debug)]
@@ -132,23 +128,24 @@ async fn live(cluster: &Arc<Cluster>, history: &History) -> anyhow::Result<Optio
 
 /// Lets everything happen, and waits until all is as it should be.
 ///
-/// What is under way when users and faults stop makes many writes. So a brief history stops early, and goes on where that
-/// did not make it count.
+/// What is under way when users and faults stop makes many writes. So a brief history stops as soon as these are likely
+/// to make it count, and goes on where they did not.
 async fn happen(cluster: &Arc<Cluster>, history: &History) -> Option<Violation> {
     let mut acts = history.acts.iter().peekable();
     let mut begun = Instant::now();
-    let mut enough = NEARLY;
+    let mut settling = enough::SETTLING;
     loop {
         let mut end = 0;
-        while !is_enough(cluster, history, enough)
-            && let Some(act) = acts.next()
-        {
+        for act in acts.by_ref() {
             sleep_until(begun + Duration::from_millis(act.at)).await;
             if cluster.look(|state| state.violation.is_some()) {
                 return None;
             }
             perform(cluster, &history.set, act).await;
             end = end.max(act.ends_at());
+            if cluster.with(|state| state.will_be_enough(history, settling)) {
+                break;
+            }
         }
         let writes = || cluster.look(|state| state.counters.writes);
         let before = writes();
@@ -159,23 +156,13 @@ async fn happen(cluster: &Arc<Cluster>, history: &History) -> Option<Violation> 
         cluster.look(|state| state.crash_after = None);
         let calm = Instant::now();
         let violation = settle(cluster, calm).await;
-        if violation.is_some() || acts.peek().is_none() || is_enough(cluster, history, RICH.writes) {
+        let is_over = acts.peek().is_none() || cluster.look(|state| state.is_enough(history, 0));
+        if violation.is_some() || is_over {
             return violation;
         }
         begun += calm.elapsed();
-        // As much will be under way the next time; one act at least comes before that.
-        let after = writes();
-        enough = RICH.writes.saturating_sub(after - before).max(after + 1);
+        settling = writes() - before;
     }
-}
-
-/// Whether what is left of a brief history need not happen, if so many writes do.
-fn is_enough(cluster: &Arc<Cluster>, history: &History, writes: u32) -> bool {
-    history.brief
-        && cluster.look(|state| {
-            let upgrades = if history.sidecars.is_some() { UPGRADES } else { 0 };
-            state.counters.are_at_least(history.set.replicas, writes) && state.counters.upgrades >= upgrades
-        })
 }
 
 /// Waits until all is as it should be.
@@ -190,7 +177,7 @@ async fn settle(cluster: &Arc<Cluster>, calm: Instant) -> Option<Violation> {
                     what,
                 });
             }
-            (false, Err(_)) => sleep(Duration::from_secs(1)).await,
+            (false, Err(_)) => sleep(LOOK).await,
         }
     }
 }
