@@ -26,7 +26,7 @@ fn request() -> Request {
     });
     let review = json!({"uid": "u", "operation": "CREATE", "namespace": "shop", "object": pod,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}});
-    Request::from_review(&review).unwrap()
+    Request::from_review(review).unwrap()
 }
 
 fn main() {

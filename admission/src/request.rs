@@ -67,8 +67,11 @@ pub enum Answer {
 }
 
 impl Request {
-    /// Reads the `request` of a review.
-    pub fn from_review(request: &Value) -> Result<Self, Error> {
+    /// Reads the `request` of a review. Its objects are moved, not copied.
+    pub fn from_review(mut request: Value) -> Result<Self, Error> {
+        let mut part = |name: &str| request.get_mut(name).map(Value::take).unwrap_or_default();
+        let (object, old_object) = (part("object"), part("oldObject"));
+        let request = &request;
         let kind = request
             .get("kind")
             .filter(|kind| kind.is_object())
@@ -90,8 +93,8 @@ impl Request {
             namespace: text(request, "namespace"),
             name: text(request, "name"),
             dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or(false),
-            object: request.get("object").cloned().unwrap_or_default(),
-            old_object: request.get("oldObject").cloned().unwrap_or_default(),
+            object,
+            old_object,
             now: String::new(),
         })
     }
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_request_is_read_from_its_review() {
-        let request = Request::from_review(&json!({
+        let request = Request::from_review(json!({
             "uid": "u",
             "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": "CloneSet"},
             "subResource": "scale",
@@ -194,13 +197,13 @@ mod tests {
     #[test]
     fn a_request_without_kind_or_operation_is_an_error() {
         assert!(matches!(
-            Request::from_review(&json!({"operation": "CREATE"})),
+            Request::from_review(json!({"operation": "CREATE"})),
             Err(Error::Request("kind"))
         ));
         for operation in [json!("PATCH"), json!(1), Value::Null] {
             let request = json!({"kind": {}, "operation": operation});
             assert!(matches!(
-                Request::from_review(&request),
+                Request::from_review(request),
                 Err(Error::Request("operation"))
             ));
         }

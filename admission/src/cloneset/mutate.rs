@@ -58,7 +58,7 @@ mod tests {
 
     fn request(operation: &str, object: &Value, old: &Value) -> Request {
         let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-        Request::from_review(&json!({
+        Request::from_review(json!({
             "kind": {"group": "apps.kruise.io", "version": version, "kind": "CloneSet"},
             "operation": operation,
             "object": object,

@@ -133,7 +133,7 @@ impl Case {
     pub(crate) fn request(&self, operation: &str, object: &Value, old: &Value) -> Request {
         let known = if object.is_null() { old } else { object };
         let version = known["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-        let mut request = Request::from_review(&json!({
+        let mut request = Request::from_review(json!({
             "kind": {"group": self.group(), "version": version, "kind": self.kind},
             "name": known["metadata"]["name"], "namespace": "default", "operation": operation,
             "object": object, "oldObject": old,

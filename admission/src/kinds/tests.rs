@@ -224,7 +224,7 @@ fn what_is_stored_without_a_specification_stays_writable_and_none_is_taken_away(
 #[test]
 fn other_kinds_versions_and_subresources_are_told_apart() {
     let review = |kind: &str, version: &str, sub_resource: &str| {
-        let request = Request::from_review(&json!({
+        let request = Request::from_review(json!({
             "kind": {"group": "apps.kruise.io", "version": version, "kind": kind},
             "operation": "CREATE", "subResource": sub_resource, "object": {"spec": {}},
         }));

@@ -66,7 +66,7 @@ mod tests {
 
     fn mutated(object: &Value) -> Value {
         let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-        let request = Request::from_review(&json!({
+        let request = Request::from_review(json!({
             "kind": {"group": "apps.kruise.io", "version": version, "kind": "SidecarSet"},
             "operation": "CREATE", "object": object,
         }));
@@ -187,7 +187,7 @@ mod tests {
         let bare = json!({"metadata": {"name": "s", "finalizers": []}});
         let whole = json!({"metadata": {"name": "s"}, "spec": {"containers": []}});
         for (old, taken) in [(&bare, true), (&whole, false)] {
-            let request = Request::from_review(&json!({
+            let request = Request::from_review(json!({
                 "kind": {"version": "v1beta1", "kind": "SidecarSet"}, "operation": "UPDATE", "object": bare,
                 "oldObject": old,
             }));
@@ -215,7 +215,7 @@ mod tests {
             ("SidecarSet", "v1beta1", json!({"spec": 1})),
         ] {
             let request = Request::from_review(
-                &json!({"kind": {"version": version, "kind": kind}, "operation": "CREATE", "object": object}),
+                json!({"kind": {"version": version, "kind": kind}, "operation": "CREATE", "object": object}),
             );
             let answer = mutate(&request.unwrap());
             assert!(matches!(answer, Answer::Deny { code: 400, .. }), "{answer:?}");

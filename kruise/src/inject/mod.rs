@@ -122,7 +122,7 @@ async fn inject(pod: &Value, options: &Options, origin: &Origin, now: Timestamp)
         "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
     });
-    let request = Request::from_review(&request)?;
+    let request = Request::from_review(request)?;
     let mut known = Known {
         now,
         ..Known::default()

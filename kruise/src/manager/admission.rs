@@ -60,7 +60,7 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
         }
         let (caches, reviews) = (caches.clone(), reviews.clone());
         let reviewer = move |review: Review| {
-            let mut request = match Request::from_review(&review.request) {
+            let mut request = match Request::from_review(review.request) {
                 Ok(request) => request,
                 Err(error) => return verdict(unreadable(&error)).into(),
             };

@@ -78,7 +78,7 @@ fn request(operation: &str, object: Value, old: Value) -> Request {
         .or(old["apiVersion"].as_str())
         .unwrap_or("/v1beta1");
     let version = version.rsplit('/').next().unwrap();
-    Request::from_review(&json!({
+    Request::from_review(json!({
         "kind": {"group": "apps.kruise.io", "version": version, "kind": "CloneSet"},
         "name": "web",
         "namespace": "default",

@@ -6,7 +6,7 @@ use crate::{Answer, Options, Request};
 
 fn request(kind: &str, operation: &str, spec: &Value, old: &Value) -> Request {
     let object = json!({"metadata": {"name": "warm"}, "spec": spec});
-    Request::from_review(&json!({
+    Request::from_review(json!({
         "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": kind},
         "name": "warm", "operation": operation, "object": object, "oldObject": {"spec": old},
     }))

@@ -6,7 +6,7 @@ use crate::{Answer, Options, Request};
 fn asked(pod: &Value, uid: &str) -> Answer {
     let review =
         json!({"uid": uid, "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": pod});
-    let request = Request::from_review(&review).unwrap();
+    let request = Request::from_review(review).unwrap();
     match review_of(&request) {
         Outcome::Answer(answer) => answer,
         needs @ Outcome::Needs(_) => panic!("{needs:?}"),
@@ -243,7 +243,7 @@ fn an_injected_sidecar_takes_part_by_its_number() {
     for _ in 0..2 {
         let review_of = json!({"uid": "u", "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE",
             "namespace": "ns", "object": once});
-        let request = Request::from_review(&review_of).unwrap();
+        let request = Request::from_review(review_of).unwrap();
         let Outcome::Answer(Answer::Allow { patch, .. }) = review(&request, Options::default(), &known)
         else {
             panic!("refused");

@@ -66,7 +66,7 @@ mod tests {
     fn request(object: Value) -> Request {
         let review =
             json!({"kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": object});
-        Request::from_review(&review).unwrap()
+        Request::from_review(review).unwrap()
     }
 
     fn mutate(request: &Request, options: Options) -> Answer {

@@ -57,7 +57,7 @@ fn outcome(operation: &str, object: &Value, old: &Value, options: Options, known
         "kind": {"group": "apps.kruise.io", "version": version, "kind": "SidecarSet"},
         "operation": operation, "object": object, "oldObject": old,
     });
-    validate(&Request::from_review(&review).unwrap(), options, known)
+    validate(&Request::from_review(review).unwrap(), options, known)
 }
 
 /// The message that refuses it; empty if nothing does.

@@ -116,7 +116,7 @@ fn request(namespace: &str, app: &str) -> Request {
         "spec": {"containers": [{"name": "main", "image": "m:1"}]}});
     let review = json!({"uid": "u", "operation": "CREATE", "namespace": namespace,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod});
-    Request::from_review(&review).unwrap()
+    Request::from_review(review).unwrap()
 }
 
 fn with_namespaces() -> SidecarCaches {
@@ -291,7 +291,7 @@ fn set_request(change: impl FnOnce(&mut Value)) -> Request {
     kruise_admission::sidecarset::complete(&mut set);
     let review = json!({"operation": "CREATE", "object": set,
         "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": "SidecarSet"}});
-    Request::from_review(&review).unwrap()
+    Request::from_review(review).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,7 +371,7 @@ fn kind_request(kind: &str, spec: &Value) -> Request {
         "spec": spec});
     let review = json!({"operation": "CREATE", "namespace": "default", "name": "one", "object": object,
         "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": kind}});
-    Request::from_review(&review).unwrap()
+    Request::from_review(review).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -258,7 +258,7 @@ fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_
             sets: Some(sets.clone()),
             ..Known::default()
         };
-        let verdicts = verdicts(&Request::from_review(&review).unwrap(), &known).unwrap();
+        let verdicts = verdicts(&Request::from_review(review).unwrap(), &known).unwrap();
         let expected = verdicts.iter().any(|verdict| verdict.injected);
         let expression = condition(&sets);
         let asked = is_asked(&mut world, expression.as_deref(), &pod);

@@ -153,7 +153,7 @@ fn is_stored(set: &Value, others: &[Value]) -> Result<(), String> {
     };
     let mut known = known(others);
     known.whitelist = Some(None);
-    match validate(&Request::from_review(&review).unwrap(), options, &known) {
+    match validate(&Request::from_review(review).unwrap(), options, &known) {
         Outcome::Answer(Answer::Allow { .. }) => Ok(()),
         other => Err(format!("{other:?}")),
     }

@@ -18,7 +18,7 @@ const WITHOUT_IMAGE: &str = "kruise.io/sidecarset-hash-without-image";
 fn request(pod: &Value, uid: &str) -> Request {
     let review = json!({"uid": uid, "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE",
         "namespace": "ns", "object": pod});
-    Request::from_review(&review).unwrap()
+    Request::from_review(review).unwrap()
 }
 
 fn known(sets: &[Value]) -> Known {
