@@ -268,7 +268,8 @@ impl Metrics {
     pub fn controller(&self, controller: &'static str, workers: usize) -> Arc<dyn worker::Observer> {
         let label = Controller { controller };
         self.concurrency.get_or_create(&label).set(workers as i64);
-        self.active.get_or_create(&label).set(0);
+        let active = self.active.get_or_create_owned(&label);
+        active.set(0);
         for counters in [&self.errors, &self.terminal_errors, &self.panics] {
             counters.get_or_create(&label).inc_by(0);
         }
@@ -277,9 +278,19 @@ impl Metrics {
                 .get_or_create(&Outcome { controller, result })
                 .inc_by(0);
         }
+        let queue = Queue {
+            name: controller,
+            controller,
+        };
         Arc::new(ControllerMetrics {
             metrics: self.clone(),
             controller,
+            active,
+            depth: self.depth.get_or_create_owned(&queue),
+            adds: self.adds.get_or_create_owned(&queue),
+            retries: self.retries.get_or_create_owned(&queue),
+            unfinished: self.unfinished.get_or_create_owned(&queue),
+            longest: self.longest.get_or_create_owned(&queue),
             seen: Mutex::new(kube_queue::Counters::default()),
         })
     }
@@ -299,6 +310,13 @@ impl client::Observer for Metrics {
 struct ControllerMetrics {
     metrics: Metrics,
     controller: &'static str,
+    // What each look sets, without looking for it.
+    active: Gauge,
+    depth: Gauge,
+    adds: Counter,
+    retries: Counter,
+    unfinished: Seconds,
+    longest: Seconds,
     /// Totals already counted: the queue reports totals, a counter takes increments.
     seen: Mutex<kube_queue::Counters>,
 }
@@ -338,33 +356,14 @@ impl worker::Observer for ControllerMetrics {
     }
 
     fn queued(&self, depth: usize, counters: kube_queue::Counters, unfinished: kube_queue::Unfinished) {
-        let queue = self.queue();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        self.metrics.depth.get_or_create(&queue).set(depth as i64);
-        self.metrics
-            .adds
-            .get_or_create(&queue)
-            .inc_by(counters.adds.saturating_sub(seen.adds));
-        self.metrics
-            .retries
-            .get_or_create(&queue)
-            .inc_by(counters.retries.saturating_sub(seen.retries));
+        self.adds.inc_by(counters.adds.saturating_sub(seen.adds));
+        self.retries.inc_by(counters.retries.saturating_sub(seen.retries));
         *seen = counters;
-        self.metrics
-            .unfinished
-            .get_or_create(&queue)
-            .set(unfinished.total.as_secs_f64());
-        self.metrics
-            .longest
-            .get_or_create(&queue)
-            .set(unfinished.longest.as_secs_f64());
-        let label = Controller {
-            controller: self.controller,
-        };
-        self.metrics
-            .active
-            .get_or_create(&label)
-            .set(unfinished.count as i64);
+        self.depth.set(depth as i64);
+        self.unfinished.set(unfinished.total.as_secs_f64());
+        self.longest.set(unfinished.longest.as_secs_f64());
+        self.active.set(unfinished.count as i64);
     }
 
     fn popped(&self, waited: Duration) {
