@@ -22,11 +22,19 @@ pub enum ReadError {
 impl CloneSet {
     /// Reads an object of either version. `api_version` stays the one it came in.
     pub fn from_json(object: &Value) -> Result<Self, ReadError> {
-        let mut hub = object.clone();
-        to_v1beta1(&mut hub)?;
-        let mut set = Self::deserialize(hub)?;
-        if let Some(version) = object.get("apiVersion").and_then(Value::as_str) {
-            version.clone_into(&mut set.api_version);
+        Self::from_value(object.clone())
+    }
+
+    /// As [`CloneSet::from_json`], of an object that is needed no more.
+    pub fn from_value(mut object: Value) -> Result<Self, ReadError> {
+        let version = object
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        to_v1beta1(&mut object)?;
+        let mut set = Self::deserialize(object)?;
+        if let Some(version) = version {
+            set.api_version = version;
         }
         Ok(set)
     }

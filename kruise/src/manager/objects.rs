@@ -17,9 +17,9 @@ pub struct CachedCloneSet {
 impl<'de> Deserialize<'de> for CachedCloneSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        let metadata = value.get("metadata").cloned().unwrap_or_default();
+        let metadata = value.get("metadata").unwrap_or(&Value::Null);
         let metadata = ObjectMeta::deserialize(metadata).map_err(D::Error::custom)?;
-        let set = CloneSet::from_json(&value).map_err(|error| error.to_string());
+        let set = CloneSet::from_value(value).map_err(|error| error.to_string());
         Ok(Self { metadata, set })
     }
 }
