@@ -88,6 +88,7 @@ const OURS: &[&str] = &[
 
 pub(super) fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
+        (old, new) if old == new => {}
         (Value::Object(old), Value::Object(new)) => {
             for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
                 let pair = (
@@ -97,8 +98,7 @@ pub(super) fn differences(path: &str, before: &Value, after: &Value, found: &mut
                 differences(&format!("{path}/{key}"), pair.0, pair.1, found);
             }
         }
-        (old, new) if old != new => found.push(path.to_owned()),
-        _ => {}
+        _ => found.push(path.to_owned()),
     }
 }
 

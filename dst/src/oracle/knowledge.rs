@@ -17,11 +17,11 @@ pub struct Knowledge<'a> {
     /// Uid of the set.
     pub set: Arc<str>,
     /// Versions of the set's specification, each of which it may have taken for the newest.
-    pub specs: Vec<Spec>,
+    pub specs: Vec<Spec<'a>>,
     /// The set's pods.
     pub pods: Vec<Seen<'a>>,
     /// `spec.selector.matchLabels`, which never changes.
-    selector: Value,
+    selector: &'a Value,
 }
 
 impl<'a> Knowledge<'a> {
@@ -57,7 +57,7 @@ impl<'a> Knowledge<'a> {
             set: set.uid.clone(),
             specs,
             pods: seen.collect(),
-            selector: set.value()["spec"]["selector"]["matchLabels"].clone(),
+            selector: &set.value()["spec"]["selector"]["matchLabels"],
         })
     }
 
@@ -91,7 +91,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Is it allowed under some specification?
-    pub fn allows(&self, rule: impl Fn(&Spec) -> bool) -> bool {
+    pub fn allows(&self, rule: impl Fn(&Spec<'a>) -> bool) -> bool {
         self.specs.iter().any(rule)
     }
 }

@@ -6,7 +6,7 @@ use crate::{hooks::STATE, object::Object};
 
 /// What a version of a set asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spec {
+pub struct Spec<'a> {
     /// Wanted pods.
     pub replicas: i64,
     /// Pods that stay on old revisions.
@@ -20,7 +20,7 @@ pub struct Spec {
     /// Updates only where somebody deletes a pod?
     pub on_delete: bool,
     /// `podUpdatePolicy`.
-    pub policy: String,
+    pub policy: &'a str,
     /// Do pods that a hook holds before their deletion not count?
     pub excludes: bool,
     /// Names to delete.
@@ -28,12 +28,12 @@ pub struct Spec {
     /// Seconds until a ready pod counts.
     pub min_ready_seconds: i64,
     /// The pod template.
-    pub template: Value,
+    pub template: &'a Value,
 }
 
-impl Spec {
+impl<'a> Spec<'a> {
     /// Reads a set.
-    pub fn of(set: &Object) -> Self {
+    pub fn of(set: &'a Object) -> Self {
         let spec = &set.value()["spec"];
         let rolling = &spec["updateStrategy"]["rollingUpdate"];
         let replicas = spec["replicas"].as_i64().unwrap_or(1);
@@ -57,17 +57,14 @@ impl Spec {
             paused,
             on_delete: spec["updateStrategy"]["type"] == "OnDelete",
             excludes: spec["scaleStrategy"]["excludePreparingDelete"] == true,
-            policy: rolling["podUpdatePolicy"]
-                .as_str()
-                .unwrap_or("ReCreate")
-                .to_owned(),
+            policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate"),
             pods_to_delete: names
                 .into_iter()
                 .flatten()
                 .filter_map(|name| name.as_str().map(str::to_owned))
                 .collect(),
             min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
-            template: spec["template"].clone(),
+            template: &spec["template"],
         }
     }
 
@@ -83,7 +80,7 @@ impl Spec {
 
     /// Is this revision one of this template?
     pub fn is_revision(&self, revision: &Object) -> bool {
-        same_template(&revision.value()["data"]["spec"]["template"], &self.template)
+        same_template(&revision.value()["data"]["spec"]["template"], self.template)
     }
 }
 
