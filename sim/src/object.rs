@@ -153,7 +153,7 @@ pub(crate) fn schema_errors(object: &Value, old: Option<&Value>, version: &Versi
     };
     let schema = at(definition, "/schema/openAPIV3Schema");
     let mut errors = Errors(schema.map_or_else(Vec::new, |schema| {
-        kube_schema::structural::validate(schema, object)
+        kube_schema::structural::validate(schema, object, old)
     }));
     if let Some(status) = object.get("status").filter(|status| not_members(status)) {
         odd_status(&mut errors, status, definition);

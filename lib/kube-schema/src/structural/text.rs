@@ -4,6 +4,7 @@
 //! base64, durations. The others (`uri`, `email`, `hostname`, `isbn`, …) pass, as do formats that nobody knows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 
 use regex_lite::Regex;
 use serde_json::Value;
@@ -74,29 +75,44 @@ fn fits(format: &str, text: &str) -> bool {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => is_network(text),
-        "mac" => matches(
-            text,
-            "^(([0-9A-Fa-f]{2}[:-]){5}|([0-9A-Fa-f]{2}[:-]){7})[0-9A-Fa-f]{2}$|^([0-9A-Fa-f]{4}\\.){2,3}[0-9A-Fa-f]{4}$",
-        ),
-        "uuid" => matches(
-            text,
-            "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$",
-        ),
-        "byte" => matches(
-            text,
-            "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$",
-        ),
-        "duration" => is_duration(text),
+        "mac" => matches(text, &MAC),
+        "uuid" => matches(text, &UUID),
+        "byte" => matches(text, &BYTE),
+        "duration" => matches(text, &DURATION) || matches(text, &DURATION_IN_WORDS),
         _ => true,
     }
 }
 
-fn matches(text: &str, pattern: &str) -> bool {
-    Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+/// The pattern of a format, read once; a test holds that it can be.
+type Pattern = LazyLock<Option<Regex>>;
+
+static MAC: Pattern = LazyLock::new(|| {
+    Regex::new("^(([0-9A-Fa-f]{2}[:-]){5}|([0-9A-Fa-f]{2}[:-]){7})[0-9A-Fa-f]{2}$|^([0-9A-Fa-f]{4}\\.){2,3}[0-9A-Fa-f]{4}$").ok()
+});
+static UUID: Pattern = LazyLock::new(|| {
+    Regex::new("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$").ok()
+});
+static BYTE: Pattern = LazyLock::new(|| {
+    Regex::new("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$").ok()
+});
+static DATE: Pattern = LazyLock::new(|| Regex::new("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").ok());
+static TIME: Pattern = LazyLock::new(|| {
+    Regex::new("^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$").ok()
+});
+/// What Go reads as a duration.
+static DURATION: Pattern =
+    LazyLock::new(|| Regex::new("^[+-]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$").ok());
+/// A number with a unit in words, as in `3 days`.
+static DURATION_IN_WORDS: Pattern = LazyLock::new(|| {
+    Regex::new("^[+-]?([0-9]+ *(ns|us|µs|μs|ms|s|m|h|hr|d|w|nanos?|micros?|millis?|secs?|mins?|hours?|days?|wks?|weeks?|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?) *)+$").ok()
+});
+
+fn matches(text: &str, pattern: &Pattern) -> bool {
+    pattern.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
 fn is_date(text: &str) -> bool {
-    matches(text, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$") && text.parse::<jiff::civil::Date>().is_ok()
+    matches(text, &DATE) && text.parse::<jiff::civil::Date>().is_ok()
 }
 
 fn is_time(text: &str) -> bool {
@@ -105,11 +121,7 @@ fn is_time(text: &str) -> bool {
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
         return false;
     };
-    is_date(date)
-        && matches(
-            time,
-            "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$",
-        )
+    is_date(date) && matches(time, &TIME)
 }
 
 fn is_network(text: &str) -> bool {
@@ -123,17 +135,6 @@ fn is_network(text: &str) -> bool {
     };
     let is_number = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
     is_number && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
-}
-
-/// What Go reads as a duration, or a number with a unit in words, as in `3 days`.
-fn is_duration(text: &str) -> bool {
-    matches(
-        text,
-        "^[+-]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$",
-    ) || matches(
-        text,
-        "^[+-]?([0-9]+ *(ns|us|µs|μs|ms|s|m|h|hr|d|w|nanos?|micros?|millis?|secs?|mins?|hours?|days?|wks?|weeks?|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?) *)+$",
-    )
 }
 
 #[cfg(test)]

@@ -9,21 +9,33 @@ use super::path::Path;
 use super::{EMBEDDED, PRESERVE, TYPE_META, is};
 use crate::validate::{Errors, FieldError, Kind};
 
-/// Checks an object, which was pruned and defaulted.
-pub fn validate(schema: &Value, object: &Value) -> Vec<FieldError> {
+/// Checks an object, which was pruned and defaulted. Nothing is said of members at its top that are as they were in `old`:
+/// the schema may have become stricter since.
+pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    check(&mut errors, schema, object, &Path::ROOT, Place::Root);
+    check(&mut errors, schema, object, &Path::ROOT, Place::Root(old));
     errors.0
 }
 
-/// Whether the metadata of an object is somebody else's business.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Root,
+/// Whether the metadata of an object is somebody else's business, and what the object was before.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root(Option<&'a Value>),
     Inside,
 }
 
-fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place) {
+impl Place<'_> {
+    /// Of what is inside an object.
+    fn below(schema: &Value) -> Self {
+        if is(schema, EMBEDDED) {
+            Self::Root(None)
+        } else {
+            Self::Inside
+        }
+    }
+}
+
+fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place<'_>) {
     if value.is_null() && is(schema, "nullable") {
         return;
     }
@@ -48,12 +60,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, pl
             duplicates(errors, schema, items, path);
             if let Some(schema) = schema.get("items") {
                 for (index, item) in items.iter().enumerate() {
-                    let place = if is(schema, EMBEDDED) {
-                        Place::Root
-                    } else {
-                        Place::Inside
-                    };
-                    check(errors, schema, item, &path.item(index), place);
+                    check(errors, schema, item, &path.item(index), Place::below(schema));
                 }
             }
         }
@@ -232,9 +239,16 @@ fn multiple(errors: &mut Errors, value: &Value, factor: f64, path: &Path<'_>) {
     }
 }
 
-fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, path: &Path<'_>, place: Place) {
+fn object(
+    errors: &mut Errors,
+    schema: &Value,
+    members: &Map<String, Value>,
+    path: &Path<'_>,
+    place: Place<'_>,
+) {
     let join = |name: &str| path.member(name).to_string();
-    if place == Place::Root && !path.is_root() {
+    let is_root = matches!(place, Place::Root(_));
+    if is_root && !path.is_root() {
         for name in ["apiVersion", "kind"] {
             if !members.contains_key(name) {
                 errors.required(join(name), "");
@@ -252,24 +266,24 @@ fn object(errors: &mut Errors, schema: &Value, members: &Map<String, Value>, pat
         .get("additionalProperties")
         .filter(|others| others.is_object());
     for (name, value) in members {
-        if place == Place::Root && TYPE_META.contains(&name.as_str()) {
+        if is_root && TYPE_META.contains(&name.as_str()) {
+            continue;
+        }
+        if let Place::Root(Some(old)) = place
+            && old.get(name) == Some(value)
+        {
             continue;
         }
         let known = properties.and_then(|properties| properties.get(name));
         if let Some(schema) = known.or(others) {
-            let place = if is(schema, EMBEDDED) {
-                Place::Root
-            } else {
-                Place::Inside
-            };
-            check(errors, schema, value, &path.member(name), place);
+            check(errors, schema, value, &path.member(name), Place::below(schema));
         } else if !is(schema, PRESERVE) && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
             errors.forbidden(join(name), "");
         }
     }
 }
 
-fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place) {
+fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place<'_>) {
     let fits = |schema: &Value| {
         let mut inner = Errors::default();
         check(&mut inner, schema, value, path, place);
@@ -306,7 +320,7 @@ mod tests {
     fn found(schema: Value, spec: Value) -> Vec<String> {
         let schema = json!({"type": "object", "properties": {"spec": schema}});
         let object = json!({"apiVersion": "a/v1", "kind": "K", "metadata": {"name": "n"}, "spec": spec});
-        validate(&schema, &object)
+        validate(&schema, &object, None)
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -349,6 +363,27 @@ mod tests {
             .len(),
             1
         );
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_an_update_leaves_as_it_was() {
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}},
+            "status": {"type": "object", "properties": {"n": {"type": "integer"}}}}});
+        let old = json!({"metadata": {"name": "n"}, "spec": {"n": 0}});
+        let paths = |new: Value| -> Vec<String> {
+            let errors = validate(&schema, &new, Some(&old));
+            errors.into_iter().map(|error| error.path).collect()
+        };
+        assert_eq!(
+            paths(json!({"spec": {"n": 0}, "status": {"n": 1}})),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            paths(json!({"spec": {"n": 0}, "status": {"n": "x"}})),
+            ["status.n"]
+        );
+        assert_eq!(paths(json!({"spec": {"n": -1}})), ["spec.n"]);
     }
 
     #[test]
