@@ -135,11 +135,6 @@ impl Outset {
         }
     }
 
-    /// The change that the pods make.
-    pub fn change(&self) -> &Change {
-        &self.change
-    }
-
     /// The patches for one pod.
     pub fn depart(&self, pod: &PodView) -> Departure {
         let carried = carried(pod);

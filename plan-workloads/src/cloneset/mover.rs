@@ -1,6 +1,6 @@
 //! Moving single pods to a revision, in place or by recreation: to the update revision, or back to the current one.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{cell::OnceCell, collections::BTreeMap, rc::Rc};
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -38,9 +38,11 @@ pub(super) struct Updated {
 
 /// The way of all pods of one revision to the target.
 struct Move {
-    outset: Outset,
+    change: Change,
     /// What changes, in plain words.
     reason: String,
+    /// Prepared for the first pod that goes: often none may yet.
+    outset: OnceCell<Outset>,
 }
 
 /// Moves pods; the way from each revision is worked out once.
@@ -181,33 +183,37 @@ impl<'o, 'a> Mover<'o, 'a> {
                 path: "its revision is gone, so the difference".into(),
             });
         };
-        Ok(self.to(self.change_from(old)?))
+        Ok(Self::to(self.change_from(old)?))
     }
 
     /// The way that makes this change.
-    fn to(&self, change: Change) -> Move {
-        let revision = self.target;
-        let labels = RevisionLabels {
-            name: &revision.name,
-            label: create::revision_label(self.observed, revision),
-            hash: &revision.hash,
-        };
-        let phase = if change.takes_time() || self.hook().is_some() {
-            Phase::Updating
-        } else {
-            Phase::Unchanged
-        };
+    fn to(change: Change) -> Move {
         Move {
             reason: describe(&change),
-            outset: Outset::new(
-                change,
-                labels,
-                phase,
-                self.grace_seconds(),
-                self.observed.options.vertical_scaling,
-                self.now,
-            ),
+            change,
+            outset: OnceCell::new(),
         }
+    }
+
+    /// The patches of a way.
+    fn outset<'m>(&self, way: &'m Move) -> &'m Outset {
+        let prepare = || {
+            let revision = self.target;
+            let labels = RevisionLabels {
+                name: &revision.name,
+                label: create::revision_label(self.observed, revision),
+                hash: &revision.hash,
+            };
+            let phase = if way.change.takes_time() || self.hook().is_some() {
+                Phase::Updating
+            } else {
+                Phase::Unchanged
+            };
+            let scaling = self.observed.options.vertical_scaling;
+            let grace = self.grace_seconds();
+            Outset::new(way.change.clone(), labels, phase, grace, scaling, self.now)
+        };
+        way.outset.get_or_init(prepare)
     }
 
     /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
@@ -225,7 +231,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         let asks_first = change.restarts() && self.hook().is_some();
         let way = Move {
             reason: "an update broke off: resources of its revision".into(),
-            ..self.to(change)
+            ..Self::to(change)
         };
         (!asks_first).then(|| self.start(member, &way))
     }
@@ -241,8 +247,8 @@ impl<'o, 'a> Mover<'o, 'a> {
             metadata: json!({}),
             ..Change::default()
         };
-        let change = way.outset.change().clone().over(lacking);
-        (change != *way.outset.change()).then(|| self.to(change))
+        let change = way.change.clone().over(lacking);
+        (change != way.change).then(|| Self::to(change))
     }
 
     /// What separates a revision from the target, if a live pod can take that step.
@@ -348,7 +354,7 @@ impl<'o, 'a> Mover<'o, 'a> {
     fn start(&self, member: &Member<'_>, way: &Move) -> Chain {
         let pod = member.pod;
         let revision = self.target;
-        let departure = way.outset.depart(pod);
+        let departure = self.outset(way).depart(pod);
         let reason = way.reason.clone();
         let mut steps = Vec::new();
         if let Some(unready) = departure.unready {
@@ -364,7 +370,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         let failed = || writes::failure(&events::FAILED_IN_PLACE, format!("failed to {named}: "));
         // A resize and the write that tells of it are two: late ones, of a manager that leads no more, must not take apart
         // what another one has done since.
-        let resizes = departure.resize.is_some() || !way.outset.change().resources.is_empty();
+        let resizes = departure.resize.is_some() || !way.change.resources.is_empty();
         let resize = departure.resize.map(|resize| {
             let mut step = writes::patch(pod, Intent::ResizePod, Part::Resize, resize, reason.clone());
             step.failed = Some(failed());
@@ -384,7 +390,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         // What containers run is recorded as the snapshot has it, and a new container is the sign that they changed: one
         // that crashed in between would be taken for it.
         let changing = member.state == State::Updating && pod.annotations.get(INPLACE_STATE).is_some();
-        if changing || resizes || !way.outset.change().images.is_empty() {
+        if changing || resizes || !way.change.images.is_empty() {
             guard_by_version(&mut steps, pod);
         }
         writes::chain(steps)
