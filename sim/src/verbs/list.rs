@@ -93,6 +93,7 @@ pub(crate) fn as_stored(api: &Api, call: &Call<'_>) -> Result<Option<Vec<u8>>, F
         return Ok(None);
     }
     let (items, metadata) = shown(api, call)?;
+    let repeated = opening(call);
     let mut out = b"{\"apiVersion\":".to_vec();
     wire::append(&call.api_version().into(), &[], &mut out);
     out.extend_from_slice(b",\"items\":[");
@@ -102,6 +103,9 @@ pub(crate) fn as_stored(api: &Api, call: &Call<'_>) -> Result<Option<Vec<u8>>, F
         }
         if call.resource.is_custom() {
             out.extend_from_slice(&stored.json);
+        } else if let Some(rest) = stored.json.strip_prefix(repeated.as_bytes()) {
+            out.push(b'{');
+            out.extend_from_slice(rest);
         } else {
             wire::append(&stored.value(), REPEATED, &mut out);
         }
@@ -112,6 +116,12 @@ pub(crate) fn as_stored(api: &Api, call: &Call<'_>) -> Result<Option<Vec<u8>>, F
     wire::append(&metadata, &[], &mut out);
     out.push(b'}');
     Ok(Some(out))
+}
+
+/// How the text of most objects begins: with what a list does not repeat, and nothing else.
+fn opening(call: &Call<'_>) -> String {
+    let (version, kind) = (call.api_version(), &call.resource.kind);
+    format!(r#"{{"apiVersion":"{version}","kind":"{kind}","#)
 }
 
 /// The objects of a page, and the metadata of its list.
