@@ -32,11 +32,12 @@ impl State {
     /// Whether it need not happen because of what is under way. `settling` is what the history wrote when it settled the
     /// last time.
     pub fn will_be_enough(&self, history: &History, settling: u32) -> bool {
-        let more = match history.sidecars {
+        let more = || match history.sidecars {
             Some(_) => settling,
             None => self.writes_of_rollout(&history.set),
         };
-        self.is_enough(history, more)
+        // What else it needs is told sooner.
+        self.is_enough(history, RICH.writes) && self.is_enough(history, more())
     }
 
     /// Writes, about, until the rollout of the CloneSet is complete.

@@ -334,3 +334,15 @@ impl Sent {
         self.given_up.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::version_of;
+
+    #[test]
+    fn a_list_has_the_version_that_stands_behind_its_items() {
+        let list = r#"{"items":[{"metadata":{"resourceVersion":"7"}}],"kind":"L","metadata":{"resourceVersion":"12"}}"#;
+        assert_eq!(version_of(list.as_bytes()), Some(12));
+        assert_eq!(version_of(br#"{"kind":"Status"}"#), None);
+    }
+}
