@@ -6,6 +6,7 @@
 //! question is another one and is asked anew, as a server does that finds its update overtaken.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -55,7 +56,7 @@ pub(crate) struct About {
     /// The request of the review, without its uid and its objects.
     pub(crate) request: Value,
     pub(crate) object: Value,
-    pub(crate) old: Value,
+    pub(crate) old: Arc<Value>,
 }
 
 /// What an answer will be looked up by.
@@ -173,7 +174,7 @@ impl Answers {
         webhook: &str,
         request: &Value,
         object: &Value,
-        old: &Value,
+        old: &Arc<Value>,
     ) -> Option<&Said> {
         let mut asked = self.reviews.iter();
         let same = |about: &About| about.request == *request && about.object == *object && about.old == *old;

@@ -9,6 +9,7 @@ mod matching;
 pub(crate) mod review;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +39,7 @@ pub(crate) fn admit(
     call: &mut Call<'_>,
     operation: &'static str,
     mut object: Value,
-    old: &Value,
+    old: &Arc<Value>,
 ) -> Result<Value, Stop> {
     mutate(api, call, operation, &mut object, old)?;
     validate(api, call, operation, &object, old)?;
@@ -59,7 +60,7 @@ pub(crate) fn mutate(
     call: &Call<'_>,
     operation: &'static str,
     object: &mut Value,
-    old: &Value,
+    old: &Arc<Value>,
 ) -> Result<Mutated, Stop> {
     let mut original = None;
     let asked = ask_all(api, call, operation, (object, old), &mut original);
@@ -80,7 +81,7 @@ fn ask_all(
     api: &Api,
     call: &Call<'_>,
     operation: &'static str,
-    (object, old): (&mut Value, &Value),
+    (object, old): (&mut Value, &Arc<Value>),
     original: &mut Option<Value>,
 ) -> Result<(), Stop> {
     let hooks = hooks(api, call, Kind::Mutating, operation);
@@ -111,7 +112,7 @@ fn mutated(
     hook: &Hook,
     operation: &'static str,
     object: &Value,
-    old: &Value,
+    old: &Arc<Value>,
 ) -> Result<Option<Value>, Stop> {
     // selectors look at what earlier webhooks made of the object
     if !hook.selects(api, call, object, old) {
@@ -145,16 +146,18 @@ fn in_version<'v>(
     call: &Call<'_>,
     hook: &Hook,
     object: &'v Value,
-    old: &'v Value,
-) -> Result<(Cow<'v, Value>, Cow<'v, Value>), Stop> {
+    old: &Arc<Value>,
+) -> Result<(Cow<'v, Value>, Arc<Value>), Stop> {
     let same = hook.version == call.version.name || review::kind_of_subresource(call).is_some();
-    let convert = |one: &'v Value| {
-        if same || one.is_null() {
-            return Ok(Cow::Borrowed(one));
-        }
-        conversion::one(call, one.clone(), &hook.version).map(Cow::Owned)
+    let convert = |one: &Value| {
+        let converts = !same && !one.is_null();
+        converts
+            .then(|| conversion::one(call, one.clone(), &hook.version))
+            .transpose()
     };
-    Ok((convert(object)?, convert(old)?))
+    let object = convert(object)?.map_or(Cow::Borrowed(object), Cow::Owned);
+    let old = convert(old)?.map_or_else(|| old.clone(), Arc::new);
+    Ok((object, old))
 }
 
 /// Asks the validating webhooks.
@@ -163,7 +166,7 @@ pub(crate) fn validate(
     call: &Call<'_>,
     operation: &'static str,
     object: &Value,
-    old: &Value,
+    old: &Arc<Value>,
 ) -> Result<(), Stop> {
     for hook in hooks(api, call, Kind::Validating, operation) {
         if hook.selects(api, call, object, old) {
@@ -180,7 +183,7 @@ fn ask(
     hook: &Hook,
     operation: &'static str,
     object: &Value,
-    old: &Value,
+    old: &Arc<Value>,
 ) -> Result<Option<Value>, Stop> {
     let request = review::request(call, &hook.version, operation, object);
     let variables = Variables {

@@ -86,7 +86,7 @@ pub(super) fn review(about: &About, uid: &str) -> Value {
     let mut request = about.request.clone();
     if let Value::Object(members) = &mut request {
         members.insert("object".into(), about.object.clone());
-        members.insert("oldObject".into(), about.old.clone());
+        members.insert("oldObject".into(), Value::clone(&about.old));
         members.insert("uid".into(), uid.into());
     }
     let mut review = json!({"kind": KIND, "apiVersion": API_VERSION});

@@ -47,14 +47,14 @@ pub(super) fn place(call: &Call<'_>, object: &mut Value) -> Result<(), Failure> 
 /// Stores a new object that has its shape, place and defaults.
 pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Result<Arc<Value>, Stop> {
     admit(api, call, metadata_text(&object, "name"))?;
-    admission::mutate(api, call, "CREATE", &mut object, &Value::Null)?;
+    admission::mutate(api, call, "CREATE", &mut object, &Arc::default())?;
     let mut entropy = Entropy::new(call.seed);
     set_metadata(&mut object, "uid", entropy.uid().into());
     set_metadata(&mut object, "creationTimestamp", object::seconds(call.now).into());
     name(api, call, &mut entropy, &mut object);
     prepare(api, call, &mut object)?;
     validate(call, &object)?;
-    admission::validate(api, call, "CREATE", &object, &Value::Null)?;
+    admission::validate(api, call, "CREATE", &object, &Arc::default())?;
     let key = Key::new(&call.target.namespace, metadata_text(&object, "name"));
     if let Some(there) = api.store.get(&call.resource.id, &key) {
         return Err(Failure::already_exists(&call.resource.subject(), &key.name, there.head.deleting).into());

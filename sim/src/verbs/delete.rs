@@ -75,8 +75,8 @@ fn details(call: &Call<'_>, object: &Value) -> Value {
 
 /// Deletes the object that the call names.
 pub(crate) fn delete(api: &mut Api, call: &Call<'_>, options: DeleteOptions) -> Result<Progress, Stop> {
-    let mut object = Arc::unwrap_or_clone(call.read(find(api, call)?)?);
-    let before = object.clone();
+    let before = call.read(find(api, call)?)?;
+    let mut object = Value::clone(&before);
     let is_namespace = call.resource.id.plural.as_ref() == "namespaces" && call.resource.id.group.is_empty();
     if is_namespace {
         check_namespace(call, &object, &options)?;

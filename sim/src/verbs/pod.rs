@@ -37,7 +37,7 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     call.dry_run |= options.dry_run;
     let pod = call.read(find(api, call)?)?;
     // the eviction is admitted, not the deletion that it is
-    admission::admit(api, call, "CREATE", eviction, &Value::Null)?;
+    admission::admit(api, call, "CREATE", eviction, &Arc::default())?;
     let phase = at(&pod, "/status/phase")
         .and_then(Value::as_str)
         .unwrap_or_default();
@@ -160,7 +160,7 @@ fn is_ready(pod: &Value) -> bool {
 /// Gives a pod its node.
 pub(super) fn bind(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     let binding = body(call, "core/v1.Binding")?;
-    let binding = admission::admit(api, call, "CREATE", binding, &Value::Null)?;
+    let binding = admission::admit(api, call, "CREATE", binding, &Arc::default())?;
     let node = at(&binding, "/target/name")
         .and_then(Value::as_str)
         .unwrap_or_default()

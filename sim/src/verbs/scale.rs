@@ -71,7 +71,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
     if !given.is_empty() && given != metadata_text(&old, "resourceVersion") {
         return Err(Failure::modified(&call.resource.subject(), &call.target.name).into());
     }
-    let wanted = admission::admit(api, call, "UPDATE", wanted, &current)?;
+    let wanted = admission::admit(api, call, "UPDATE", wanted, &current.into())?;
     let replicas = wanted
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
