@@ -18,10 +18,12 @@ mod put;
 pub mod readiness;
 pub mod revision;
 pub mod sidecars;
+mod template;
 mod write;
 
 pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Holder, Memory};
 pub use plan::{Chain, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
 pub use put::put;
+pub use template::Template;
 pub use write::{Body, Intent, Part, Patch, Precondition, Resource, Target, Write};

@@ -6,13 +6,15 @@ use go_compat::{pod_template, revision};
 use kruise_views::RevisionView;
 use serde_json::Value;
 
+use crate::Template;
+
 /// A revision as plans use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
     /// Name of the object.
     pub name: String,
     /// The template it stands for.
-    pub template: Value,
+    pub template: Template,
     /// The part of the name after the last dash: the short hash.
     pub hash: String,
     /// Hash of the claim templates that it was made with, or is about to get; `None` if it does not say.
@@ -24,7 +26,7 @@ impl Revision {
     pub fn stored(view: &RevisionView) -> Option<Self> {
         Some(Self {
             name: view.name.to_string(),
-            template: view.template()?,
+            template: Template::stored(view)?,
             hash: short_hash(&view.name).to_owned(),
             claims_hash: view.claims_hash.as_deref().map(str::to_owned),
         })
@@ -63,10 +65,9 @@ pub fn sort(revisions: &mut [Arc<RevisionView>]) {
 /// `reported` names the revision that the status gives for this very generation, if it gives one: whoever wrote it saw
 /// this template. Fields that its types did not know are missing from the revision, and from the pods made of it; they
 /// are no reason to roll them.
-pub fn find(sorted: &[Arc<RevisionView>], live: &Value, reported: Option<&str>) -> Match {
-    let data = pod_template::revision_data(live);
+pub fn find(sorted: &[Arc<RevisionView>], live: &Template, reported: Option<&str>) -> Match {
     let next = sorted.last().map_or(1, |last| last.number.saturating_add(1));
-    let equal = |view: &Arc<RevisionView>| *view.data == *data || same_meaning(view, live);
+    let equal = |view: &Arc<RevisionView>| *view.data == *live.data() || same_meaning(view, live);
     let shortened = |view: &Arc<RevisionView>| reported == Some(&*view.name) && is_part_of(view, live);
     let found = sorted.iter().rposition(equal);
     match found.or_else(|| sorted.iter().rposition(shortened)) {
@@ -77,13 +78,8 @@ pub fn find(sorted: &[Arc<RevisionView>], live: &Value, reported: Option<&str>) 
 }
 
 /// Is the stored template the live one without some members?
-fn is_part_of(view: &RevisionView, live: &Value) -> bool {
-    view.template().is_some_and(|stored| {
-        contains(
-            &pod_template::canonical_pod_template(live),
-            &pod_template::canonical_pod_template(&stored),
-        )
-    })
+fn is_part_of(view: &RevisionView, live: &Template) -> bool {
+    Template::stored(view).is_some_and(|stored| contains(live.canonical(), stored.canonical()))
 }
 
 fn contains(whole: &Value, part: &Value) -> bool {
@@ -98,10 +94,8 @@ fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-fn same_meaning(view: &RevisionView, live: &Value) -> bool {
-    view.template().is_some_and(|stored| {
-        pod_template::canonical_pod_template(&stored) == pod_template::canonical_pod_template(live)
-    })
+fn same_meaning(view: &RevisionView, live: &Template) -> bool {
+    Template::stored(view).is_some_and(|stored| stored.canonical() == live.canonical())
 }
 
 /// Hash and object name of a new revision.

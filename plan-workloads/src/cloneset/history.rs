@@ -8,7 +8,7 @@ use kruise_api::{
     names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
 };
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write, put,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Template, Wave, Write, put,
     revision::{self, Match, Revision},
 };
 use kruise_views::RevisionView;
@@ -49,7 +49,7 @@ pub(super) fn find(observed: &Observed<'_>) -> Found {
     let mut sorted: Vec<Arc<RevisionView>> = observed.revisions.to_vec();
     revision::sort(&mut sorted);
     let mut collision_count = set.status.collision_count.unwrap_or(0);
-    let template = &set.spec.template;
+    let template = &Template::live(&set.spec.template);
     let claims_hash = || go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
     let (update, chain) = match revision::find(&sorted, template, reported(set)) {
         Match::Newest(index) => {
@@ -106,7 +106,12 @@ fn reported(set: &CloneSet) -> Option<&str> {
 }
 
 /// The stored revision, with the live template: only that one has fields that an older writer dropped.
-fn stored(sorted: &[Arc<RevisionView>], index: usize, live: &Value, claims_hash: Option<&str>) -> Revision {
+fn stored(
+    sorted: &[Arc<RevisionView>],
+    index: usize,
+    live: &Template,
+    claims_hash: Option<&str>,
+) -> Revision {
     let name = sorted
         .get(index)
         .map(|view| view.name.to_string())
@@ -137,8 +142,7 @@ fn create(observed: &Observed<'_>, update: &Revision, number: i64, claims_hash: 
         .map(|(key, value)| (key.clone(), value.as_str().into()))
         .collect();
     annotations.insert(CLAIM_TEMPLATES_HASH.into(), claims_hash.into());
-    let data: Value =
-        serde_json::from_str(&go_compat::pod_template::revision_data(&update.template)).unwrap_or_default();
+    let data: Value = serde_json::from_str(update.template.data()).unwrap_or_default();
     let body = json!({
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",

@@ -261,8 +261,8 @@ impl<'o, 'a> Mover<'o, 'a> {
         // As stored: what their writer dropped is missing on both sides, and no difference.
         let new = self.templates.by_label(&revision.name).unwrap_or(revision);
         let change = inplace::diff(
-            &go_compat::pod_template::canonical_pod_template(&old.template),
-            &go_compat::pod_template::canonical_pod_template(&new.template),
+            old.template.canonical(),
+            new.template.canonical(),
             self.observed.options.vertical_scaling,
         )?;
         if self.observed.options.environment_from_metadata {

@@ -154,7 +154,7 @@ fn progress<'r>(
         return Progress::Complete;
     }
     let revision = pod.labels.get(REVISION_HASH).and_then(template_of);
-    inplace::progress(pod, revision.map(|revision| &revision.template), now)
+    inplace::progress(pod, revision.map(|revision| &*revision.template), now)
 }
 
 /// The lifecycle state a complete pod enters, if it leaves the one it is in.
