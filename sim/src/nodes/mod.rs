@@ -154,6 +154,9 @@ impl Nodes {
                 self.timers.set(run, None);
                 continue;
             }
+            if stage.is_sync() && self.kubelets.has_reported(key, &object) {
+                continue;
+            }
             let delay = stage.delay(|| self.draw(&object, &stage.name));
             if continuous && delay.is_zero() {
                 self.run(api, &run, &object, now);

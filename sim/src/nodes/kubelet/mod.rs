@@ -184,7 +184,11 @@ impl Kubelets {
         );
         runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
-            client.strategic(&format!("{}/status", pod_path(key)), &patch);
+            let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
+            let is_taken = answer.is_some_and(|answer| answer.code == 200);
+            // The daemon looks at what was reported.
+            let is_all = !self.daemon || specs.iter().all(|spec| spec.environment.is_empty());
+            runtime.reported = (is_taken && is_all).then(|| client.api.revision());
         }
         let looks = if self.daemon {
             daemon::look(client, &pod_path(key), runtime, &specs, pod)
@@ -193,6 +197,12 @@ impl Kubelets {
         };
         let wakes = runtime.wakes(&self.timings, now);
         wakes.into_iter().chain(looks).min()
+    }
+
+    /// Whether nothing happened to a pod since the agent's own report, which it agrees with.
+    pub(super) fn has_reported(&self, key: &Key, pod: &Value) -> bool {
+        let reported = self.pods.get(key).and_then(|known| known.reported);
+        reported.is_some_and(|version| metadata_text(pod, "resourceVersion").parse() == Ok(version))
     }
 
     /// Stops a pod's containers, and lets the pod go once they are stopped; returns when to look again.

@@ -42,6 +42,8 @@ pub(super) struct Pod {
     pub(super) request: Amounts,
     /// When OpenKruise's daemon looks at it.
     pub(super) looks: Option<Timestamp>,
+    /// The version that the newest report of the pod's state made, if that needs no other look.
+    pub(super) reported: Option<u64>,
 }
 
 impl Pod {
@@ -74,6 +76,7 @@ impl Pod {
             has,
             refusal: None,
             looks: None,
+            reported: None,
         }
     }
 

@@ -139,6 +139,11 @@ impl Stage {
         self.next.step.as_ref().is_some_and(Step::is_continuous)
     }
 
+    /// Whether its step is the agent's: to bring containers to where the pod's spec says.
+    pub(super) fn is_sync(&self) -> bool {
+        self.next.step == Some(Step::Sync)
+    }
+
     pub(super) fn matches(&self, kind: Kind, object: &Value) -> bool {
         self.kind == kind && self.selector.matches(object)
     }
