@@ -33,6 +33,14 @@ impl Place<'_> {
             Self::Inside
         }
     }
+
+    /// The same, as if nothing had been there before: whether a value fits does not depend on that.
+    fn anew(self) -> Self {
+        match self {
+            Self::Root(_) => Self::Root(None),
+            Self::Inside => Self::Inside,
+        }
+    }
 }
 
 fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place<'_>) {
@@ -286,7 +294,7 @@ fn object(
 fn combinators(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, place: Place<'_>) {
     let fits = |schema: &Value| {
         let mut inner = Errors::default();
-        check(&mut inner, schema, value, path, place);
+        check(&mut inner, schema, value, path, place.anew());
         inner.0.is_empty()
     };
     let list = |name: &str| schema.get(name).and_then(Value::as_array);
@@ -384,6 +392,12 @@ mod tests {
             ["status.n"]
         );
         assert_eq!(paths(json!({"spec": {"n": -1}})), ["spec.n"]);
+        let never = json!({"type": "object", "not": {"properties": {"spec": {"required": ["m"]}}}});
+        assert_eq!(
+            validate(&never, &old, Some(&old)).len(),
+            0,
+            "what is there does not fit what must not be, whether it is new or not"
+        );
     }
 
     #[test]
