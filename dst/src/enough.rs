@@ -57,13 +57,9 @@ impl State {
         if spec.on_delete {
             return 0;
         }
-        let mut revisions = self.mirror.of(Watched::Revisions).now();
-        let revision = revisions.find(|one| spec.is_revision(one));
-        let is_updated = |label: &str| revision.is_some_and(|revision| label == &*revision.name);
+        let is_updated = spec.is_updated(&self.mirror);
         let pods = self.mirror.of(Watched::Pods).now();
-        let updated = pods
-            .filter(|pod| pod.owner() == &*set.uid && pod.is_active())
-            .filter(|pod| is_updated(pod.label("controller-revision-hash")));
+        let updated = pods.filter(|pod| pod.owner() == &*set.uid && is_updated(pod));
         (spec.replicas - spec.partition - updated.count() as i64).max(0) as u32
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use go_compat::{pod_template, revision};
+use go_compat::revision;
 use kruise_views::RevisionView;
 use serde_json::Value;
 
@@ -99,10 +99,7 @@ fn same_meaning(view: &RevisionView, live: &Template) -> bool {
 }
 
 /// Hash and object name of a new revision.
-pub fn identity(owner: &str, template: &Value, collision_count: i32) -> (String, String) {
-    let hash = revision::revision_hash(
-        pod_template::revision_data(template).as_bytes(),
-        Some(collision_count),
-    );
+pub fn identity(owner: &str, template: &Template, collision_count: i32) -> (String, String) {
+    let hash = revision::revision_hash(template.data().as_bytes(), Some(collision_count));
     (revision::revision_name(owner, &hash), hash)
 }

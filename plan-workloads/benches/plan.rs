@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Plan, revision};
+use kruise_plan_kit::{Memory, Plan, Template, revision};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn pod(index: usize, image: &str, revision_name: &str) -> Arc<PodView> {
 }
 
 fn stored(image: &str, number: i64) -> Arc<RevisionView> {
-    let name = revision::identity("web", &template(image), 0).0;
+    let name = revision::identity("web", &Template::live(&template(image)), 0).0;
     let data = go_compat::pod_template::revision_data(&template(image));
     let text = format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"shop","uid":"r{number}","resourceVersion":"{number}"}},"data":{data},"revision":{number}}}"#

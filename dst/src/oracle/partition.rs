@@ -85,12 +85,7 @@ fn standstill(
 
 /// May there be more pods on the update revision than the partition allows?
 pub fn too_many(spec: &Spec, known: &Knowledge<'_>, mirror: &Mirror) -> bool {
-    let mut revisions = mirror.of(Watched::Revisions).now();
-    let revision = revisions.find(|one| spec.is_revision(one));
-    let is_updated = |pod: &Object| {
-        pod.is_active() && revision.is_some_and(|revision| pod.label(REVISION) == &*revision.name)
-    };
-    spec.updates() && known.most(is_updated) > spec.replicas - spec.partition
+    spec.updates() && known.most(spec.is_updated(mirror)) > spec.replicas - spec.partition
 }
 
 /// Is there but one revision, or is the one of the template current already?

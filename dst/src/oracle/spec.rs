@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::{hooks::STATE, object::Object};
+use super::size::REVISION;
+use crate::{history::Watched, hooks::STATE, mirror::Mirror, object::Object};
 
 /// What a version of a set asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,13 @@ impl<'a> Spec<'a> {
     /// Does a pod take one of the places?
     pub fn counts(&self, pod: &Object) -> bool {
         pod.is_active() && !(self.excludes && pod.label(STATE) == "PreparingDelete")
+    }
+
+    /// Tells active pods that are of the revision of this template.
+    pub fn is_updated<'m>(&self, mirror: &'m Mirror) -> impl Fn(&Object) -> bool + use<'m> {
+        let mut revisions = mirror.of(Watched::Revisions).now();
+        let revision = revisions.find(|one| self.is_revision(one));
+        move |pod| pod.is_active() && revision.is_some_and(|revision| pod.label(REVISION) == &*revision.name)
     }
 
     /// Is this revision one of this template?

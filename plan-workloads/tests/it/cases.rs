@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Part, Plan, Write, inplace::VerticalScaling, revision};
+use kruise_plan_kit::{Part, Plan, Template, Write, inplace::VerticalScaling, revision};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Names {
             if !change.is_null() {
                 strategic(&mut template, &change);
             }
-            let name = revision::identity("web", &template, 0).0;
+            let name = revision::identity("web", &Template::live(&template), 0).0;
             (letter, template, name)
         });
         Self { all: all.collect() }

@@ -21,6 +21,11 @@ const REPORT: &str = "apps.kruise.io/runtime-containers-meta";
 /// From a change to the look at it.
 const DEBOUNCE: Duration = Duration::from_secs(1);
 
+/// Whether a pod is looked at.
+pub(super) fn concerns(specs: &[ContainerSpec<'_>]) -> bool {
+    specs.iter().any(|spec| !spec.environment.is_empty())
+}
+
 /// Looks at a pod; returns when to look again. `pod` is as it is stored.
 pub(super) fn look(
     client: &mut Client<'_>,
@@ -29,7 +34,7 @@ pub(super) fn look(
     specs: &[ContainerSpec<'_>],
     pod: &Value,
 ) -> Option<Timestamp> {
-    if specs.iter().all(|spec| spec.environment.is_empty()) {
+    if !concerns(specs) {
         return None;
     }
     let report = report(runtime, specs, pod);

@@ -187,7 +187,7 @@ impl Kubelets {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
             let is_taken = answer.is_some_and(|answer| answer.code == 200);
             // The daemon looks at what was reported.
-            let is_all = !self.daemon || specs.iter().all(|spec| spec.environment.is_empty());
+            let is_all = !(self.daemon && daemon::concerns(&specs));
             runtime.reported = (is_taken && is_all).then(|| client.api.revision());
         }
         let looks = if self.daemon {
