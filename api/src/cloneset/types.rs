@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::meta::{LabelSelector, ObjectMeta, StringMap, null_as_default};
+use crate::lifecycle::Lifecycle;
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::priority::PriorityStrategy;
+use crate::scatter::ScatterTerm;
 
 /// A CloneSet as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -105,46 +108,6 @@ pub struct RollingUpdate {
     pub in_place_update_strategy: Option<InPlaceUpdateStrategy>,
 }
 
-/// Which pods update first: either list, not both.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PriorityStrategy {
-    /// Larger trailing integer of the first label found goes first.
-    #[serde(deserialize_with = "null_as_default")]
-    pub order_priority: Vec<OrderTerm>,
-    /// Larger sum of matching weights goes first.
-    #[serde(deserialize_with = "null_as_default")]
-    pub weight_priority: Vec<WeightTerm>,
-}
-
-/// A label key whose value orders pods.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct OrderTerm {
-    /// Label key.
-    pub ordered_key: String,
-}
-
-/// A weight given to matching pods.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct WeightTerm {
-    /// 0 to 100.
-    pub weight: i32,
-    /// Which pods.
-    pub match_selector: LabelSelector,
-}
-
-/// Pods with this label are spread over the update order.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ScatterTerm {
-    /// Label key.
-    pub key: String,
-    /// Label value.
-    pub value: String,
-}
-
 /// Parameters of in-place updates.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -158,33 +121,6 @@ pub struct InPlaceUpdateStrategy {
     pub image_pre_download_timeout_seconds: Option<i32>,
     /// Updated and ready pods needed before images are pulled ahead.
     pub image_pre_download_min_updated_ready_pods: Option<i32>,
-}
-
-/// Hooks at the turns of a pod's life.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Lifecycle {
-    /// Before a pod is deleted by its workload.
-    pub pre_delete: Option<LifecycleHook>,
-    /// Before and after an in-place update.
-    pub in_place_update: Option<LifecycleHook>,
-    /// Before a new pod counts as available.
-    pub pre_normal: Option<LifecycleHook>,
-}
-
-/// Labels and finalizers that hold a pod at a turn of its life.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct LifecycleHook {
-    /// Labels that hold.
-    #[serde(deserialize_with = "null_as_default")]
-    pub labels_handler: StringMap,
-    /// Finalizers that hold.
-    #[serde(deserialize_with = "null_as_default")]
-    pub finalizers_handler: Vec<String>,
-    /// Turn `KruisePodReady` False while held.
-    #[serde(deserialize_with = "null_as_default")]
-    pub mark_pod_not_ready: bool,
 }
 
 /// Reported state; the same in both versions.

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cloneset::convert::V1BETA1;
-use crate::cloneset::{PriorityStrategy, ScatterTerm};
 use crate::convert::{ConvertError, convert_as};
 use crate::meta::{LabelSelector, ObjectMeta, StringMap, null_as_default};
+use crate::priority::PriorityStrategy;
+use crate::scatter::ScatterTerm;
 
 /// A SidecarSet as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
