@@ -7,7 +7,8 @@ use crate::convert::{
     path::{get, set},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{APPS_GROUP, PROGRESSIVE_CREATE_POD};
+use crate::names::APPS_GROUP;
+use crate::names::daemonset::PROGRESSIVE_CREATE_POD;
 use crate::schema::shared::{condition, lifecycle, pod_template};
 use crate::schema::{Object, label_selector};
 

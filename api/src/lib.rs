@@ -4,22 +4,27 @@
 //! Invariants: nothing here reads a clock, talks to a server or makes a decision. The hub of every kind is its newest
 //! version; older versions exist only as conversion rules on raw JSON, so fields that this build does not know survive.
 
+pub mod advancedcronjob;
+pub mod broadcastjob;
 pub mod cloneset;
+pub mod containerrecreaterequest;
 pub mod convert;
 pub mod daemonset;
 pub mod definition;
 pub mod drift;
-pub mod images;
-pub mod jobs;
+pub mod ephemeraljob;
+pub mod imagelistpulljob;
+pub mod imagepulljob;
 pub mod kinds;
 pub mod lifecycle;
 pub mod meta;
 pub mod names;
+pub mod nodeimage;
+pub mod nodepodprobe;
 pub mod persistentpodstate;
+pub mod podprobemarker;
 pub mod podunavailablebudget;
 pub mod priority;
-pub mod probes;
-pub mod recreate;
 pub mod resourcedistribution;
 mod rules;
 pub mod scatter;

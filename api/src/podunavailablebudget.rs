@@ -7,7 +7,8 @@ use crate::convert::{
     path::{get, set, take},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{POLICY_GROUP, PUB_PROTECT_OPERATIONS, PUB_PROTECT_TOTAL_REPLICAS};
+use crate::names::POLICY_GROUP;
+use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, label_selector, list, map, one_of, time};
 
@@ -32,8 +33,8 @@ pub const KIND: Kind = Kind {
 };
 
 const OPERATIONS: &[&str] = &["DELETE", "UPDATE", "EVICT", "RESIZE"];
-const BY_NAME: [&str; 3] = ["metadata", "annotations", PUB_PROTECT_OPERATIONS];
-const TOTAL: [&str; 3] = ["metadata", "annotations", PUB_PROTECT_TOTAL_REPLICAS];
+const BY_NAME: [&str; 3] = ["metadata", "annotations", PROTECT_OPERATIONS];
+const TOTAL: [&str; 3] = ["metadata", "annotations", PROTECT_TOTAL_REPLICAS];
 
 /// Annotations that say nothing of use stay where they are: a conversion that failed would make whole lists unreadable.
 fn from_annotations(object: &mut Value) {

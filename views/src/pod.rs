@@ -333,7 +333,10 @@ impl From<Wire> for PodView {
             spec,
             status,
         } = wire;
-        let is_injected = metadata.annotations.get(names::sidecars::INJECTED_LIST).is_some();
+        let is_injected = metadata
+            .annotations
+            .get(names::sidecarset::INJECTED_LIST)
+            .is_some();
         let written = written::by_container(metadata.managed_fields.unwrap_or_default());
         let container = |wire| {
             let mut container = ContainerView::from(wire);

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::{ConvertError, convert};
 use crate::names;
+use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 
 fn in_version(mut object: Value, version: &str) -> Value {
     convert(&mut object, &format!("apps.kruise.io/{version}")).unwrap();
@@ -49,7 +50,7 @@ fn a_custom_version_is_a_label_in_the_older_version() {
     let older = in_version(newer.clone(), "v1alpha1");
     assert_eq!(
         older["metadata"],
-        json!({"name": "log", "labels": {names::SIDECARSET_CUSTOM_VERSION: "v2"}})
+        json!({"name": "log", "labels": {names::sidecarset::CUSTOM_VERSION: "v2"}})
     );
     assert_eq!(in_version(older, "v1beta1"), newer);
 }
@@ -117,7 +118,7 @@ fn a_daemon_set_surges_and_is_created_in_parts_in_other_words() {
         "v1alpha1",
         json!({"updateStrategy": {"rollingUpdate": {"rollingUpdateType": "Surging"}}}),
     );
-    older["metadata"]["annotations"] = json!({names::PROGRESSIVE_CREATE_POD: "true"});
+    older["metadata"]["annotations"] = json!({names::daemonset::PROGRESSIVE_CREATE_POD: "true"});
     older["status"] = json!({"daemonSetHash": "h"});
     let newer = in_version(older.clone(), "v1beta1");
     assert_eq!(
@@ -182,8 +183,7 @@ fn budget(version: &str, annotations: Value, spec: Value) -> Value {
 
 #[test]
 fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
-    let annotations =
-        json!({names::PUB_PROTECT_OPERATIONS: " DELETE , EVICT", names::PUB_PROTECT_TOTAL_REPLICAS: "7"});
+    let annotations = json!({PROTECT_OPERATIONS: " DELETE , EVICT", PROTECT_TOTAL_REPLICAS: "7"});
     let older = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     let mut newer = older.clone();
     convert(&mut newer, "policy.kruise.io/v1beta1").unwrap();
@@ -198,8 +198,7 @@ fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
 
 #[test]
 fn a_budget_that_names_no_operation_is_read_nevertheless() {
-    let annotations =
-        json!({names::PUB_PROTECT_OPERATIONS: "DELETE,FLY", names::PUB_PROTECT_TOTAL_REPLICAS: "many"});
+    let annotations = json!({PROTECT_OPERATIONS: "DELETE,FLY", PROTECT_TOTAL_REPLICAS: "many"});
     let mut budget = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     convert(&mut budget, "policy.kruise.io/v1beta1").unwrap();
     assert_eq!(budget["spec"], json!({"maxUnavailable": 1}));
@@ -209,14 +208,14 @@ fn a_budget_that_names_no_operation_is_read_nevertheless() {
 fn a_request_tells_in_annotations_what_the_newer_version_tells_in_its_status() {
     let mut older = object("ContainerRecreateRequest", "v1alpha1", json!({}));
     older["metadata"]["annotations"] = json!({
-        names::CRR_SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,
-        names::CRR_UNREADY_ACQUIRED: "2026-01-02T03:04:05Z"});
+        names::containerrecreaterequest::SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,
+        names::containerrecreaterequest::UNREADY_ACQUIRED: "2026-01-02T03:04:05Z"});
     older["status"] = json!({"phase": "Recreating"});
     let newer = in_version(older.clone(), "v1beta1");
     assert_eq!(newer["status"]["containerStatusSnapshot"][0]["restartCount"], 1);
     assert_eq!(
         newer["status"]["conditions"][0]["type"],
-        names::PRE_RECREATE_GRACE
+        names::conditions::PRE_RECREATE_GRACE
     );
     assert_eq!(
         newer["status"]["conditions"][0]["lastTransitionTime"],

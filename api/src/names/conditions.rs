@@ -1,13 +1,15 @@
 //! Types and reasons of conditions. People and tools match on both.
-
-pub use super::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, PRE_RECREATE_GRACE, SIDECAR_TERMINATED};
-
 /// Pod condition of Kubernetes: the pod is in service.
 pub const READY: &str = "Ready";
 /// Reason of [`READY`]: a gate was closed by us, and the kubelet has yet to say so.
 pub const READINESS_GATES_NOT_READY: &str = "ReadinessGatesNotReady";
-/// Reason of [`IN_PLACE_UPDATE_READY`] that is False.
+/// Reason of [`IN_PLACE_UPDATE_READY`](super::IN_PLACE_UPDATE_READY) that is False.
 pub const START_IN_PLACE_UPDATE: &str = "StartInPlaceUpdate";
+
+/// Pod condition: its job is over, and its sidecars were ended.
+pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
+/// ContainerRecreateRequest condition: the pod has been taken out of service before its containers stop.
+pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
 
 /// CloneSet condition: does the rollout get anywhere?
 pub const PROGRESSING: &str = "Progressing";

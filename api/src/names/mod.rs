@@ -1,19 +1,28 @@
 //! Keys that live on stored objects. They are wire format: a typo here orphans somebody's pods.
 //!
-//! This is the one place where they are spelled; `cargo xtask tidy` holds that. Those of one family of kinds are in a file
-//! of their own, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Names of kinds that
-//! nothing acts on yet are here like their fields: objects in clusters have them. Reasons of events are those that are
-//! written.
+//! This is the one place where they are spelled; `cargo xtask tidy` checks that. Keys of one kind are in the file of that
+//! kind, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Keys of kinds without a
+//! controller are here too, because objects in clusters have them. Only reasons of events that are written are listed.
 
-pub mod budgets;
+pub mod advancedcronjob;
+pub mod broadcastjob;
 pub mod conditions;
+pub mod containerrecreaterequest;
+pub mod daemonset;
+pub mod ephemeraljob;
 pub mod events;
-pub mod images;
-pub mod jobs;
-pub mod numbered;
-pub mod placement;
-pub mod probes;
-pub mod sidecars;
+pub mod imagepulljob;
+pub mod livenessprobe;
+pub mod nodeimage;
+pub mod persistentpodstate;
+pub mod podprobemarker;
+pub mod podunavailablebudget;
+pub mod resourcedistribution;
+pub mod sidecarset;
+pub mod sidecarterminator;
+pub mod statefulset;
+pub mod uniteddeployment;
+pub mod workloadspread;
 
 /// API group of the workload kinds.
 pub const APPS_GROUP: &str = "apps.kruise.io";
@@ -34,15 +43,13 @@ pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-h
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Pod label, any value: the workload must delete and replace this pod.
 pub const SPECIFIED_DELETE: &str = "apps.kruise.io/specified-delete";
-/// SidecarSet annotation, `true`: pods that were made without the set's sidecars are made again. Not of OpenKruise.
-pub const RECREATE_UNINJECTED: &str = "apps.kruise.io/sidecarset-recreate-uninjected";
 /// Pod annotation: signed 32-bit cost, lower is deleted first.
 pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// CloneSet label read by conversion only.
 pub const EXCLUDE_PREPARING_DELETE: &str = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete";
 /// Label: `Always` or `Cascading` protects the object from deletion.
 pub const DELETE_PROTECTION: &str = "policy.kruise.io/delete-protection";
-/// Annotation holding what an older served version cannot express (rulings: conversion is lossless).
+/// Annotation holding what an older served version cannot express, JSON.
 pub const CONVERSION_DATA: &str = "kruise.io/conversion-data";
 /// Annotation of the leader lease: how its holder decides.
 pub const LEADER_SETTINGS: &str = "kruise.io/leader-settings";
@@ -93,35 +100,5 @@ pub const LAUNCH_BARRIER_VARIABLE: &str = "KRUISE_CONTAINER_BARRIER";
 /// Label of barriers, by which they are told from all other ConfigMaps.
 pub const LAUNCH_BARRIER_LABEL: &str = "apps.kruise.io/container-launch-barrier";
 
-/// Namespace label that the API server sets to the namespace's name.
-pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
-/// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.
-pub const SIDECARSET_CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";
-/// DaemonSet annotation form of `scaleStrategy.partitionedScaling`: `"true"`.
-pub const PROGRESSIVE_CREATE_POD: &str = "daemonset.kruise.io/progressive-create-pod";
 /// API group of the budgets.
 pub const POLICY_GROUP: &str = "policy.kruise.io";
-/// PodUnavailableBudget annotation form of `protectOperations` in `v1alpha1`: a comma-separated list.
-pub const PUB_PROTECT_OPERATIONS: &str = "kruise.io/pub-protect-operations";
-/// PodUnavailableBudget annotation form of `protectTotalReplicas` in `v1alpha1`: a number.
-pub const PUB_PROTECT_TOTAL_REPLICAS: &str = "pub.kruise.io/protect-total-replicas";
-/// ContainerRecreateRequest annotation form of `status.containerStatusSnapshot` in `v1alpha1`: JSON.
-pub const CRR_SYNC_CONTAINER_STATUSES: &str = "crr.apps.kruise.io/sync-container-statuses";
-/// ContainerRecreateRequest annotation in `v1alpha1`: when the pod was taken out of service, RFC 3339.
-pub const CRR_UNREADY_ACQUIRED: &str = "crr.apps.kruise.io/unready-acquired";
-/// ContainerRecreateRequest finalizer, spelled as the annotation: its pod is out of service on its behalf.
-pub const CRR_UNREADY_FINALIZER: &str = CRR_UNREADY_ACQUIRED;
-/// ContainerRecreateRequest label, `"true"` until it is over.
-pub const CRR_ACTIVE: &str = "crr.apps.kruise.io/active";
-/// ContainerRecreateRequest label: uid of the pod.
-pub const CRR_POD_UID: &str = "crr.apps.kruise.io/pod-uid";
-/// ContainerRecreateRequest label: node of the pod.
-pub const CRR_NODE_NAME: &str = "crr.apps.kruise.io/node-name";
-/// Node label, and label of requests for its pods: what kind of node it is.
-pub const NODE_TYPE: &str = "type";
-/// Value of [`NODE_TYPE`] of a node that is no machine.
-pub const VIRTUAL_KUBELET: &str = "virtual-kubelet";
-/// Pod condition: its job is over, and its sidecars were ended.
-pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
-/// ContainerRecreateRequest condition: the pod has been taken out of service before its containers stop.
-pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";

@@ -158,11 +158,11 @@ struct Choices {
 
 /// Annotations that conversions read.
 const ANNOTATIONS: &[&str] = &[
-    names::PROGRESSIVE_CREATE_POD,
-    names::PUB_PROTECT_OPERATIONS,
-    names::PUB_PROTECT_TOTAL_REPLICAS,
-    names::CRR_SYNC_CONTAINER_STATUSES,
-    names::CRR_UNREADY_ACQUIRED,
+    names::daemonset::PROGRESSIVE_CREATE_POD,
+    names::podunavailablebudget::PROTECT_OPERATIONS,
+    names::podunavailablebudget::PROTECT_TOTAL_REPLICAS,
+    names::containerrecreaterequest::SYNC_CONTAINER_STATUSES,
+    names::containerrecreaterequest::UNREADY_ACQUIRED,
 ];
 
 impl Choices {
@@ -238,7 +238,7 @@ impl Choices {
             "apiVersion": api_version, "kind": kind.kind, "metadata": {"name": "a"},
             "spec": self.value(&properties["spec"])});
         if self.there() {
-            let key = self.pick(&[names::SIDECARSET_CUSTOM_VERSION, "app"]);
+            let key = self.pick(&[names::sidecarset::CUSTOM_VERSION, "app"]);
             object["metadata"]["labels"] = json!({key: self.pick(&["", "v1", "true"])});
         }
         for key in ANNOTATIONS {

@@ -1,6 +1,4 @@
-//! Keys of StatefulSets and DaemonSets, of their pods and claims. Wire format.
-
-pub use super::PROGRESSIVE_CREATE_POD;
+//! Keys of StatefulSets, of their pods and of their claims. Wire format.
 
 /// Label of a StatefulSet's pod: its own name.
 pub const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
@@ -10,8 +8,3 @@ pub const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 pub const CLAIM_OWNER: &str = "apps.kruise.io/owned-by-asts";
 /// StorageClass annotation, `true`: claims that name none get this one.
 pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
-
-/// DaemonSet annotation: the generation that the labels of its pods say.
-pub const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-/// Label of a DaemonSet's pod, with [`TEMPLATE_GENERATION`]: that generation.
-pub const POD_TEMPLATE_GENERATION: &str = "pod-template-generation";

@@ -7,7 +7,9 @@ use crate::convert::{
     path::{get, set},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{APPS_GROUP, CRR_SYNC_CONTAINER_STATUSES, CRR_UNREADY_ACQUIRED, PRE_RECREATE_GRACE};
+use crate::names::APPS_GROUP;
+use crate::names::conditions::PRE_RECREATE_GRACE;
+use crate::names::containerrecreaterequest::{SYNC_CONTAINER_STATUSES, UNREADY_ACQUIRED};
 use crate::schema::shared::{exec, http_get, standard_conditions, tcp_socket};
 use crate::schema::{Object, at_least, defaulted, int32, int64, one_of, string};
 
@@ -30,8 +32,8 @@ pub const KIND: Kind = Kind {
     ]),
 };
 
-const STATUSES: [&str; 3] = ["metadata", "annotations", CRR_SYNC_CONTAINER_STATUSES];
-const ACQUIRED: [&str; 3] = ["metadata", "annotations", CRR_UNREADY_ACQUIRED];
+const STATUSES: [&str; 3] = ["metadata", "annotations", SYNC_CONTAINER_STATUSES];
+const ACQUIRED: [&str; 3] = ["metadata", "annotations", UNREADY_ACQUIRED];
 
 /// The older version tells in annotations, which stay, what the newer tells in its status.
 fn from_annotations(object: &mut Value) {

@@ -1,4 +1,4 @@
-//! The definitions.
+//! NodeImage: the images that one node holds, and how pulling them goes.
 
 use crate::convert::{Conversion, Rule};
 use crate::definition::{Kind, Scope, Version, columns};
@@ -6,45 +6,19 @@ use crate::names::APPS_GROUP;
 use crate::schema::shared::{object_reference, pull_policy, sandbox_config};
 use crate::schema::{Object, list, map, time};
 
-use super::template;
-
 /// NodeImage.
-pub const NODE_IMAGE: Kind = Kind {
+pub const KIND: Kind = Kind {
     group: APPS_GROUP,
     kind: "NodeImage",
     plural: "nodeimages",
     short_names: &[],
     scope: Scope::Cluster,
     about: "NodeImage says which images one node shall hold, and how pulling them goes.",
-    versions: node_images,
+    versions,
     conversion: Conversion::Rules(&[Rule::NewerOnly("spec.images{}.pullSecrets[].mode")]),
 };
 
-/// ImagePullJob.
-pub const IMAGE_PULL_JOB: Kind = Kind {
-    group: APPS_GROUP,
-    kind: "ImagePullJob",
-    plural: "imagepulljobs",
-    short_names: &[],
-    scope: Scope::Namespaced,
-    about: "ImagePullJob pulls one image on many nodes, some at a time, ahead of need.",
-    versions: image_pull_jobs,
-    conversion: Conversion::Same,
-};
-
-/// ImageListPullJob.
-pub const IMAGE_LIST_PULL_JOB: Kind = Kind {
-    group: APPS_GROUP,
-    kind: "ImageListPullJob",
-    plural: "imagelistpulljobs",
-    short_names: &[],
-    scope: Scope::Namespaced,
-    about: "ImageListPullJob pulls several images on many nodes, by one ImagePullJob for each.",
-    versions: image_list_pull_jobs,
-    conversion: Conversion::Same,
-};
-
-fn node_images() -> Vec<Version> {
+fn versions() -> Vec<Version> {
     let secret = || {
         Object::new("One secret that the node may pull this image with.")
             .text(
@@ -63,8 +37,8 @@ fn node_images() -> Vec<Version> {
     let version = |name, storage, secret: Object| Version {
         name,
         storage,
-        spec: node_image_spec(secret).into(),
-        status: node_image_status().into(),
+        spec: spec(secret).into(),
+        status: status().into(),
         scale: false,
         columns: vec![
             columns::count("DESIRED", ".status.desired"),
@@ -80,7 +54,7 @@ fn node_images() -> Vec<Version> {
     ]
 }
 
-fn node_image_spec(secret: Object) -> Object {
+fn spec(secret: Object) -> Object {
     let policy = pull_policy()
         .int64(
             "activeDeadlineSeconds",
@@ -136,7 +110,7 @@ fn node_image_spec(secret: Object) -> Object {
     )
 }
 
-fn node_image_status() -> Object {
+fn status() -> Object {
     let tag = Object::new("How pulling one tag or digest goes on this node.")
         .text("tag", "Tag or digest as in the specification that this is about.")
         .text(
@@ -208,124 +182,4 @@ fn node_image_status() -> Object {
         )
         .with("firstSyncStatus", first)
         .required(&["desired"])
-}
-
-/// Counts of nodes or images that a job reports.
-fn job_status() -> Object {
-    Object::new("How far the job has come; written by the controller.")
-        .time("startTime", "Time when the controller first saw the job.")
-        .time("completionTime", "Time when the job was over, well or badly.")
-        .required(&["desired"])
-}
-
-fn image_pull_jobs() -> Vec<Version> {
-    let version = |name, storage, message: bool| {
-        let spec = Object::new("What is pulled, on which nodes, how many at a time, and how.")
-            .text(
-                "image",
-                "Image that is pulled, with its tag or digest; latest without both.",
-            )
-            .required(&["image"])
-            .and(template::fields());
-        let status = job_status()
-            .int32("desired", "Number of nodes that the image is pulled on.")
-            .int32(
-                "active",
-                "Number of nodes that are pulling the image now. Default: 0.",
-            )
-            .int32(
-                "succeeded",
-                "Number of nodes that have pulled the image. Default: 0.",
-            )
-            .int32(
-                "failed",
-                "Number of nodes that could not pull the image. Default: 0.",
-            )
-            .text(
-                "message",
-                "A sentence for people that says how far the job has come.",
-            )
-            .texts(
-                "failedNodes",
-                "Names of the nodes that could not pull the image. Default: none.",
-            );
-        let mut columns = vec![
-            columns::count("TOTAL", ".status.desired"),
-            columns::count("ACTIVE", ".status.active"),
-            columns::count("SUCCEED", ".status.succeeded"),
-            columns::count("FAILED", ".status.failed"),
-            columns::age("AGE"),
-        ];
-        if message {
-            columns.push(columns::text("MESSAGE", ".status.message"));
-        }
-        Version {
-            name,
-            storage,
-            spec: spec.into(),
-            status: status.into(),
-            scale: false,
-            columns,
-        }
-    };
-    vec![version("v1alpha1", false, true), version("v1beta1", true, false)]
-}
-
-/// Desired state of an ImageListPullJob.
-pub fn image_list_spec() -> Object {
-    Object::new("What is pulled, on which nodes, how many at a time, and how.")
-        .texts(
-            "images",
-            "Images that are pulled, each by a job of its own, with tag or digest.",
-        )
-        .required(&["images"])
-        .and(template::fields())
-}
-
-fn image_list_pull_jobs() -> Vec<Version> {
-    let version = |name, storage| {
-        let failed = Object::new("One image that some nodes could not pull.")
-            .text("imagePullJob", "Name of the ImagePullJob that pulled the image.")
-            .text(
-                "name",
-                "The image that could not be pulled everywhere, as in images.",
-            )
-            .text(
-                "message",
-                "A sentence for people that says where to look for the nodes.",
-            );
-        let status = job_status()
-            .int32("desired", "Number of images that are pulled, one job for each.")
-            .int32(
-                "active",
-                "Number of images that some node is pulling now. Default: 0.",
-            )
-            .int32(
-                "completed",
-                "Number of images that every node has pulled or failed to. Default: 0.",
-            )
-            .int32(
-                "succeeded",
-                "Number of images that every node has pulled. Default: 0.",
-            )
-            .list(
-                "failedImageStatuses",
-                "Images that some nodes could not pull. Default: none.",
-                failed,
-            );
-        Version {
-            name,
-            storage,
-            spec: image_list_spec().into(),
-            status: status.into(),
-            scale: false,
-            columns: vec![
-                columns::count("TOTAL", ".status.desired"),
-                columns::count("SUCCEEDED", ".status.succeeded"),
-                columns::count("COMPLETED", ".status.completed"),
-                columns::age("AGE"),
-            ],
-        }
-    };
-    vec![version("v1alpha1", false), version("v1beta1", true)]
 }

@@ -1,7 +1,11 @@
 //! Keys of SidecarSets, of their revisions, and of the pods they inject into. Wire format.
 
-pub use super::{NAMESPACE_NAME, SIDECARSET_CUSTOM_VERSION as CUSTOM_VERSION};
-
+/// Namespace label that the API server sets to the namespace's name.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+/// SidecarSet label in `v1alpha1`, and label of its revisions: `spec.customVersion`.
+pub const CUSTOM_VERSION: &str = "apps.kruise.io/sidecarset-custom-version";
+/// SidecarSet annotation, `true`: pods that were made without the set's sidecars are made again. Not of OpenKruise.
+pub const RECREATE_UNINJECTED: &str = "apps.kruise.io/sidecarset-recreate-uninjected";
 /// Annotation of a set and of its revisions: hash of the containers. Of a pod: JSON, see `Records` of plan-kit.
 pub const HASH: &str = "kruise.io/sidecarset-hash";
 /// As [`HASH`], of the containers without their images. Never changed on a pod by an upgrade.
