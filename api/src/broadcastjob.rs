@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
     conversion: Conversion::Same,
 };
 
-/// Desired state of a BroadcastJob; a schedule has it as a template.
+/// Schema of the desired state; AdvancedCronJob has it as a template.
 pub(crate) fn spec() -> Object {
     let completion = Object::new("When the job is over, and what becomes of it. Default: Always.")
         .text(
@@ -57,7 +57,7 @@ pub(crate) fn spec() -> Object {
         .required(&["template"])
 }
 
-/// A condition with the time when it was last looked at.
+/// Schema of a job condition: a condition with the time of the last probe.
 pub(crate) fn job_condition(help: &'static str) -> Object {
     condition(help, "Complete or Failed")
         .time(

@@ -1,4 +1,4 @@
-//! ContainerRecreateRequest: containers of a running pod that are to be started anew.
+//! ContainerRecreateRequest: restarts containers of a running pod.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub const KIND: Kind = Kind {
 const STATUSES: [&str; 3] = ["metadata", "annotations", SYNC_CONTAINER_STATUSES];
 const ACQUIRED: [&str; 3] = ["metadata", "annotations", UNREADY_ACQUIRED];
 
-/// The older version tells in annotations, which stay, what the newer tells in its status.
+/// Annotations of the older version are status fields of the newer. The annotations stay.
 fn from_annotations(object: &mut Value) {
     if !object.get("status").is_some_and(Value::is_object) {
         return;
@@ -86,7 +86,7 @@ fn to_annotations(object: &mut Value) {
     }
 }
 
-/// Does a version check what is written?
+/// Does the schema of a version check values?
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checks {
     None,

@@ -38,7 +38,7 @@ const TYPE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "rollingUpda
 const PARTITIONED: [&str; 3] = ["spec", "scaleStrategy", "partitionedScaling"];
 const ANNOTATION: [&str; 3] = ["metadata", "annotations", PROGRESSIVE_CREATE_POD];
 
-/// Surging is an old word for Standard; an annotation was the field's older form, and stays.
+/// `Surging` is the older name of `Standard`. The annotation is the older form of the field, and stays.
 fn from_older_words(object: &mut Value) {
     if get(object, &TYPE).is_some_and(|kind| kind == "Surging") {
         set(object, &TYPE, "Standard".into());

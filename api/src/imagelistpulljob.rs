@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
     conversion: Conversion::Same,
 };
 
-/// Desired state of an ImageListPullJob.
+/// Schema of the desired state; AdvancedCronJob has it as a template.
 pub(crate) fn spec() -> Object {
     Object::new("What is pulled, on which nodes, how many at a time, and how.")
         .texts(

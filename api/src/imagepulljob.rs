@@ -73,7 +73,7 @@ fn versions() -> Vec<Version> {
     vec![version("v1alpha1", false, true), version("v1beta1", true, false)]
 }
 
-/// Counts of nodes or images that a job reports.
+/// Schema of the status members that both kinds of pull jobs have.
 pub(crate) fn job_status() -> Object {
     Object::new("How far the job has come; written by the controller.")
         .time("startTime", "Time when the controller first saw the job.")
@@ -81,7 +81,7 @@ pub(crate) fn job_status() -> Object {
         .required(&["desired"])
 }
 
-/// Everything a pull job says but its images.
+/// Schema of the specification that both kinds of pull jobs have: all members but the images.
 pub(crate) fn job_fields() -> Object {
     let completion = Object::new("When the job is over, and what becomes of it; needed.")
         .text(
@@ -122,7 +122,7 @@ pub(crate) fn job_fields() -> Object {
         .required(&["completionPolicy"])
 }
 
-/// A label selector that takes names of nodes besides.
+/// Schema of a label selector that takes names of nodes, too.
 fn node_selector() -> Value {
     let mut selector =
         label_selector("Nodes that pull: by names, or by labels of their NodeImages. Default: every node.");

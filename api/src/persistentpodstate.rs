@@ -1,4 +1,4 @@
-//! PersistentPodState: pods with identity come back to nodes like those they were on.
+//! PersistentPodState: recreated pods of StatefulSets are scheduled to nodes like those that they ran on.
 
 use serde_json::Value;
 

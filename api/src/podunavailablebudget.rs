@@ -1,4 +1,4 @@
-//! PodUnavailableBudget: how many pods may be out of service at a time, whoever takes them out.
+//! PodUnavailableBudget: how many pods may be unavailable at a time, whatever makes them so.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ const OPERATIONS: &[&str] = &["DELETE", "UPDATE", "EVICT", "RESIZE"];
 const BY_NAME: [&str; 3] = ["metadata", "annotations", PROTECT_OPERATIONS];
 const TOTAL: [&str; 3] = ["metadata", "annotations", PROTECT_TOTAL_REPLICAS];
 
-/// Annotations that say nothing of use stay where they are: a conversion that failed would make whole lists unreadable.
+/// Annotations that cannot be read stay: a conversion that fails would make whole lists unreadable.
 fn from_annotations(object: &mut Value) {
     if !object.get("spec").is_some_and(Value::is_object) {
         return;

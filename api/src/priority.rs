@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::{LabelSelector, null_as_default};
 
-/// Which pods update first: either list, not both.
+/// Which pods are updated first. At most one of the lists is used.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PriorityStrategy {
-    /// Larger trailing integer of the first label found goes first.
+    /// Pods with the larger integer at the end of the label value go first; the first key that a pod has counts.
     #[serde(deserialize_with = "null_as_default")]
     pub order_priority: Vec<OrderTerm>,
-    /// Larger sum of matching weights goes first.
+    /// Pods with the larger sum of matching weights go first.
     #[serde(deserialize_with = "null_as_default")]
     pub weight_priority: Vec<WeightTerm>,
 }
@@ -28,7 +28,7 @@ pub struct OrderTerm {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WeightTerm {
-    /// 0 to 100.
+    /// Weight, 0 to 100.
     pub weight: i32,
     /// Which pods.
     pub match_selector: LabelSelector,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Pods with this label are spread over the update order.
+/// A label whose pods are spread over the update order.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScatterTerm {

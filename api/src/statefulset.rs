@@ -1,4 +1,4 @@
-//! Advanced StatefulSet: pods with identity that may be updated in place, in parallel, and around reserved ordinals.
+//! Advanced StatefulSet: pods with stable names, updated in place and in parallel, with reserved ordinals.
 
 use serde_json::Value;
 

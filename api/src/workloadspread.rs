@@ -1,4 +1,4 @@
-//! WorkloadSpread: pods of a workload are spread over subsets of nodes as they are made.
+//! WorkloadSpread: new pods of a workload are spread over subsets of nodes.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub const KIND: Kind = Kind {
     ]),
 };
 
-/// The newer version does not do without a reason and a message.
+/// In the newer version a condition must have a reason and a message.
 fn complete_conditions(object: &mut Value) {
     for place in [
         "status.subsetStatuses[].conditions[].type",

@@ -29,13 +29,13 @@ pub struct CloneSet {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CloneSetSpec {
-    /// Wanted number of pods; default 1.
+    /// Desired number of pods; default 1.
     pub replicas: Option<i32>,
-    /// Which pods belong to this set.
+    /// Selects the pods of this CloneSet.
     pub selector: LabelSelector,
     /// Template of the pods, as stored: unknown fields survive.
     pub template: Value,
-    /// Claims made for every pod, as stored.
+    /// Templates of the claims of each pod, as stored.
     #[serde(deserialize_with = "null_as_default")]
     pub volume_claim_templates: Vec<Value>,
     /// How pods are added and removed.
@@ -49,7 +49,7 @@ pub struct CloneSetSpec {
     /// Seconds a pod must be Ready before it counts as available; default 0.
     #[serde(deserialize_with = "null_as_default")]
     pub min_ready_seconds: i32,
-    /// Hooks at the turns of a pod's life.
+    /// Lifecycle hooks.
     pub lifecycle: Option<Lifecycle>,
     /// Seconds without progress before `Progressing` turns False; unset or 2147483647 means never.
     pub progress_deadline_seconds: Option<i32>,
@@ -59,12 +59,12 @@ pub struct CloneSetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScaleStrategy {
-    /// Names of pods to delete, whatever the order would say.
+    /// Names of pods to delete before all others.
     #[serde(deserialize_with = "null_as_default")]
     pub pods_to_delete: Vec<String>,
     /// Most pods that may be unavailable while scaling up; unset means no limit.
     pub max_unavailable: Option<IntOrString>,
-    /// Give instance ids and claims of vanished pods to new ones; default false.
+    /// Give instance ids and claims of deleted pods to new pods; default false.
     #[serde(rename = "enablePVCReuse", deserialize_with = "null_as_default")]
     pub enable_pvc_reuse: bool,
     /// Do not count pods in `PreparingDelete` as replicas; default false.
@@ -90,7 +90,7 @@ pub struct RollingUpdate {
     /// `ReCreate` (default), `InPlaceIfPossible` or `InPlaceOnly`.
     #[serde(deserialize_with = "null_as_default")]
     pub pod_update_policy: String,
-    /// Number or share of pods kept on old revisions; default 0.
+    /// Number or percentage of pods kept on old revisions; default 0.
     pub partition: Option<IntOrString>,
     /// Most pods that may be unavailable during the update; default 20 %.
     pub max_unavailable: Option<IntOrString>,

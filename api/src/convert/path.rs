@@ -1,4 +1,4 @@
-//! Places in raw JSON: by the names on the way, or by a pattern that stands for many places.
+//! Paths in raw JSON, as a list of names, or as a pattern that matches many places.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ pub fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
     Some(taken)
 }
 
-/// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
+/// Sets a member and creates the objects on its path. If a value on the path is no object, nothing changes.
 pub fn set(object: &mut Value, path: &[&str], value: Value) {
     let Some((last, parents)) = path.split_last() else {
         return;
@@ -39,7 +39,7 @@ pub fn set(object: &mut Value, path: &[&str], value: Value) {
     }
 }
 
-/// The value at a place.
+/// The value at a path.
 pub fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |at, key| at.get(*key))
 }

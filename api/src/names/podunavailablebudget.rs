@@ -10,5 +10,5 @@ pub const RELATED: &str = "pub.kruise.io/related-pub";
 pub const RELATED_LEGACY: &str = "kruise.io/related-pub";
 /// Pod annotation, `true`: no budget protects the pod.
 pub const NO_PROTECT: &str = "pub.kruise.io/no-protect";
-/// Prefix of pod labels: with any of them a pod counts as out of service.
+/// Prefix of pod labels: a pod with any of them counts as unavailable.
 pub const UNAVAILABLE_PREFIX: &str = "unavailable-pod.kruise.io/";

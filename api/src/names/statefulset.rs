@@ -6,5 +6,5 @@ pub const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 pub const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 /// Annotation of a claim that follows its template: name of the StatefulSet.
 pub const CLAIM_OWNER: &str = "apps.kruise.io/owned-by-asts";
-/// StorageClass annotation, `true`: claims that name none get this one.
+/// StorageClass annotation, `true`: the class of claims that name none.
 pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";

@@ -1,4 +1,4 @@
-//! Shapes that several kinds share.
+//! Schemas that several kinds share.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,12 @@ pub fn pod_template() -> Value {
     anything("Template of the pods: metadata and specification, stored as written.")
 }
 
-/// Claims made for every pod.
+/// Templates of the claims of each pod.
 pub fn claim_templates() -> Value {
     anything("Claims made for each pod, one per entry, stored as written. Default: none.")
 }
 
-/// Which pods move first.
+/// Which pods are updated first.
 pub fn priority_strategy() -> Object {
     let order = Object::new("One label key; pods without any of the listed keys are updated first.")
         .text(
@@ -48,7 +48,7 @@ pub fn priority_strategy() -> Object {
         )
 }
 
-/// Which pods are spread over the order.
+/// Which pods are spread over the update order.
 pub fn scatter_strategy() -> Value {
     let scatter = Object::new("One label; pods that carry it are spread over the update order.")
         .text("key", "Label key of the pods to be spread over the update order.")
@@ -63,7 +63,7 @@ pub fn scatter_strategy() -> Value {
     )
 }
 
-/// Parameters of changes in place.
+/// Parameters of in-place updates.
 pub fn in_place_strategy() -> Object {
     Object::new("Parameters of changes in place; all fields are optional. Default: those of its fields.")
         .int32(
@@ -84,7 +84,7 @@ pub fn in_place_strategy() -> Object {
         )
 }
 
-/// Hooks at the turns of a pod's life.
+/// Lifecycle hooks.
 pub fn lifecycle() -> Object {
     let hook = |help| {
         Object::new(help)
@@ -233,7 +233,7 @@ pub fn object_reference(help: &'static str) -> Value {
     with(reference.into(), "x-kubernetes-map-type", "atomic".into())
 }
 
-/// The workload that a kind is about.
+/// A reference to the workload that an object is for.
 pub fn target_reference(help: &'static str) -> Object {
     Object::new(help)
         .text(
@@ -317,7 +317,7 @@ pub fn node_selector_term(help: &'static str) -> Value {
     with(term.into(), "x-kubernetes-map-type", "atomic".into())
 }
 
-/// What can be done inside a container, or asked of it.
+/// A command that runs in a container.
 pub fn exec(help: &'static str) -> Object {
     Object::new(help).with(
         "command",

@@ -1,4 +1,4 @@
-//! What `v1alpha1` says in other words: one namespace by its name, and the custom version as a label.
+//! Differences of `v1alpha1`: one namespace is named by a field, and the custom version is a label.
 
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ use kruise_runtime::{
     shutdown,
     worker::{Controller, Planner, Settings},
 };
-use kruise_server::{configuration::Presence, webhook::Handler};
+use kruise_server::{configuration::DesiredCondition, webhook::Handler};
 use kube_cache::{Cached, ObjectKey};
 use tokio::{
     sync::{oneshot, watch},
@@ -70,7 +70,7 @@ pub struct Host {
 pub type Routes = BTreeMap<String, Handler>;
 
 /// Which pods API servers are to show us for the sake of SidecarSets, as the leader says.
-pub type Wishes = watch::Receiver<Presence>;
+pub type Wishes = watch::Receiver<DesiredCondition>;
 
 /// Runs until told to stop, or until something fails that a restart must mend. `open` opens the doors: it gets the
 /// webhooks to answer, for which pods, and a receiver that turns true when the doors are to close, and returns once API

@@ -15,7 +15,7 @@ use kruise_admission::pod::{
 use kruise_api::meta::{ObjectMeta, StringMap};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::follow::Scope;
-use kruise_server::configuration::Presence;
+use kruise_server::configuration::DesiredCondition;
 use kruise_views::{NamespaceView, RevisionView};
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -123,7 +123,7 @@ pub struct SidecarCaches {
     /// Pods that sets may have missed.
     pub uninjected: Uninjected,
     table: Arc<Table>,
-    wish: watch::Sender<Presence>,
+    wish: watch::Sender<DesiredCondition>,
 }
 
 /// All sets in their order, made when somebody asks after a change.
@@ -145,7 +145,7 @@ impl SidecarCaches {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            wish: watch::channel(Presence::default()).0,
+            wish: watch::channel(DesiredCondition::default()).0,
         }
     }
 
@@ -258,7 +258,7 @@ impl SidecarCaches {
     }
 
     /// Which pods are to be shown to the webhook, as the leader says.
-    pub(super) fn wishes(&self) -> watch::Receiver<Presence> {
+    pub(super) fn wishes(&self) -> watch::Receiver<DesiredCondition> {
         self.wish.subscribe()
     }
 
@@ -268,7 +268,7 @@ impl SidecarCaches {
         loop {
             changes.mark_unchanged();
             if let Some(sets) = self.all() {
-                let wished = condition(&sets).map_or(Presence::Absent, Presence::Where);
+                let wished = condition(&sets).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
                 self.wish.send_if_modified(|current| {
                     let differs = *current != wished;
                     if differs {

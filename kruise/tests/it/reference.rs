@@ -13,8 +13,8 @@ use kruise::manager::FLAGS;
 use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::Metrics;
-use kruise_server::pass::Progress;
 use kruise_server::tls::Tls;
+use kruise_server::webhook_controller::Progress;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 

@@ -36,7 +36,7 @@ fn a_good_secret_is_used_as_it_is() {
 }
 
 #[test]
-fn each_defect_is_told() {
+fn each_defect_is_reported() {
     let good = stored(&ISSUED);
     let other = stored(&issue(HOST, now()).unwrap());
     let check = |stored: Stored| stored.check(HOST, now(), LEAD);

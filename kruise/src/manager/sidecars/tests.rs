@@ -122,7 +122,7 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
     wishes.changed().await.unwrap();
     let first = wishes.borrow_and_update().clone();
     assert!(
-        matches!(&first, Presence::Where(text) if text.contains("l['app'] == 'web'")),
+        matches!(&first, DesiredCondition::Expression(text) if text.contains("l['app'] == 'web'")),
         "{first:?}"
     );
 
@@ -144,7 +144,7 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
         .unwrap();
     caches.table.change();
     wishes.changed().await.unwrap();
-    assert_eq!(*wishes.borrow_and_update(), Presence::Absent);
+    assert_eq!(*wishes.borrow_and_update(), DesiredCondition::Absent);
     stop.send_replace(true);
     kept.await.unwrap();
 }
