@@ -1,6 +1,6 @@
 //! Named checks behind `/healthz` and `/readyz`, with the paths and texts of Kubernetes' own components.
 //!
-//! `?verbose` lists the checks, `?exclude=<name>` leaves one out, and `<path>/<name>` asks for one alone.
+//! `?verbose` lists the checks, `?exclude=<name>` leaves one out, and `<path>/<name>` runs one check only.
 
 use std::{fmt::Write as _, pin::Pin, sync::Arc, time::Duration};
 

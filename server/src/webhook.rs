@@ -207,7 +207,7 @@ impl WebhookServer {
     }
 
     async fn convert(&self, convert: Arc<Converter>, body: Vec<u8>, room: Room) -> Result<Answer, Answer> {
-        // The thread goes on when the client disconnects, so the memory counts until it ends.
+        // The thread continues when the client disconnects, so the memory counts until it ends.
         let work = move || {
             let converted = convert(body);
             drop(room);

@@ -96,7 +96,7 @@ pub struct RollingUpdate {
     pub max_unavailable: Option<IntOrString>,
     /// Most pods above `replicas` during the update; default 0.
     pub max_surge: Option<IntOrString>,
-    /// Stop updating; scaling goes on.
+    /// Stop updating; scaling continues.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
     /// Which pods update first.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// Removes a member; a map of labels or annotations that becomes empty goes too.
+/// Removes a member, and with it a map of labels or annotations that becomes empty.
 pub fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let parent = parents
@@ -46,7 +46,7 @@ pub fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
 
 /// Calls with every object that holds a place of the pattern, and the name of the member there. In a pattern, `a.b`
 /// is a member of a member, `a[].b` one of each item of a list, `a{}.b` one of each value of a map;
-/// `a{}[].b` goes into the lists of a map.
+/// `a{}[].b` matches the items of lists that are values of a map.
 pub fn each(object: &mut Value, pattern: &str, act: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
     let Some((first, rest)) = pattern.split_once('.') else {
         if let Some(members) = object.as_object_mut() {

@@ -33,7 +33,7 @@ fn a_named_namespace_becomes_a_selector_and_comes_back() {
 }
 
 #[test]
-fn an_edit_in_between_wins_over_what_was_kept() {
+fn an_edit_in_between_wins_over_kept_fields() {
     let older = sidecar_set("v1alpha1", json!({"namespace": "shop"}));
     let mut newer = in_version(older, "v1beta1");
     newer["spec"]["namespaceSelector"] = json!({"matchLabels": {"team": "x"}});
@@ -77,7 +77,7 @@ fn the_mode_of_a_pull_secret_survives_a_client_of_the_older_version() {
 }
 
 #[test]
-fn what_was_kept_never_reaches_beyond_the_specification() {
+fn kept_fields_never_change_metadata() {
     let forged = json!({"v1alpha1": [{"at": ["metadata", "uid"], "is": "forged"}, {"at": ["spec", "namespace"], "is": "x"},
         {"at": []}, {}, 7]});
     let mut newer = sidecar_set("v1beta1", json!({}));
@@ -88,7 +88,7 @@ fn what_was_kept_never_reaches_beyond_the_specification() {
 }
 
 #[test]
-fn what_is_not_served_is_refused_in_words() {
+fn a_version_that_is_not_served_is_an_error_that_names_it() {
     let error = |version: &str, kind: &str, wanted: &str| {
         convert(&mut json!({"apiVersion": version, "kind": kind}), wanted).unwrap_err()
     };
@@ -112,7 +112,7 @@ fn object(kind: &str, version: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn a_daemon_set_surges_and_is_created_in_parts_in_other_words() {
+fn surge_and_partitioned_scaling_of_a_daemon_set_convert() {
     let mut older = object(
         "DaemonSet",
         "v1alpha1",
@@ -147,7 +147,7 @@ fn fields_of_the_newer_stateful_set_survive_an_edit_of_the_older() {
 }
 
 #[test]
-fn a_united_deployment_keeps_the_shape_its_clone_set_was_written_in() {
+fn a_united_deployment_keeps_the_shape_of_its_clone_set_template() {
     let strategy = json!({"type": "InPlaceOnly", "partition": 1});
     let older = object(
         "UnitedDeployment",
@@ -182,7 +182,7 @@ fn budget(version: &str, annotations: Value, spec: Value) -> Value {
 }
 
 #[test]
-fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
+fn annotations_of_a_budget_become_fields() {
     let annotations = json!({PROTECT_OPERATIONS: " DELETE , EVICT", PROTECT_TOTAL_REPLICAS: "7"});
     let older = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     let mut newer = older.clone();
@@ -197,7 +197,7 @@ fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
 }
 
 #[test]
-fn a_budget_that_names_no_operation_is_read_nevertheless() {
+fn a_budget_without_known_operations_converts() {
     let annotations = json!({PROTECT_OPERATIONS: "DELETE,FLY", PROTECT_TOTAL_REPLICAS: "many"});
     let mut budget = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     convert(&mut budget, "policy.kruise.io/v1beta1").unwrap();
@@ -205,7 +205,7 @@ fn a_budget_that_names_no_operation_is_read_nevertheless() {
 }
 
 #[test]
-fn a_request_tells_in_annotations_what_the_newer_version_tells_in_its_status() {
+fn annotations_of_a_recreate_request_become_status_fields() {
     let mut older = object("ContainerRecreateRequest", "v1alpha1", json!({}));
     older["metadata"]["annotations"] = json!({
         names::containerrecreaterequest::SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,

@@ -1,4 +1,4 @@
-//! Keys that live on stored objects. They are wire format: a typo here orphans somebody's pods.
+//! Keys of stored objects. They are wire format: with a typo here, workloads no longer find their pods.
 //!
 //! This is the one place where they are spelled; `cargo xtask tidy` checks that. Keys of one kind are in the file of that
 //! kind, types and reasons of conditions in [`conditions`], reasons of events in [`events`]. Keys of kinds without a

@@ -24,7 +24,7 @@ fn constants() -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn every_name_of_the_surface_is_spelled_in_one_place_and_once() {
+fn every_published_key_is_one_constant() {
     let constants = constants();
     let surface = include_str!("../surface/names.txt");
     let mut count = 0;

@@ -157,7 +157,7 @@ fn installed() -> Arc<Memory> {
     Arc::new(memory)
 }
 
-/// Settings whose directory goes with them.
+/// Settings whose directory is removed with them.
 struct Scratch(Settings, std::path::PathBuf);
 
 impl std::ops::Deref for Scratch {
