@@ -16,14 +16,14 @@ pub const KIND: Kind = Kind {
     plural: "advancedcronjobs",
     short_names: &["acj"],
     scope: Scope::Namespaced,
-    about: "AdvancedCronJob makes Jobs, BroadcastJobs or ImageListPullJobs by a schedule.",
+    about: "AdvancedCronJob creates Jobs, BroadcastJobs or ImageListPullJobs by a schedule.",
     versions,
     conversion: Conversion::Rules(&[Rule::NewerOnly("spec.template.imageListPullJobTemplate")]),
 };
 
 fn versions() -> Vec<Version> {
     let version = |name, storage, template: Object| {
-        let status = Object::new("What the schedule has made so far; written by the controller.")
+        let status = Object::new("Jobs that the schedule has created; written by the controller.")
             .list(
                 "active",
                 "Jobs of this schedule that have not ended. Default: none.",
@@ -31,11 +31,11 @@ fn versions() -> Vec<Version> {
             )
             .time(
                 "lastScheduleTime",
-                "Time of the schedule for which a job was last made.",
+                "Time of the schedule for which a job was last created.",
             )
             .text(
                 "type",
-                "Kind of what is made: Job, BroadcastJob or ImageListPullJob.",
+                "Kind of the created jobs: Job, BroadcastJob or ImageListPullJob.",
             );
         Version {
             name,
@@ -66,11 +66,11 @@ fn versions() -> Vec<Version> {
 }
 
 fn job_metadata() -> Value {
-    json!({"type": "object", "description": "Labels and annotations of the jobs that are made. Default: none."})
+    json!({"type": "object", "description": "Labels and annotations of the created jobs. Default: none."})
 }
 
 fn templates() -> Object {
-    Object::new("What is made each time; exactly one of the templates must be there.")
+    Object::new("Job that is created each time; exactly one template must be set.")
         .with(
             "jobTemplate",
             anything("Template of a Job of batch/v1, stored as written; excludes the others. Default: none."),
@@ -88,8 +88,8 @@ fn spec(template: Object) -> Object {
         string("While a job runs: Allow another, Forbid it, or Replace the first. Default: Allow."),
         &["Allow", "Forbid", "Replace"],
     );
-    let schedule = string("When jobs are made, in the five fields of cron or as @daily and the like.");
-    Object::new("What is made when, and how many of the old ones are kept.")
+    let schedule = string("When jobs are created, in the five fields of cron or as @daily and the like.");
+    Object::new("Which jobs are created when, and how many old ones are kept.")
         .with("concurrencyPolicy", policy)
         .int32(
             "failedJobsHistoryLimit",
@@ -97,12 +97,12 @@ fn spec(template: Object) -> Object {
         )
         .flag(
             "paused",
-            "Make no more jobs; those that run go on. Default: false.",
+            "Create no more jobs; running jobs continue. Default: false.",
         )
         .with("schedule", with(schedule, "minLength", 0.into()))
         .int64(
             "startingDeadlineSeconds",
-            "Seconds a job may be made late, after that not at all. Default: no limit.",
+            "Seconds that a job may be late; after that it is skipped. Default: no limit.",
         )
         .int32(
             "successfulJobsHistoryLimit",

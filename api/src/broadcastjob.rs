@@ -23,7 +23,7 @@ pub(crate) fn spec() -> Object {
     let completion = Object::new("When the job is over, and what becomes of it. Default: Always.")
         .text(
             "type",
-            "Always: ends with its pods. Never: goes on, for new nodes too. Default: Always.",
+            "Always: ends with its pods. Never: continues, for new nodes too. Default: Always.",
         )
         .int64(
             "activeDeadlineSeconds",
@@ -36,7 +36,7 @@ pub(crate) fn spec() -> Object {
     let failure = Object::new("What happens when a pod of the job has failed. Default: FailFast.")
         .text(
             "type",
-            "FailFast ends the job, Continue goes on elsewhere, Pause pauses the job. Default: FailFast.",
+            "FailFast ends the job, Continue runs other pods, Pause pauses the job. Default: FailFast.",
         )
         .int32(
             "restartLimit",
@@ -51,7 +51,7 @@ pub(crate) fn spec() -> Object {
         )
         .flag(
             "paused",
-            "Make no more pods; those that run go on. Default: false.",
+            "Create no more pods; running pods continue. Default: false.",
         )
         .with("template", pod_template())
         .required(&["template"])
@@ -69,7 +69,7 @@ pub(crate) fn job_condition(help: &'static str) -> Object {
 
 fn versions() -> Vec<Version> {
     let version = |name, storage| {
-        let status = Object::new("How far the job has come; written by the controller.")
+        let status = Object::new("Progress of the job; written by the controller.")
             .time("startTime", "Time when the controller first saw the job.")
             .time("completionTime", "Time when the job was over, well or badly.")
             .int32("desired", "Number of nodes that the job runs a pod on.")

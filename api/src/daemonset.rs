@@ -77,7 +77,7 @@ fn versions() -> Vec<Version> {
         Object::new("How pods are created on nodes that have none; optional. Default: those of its fields.")
             .flag(
                 "partitionedScaling",
-                "Create pods in parts too, as the partition says. Default: false.",
+                "Create pods in parts, too, according to the partition. Default: false.",
             );
     let newer = status().text("updateRevision", "Hash of the revision that is being rolled out.");
     let older = status().text("daemonSetHash", "Hash of the revision that is being rolled out.");

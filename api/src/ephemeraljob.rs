@@ -36,7 +36,7 @@ fn versions() -> Vec<Version> {
         )
         .flag(
             "paused",
-            "Add no more containers; those that run go on. Default: false.",
+            "Add no more containers; running containers continue. Default: false.",
         )
         .int32(
             "replicas",
@@ -52,7 +52,7 @@ fn versions() -> Vec<Version> {
             "Seconds after its end when the job is deleted. Default: 1800.",
         )
         .required(&["selector", "template"]);
-    let status = Object::new("How far the job has come; written by the controller.")
+    let status = Object::new("Progress of the job; written by the controller.")
         .time("startTime", "Time when the controller first saw the job.")
         .time("completionTime", "Time when the job was over, well or badly.")
         .int32("match", "Number of pods that match and get the containers.")

@@ -39,7 +39,7 @@ fn versions() -> Vec<Version> {
             )
             .text(
                 "message",
-                "A sentence for people that says where to look for the nodes.",
+                "Message for people that names the job with the failed nodes.",
             );
         let status = job_status()
             .int32("desired", "Number of images that are pulled, one job for each.")

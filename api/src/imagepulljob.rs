@@ -43,10 +43,7 @@ fn versions() -> Vec<Version> {
                 "failed",
                 "Number of nodes that could not pull the image. Default: 0.",
             )
-            .text(
-                "message",
-                "A sentence for people that says how far the job has come.",
-            )
+            .text("message", "Progress of the job, a sentence for people to read.")
             .texts(
                 "failedNodes",
                 "Names of the nodes that could not pull the image. Default: none.",
@@ -75,7 +72,7 @@ fn versions() -> Vec<Version> {
 
 /// Schema of the status members that both kinds of pull jobs have.
 pub(crate) fn job_status() -> Object {
-    Object::new("How far the job has come; written by the controller.")
+    Object::new("Progress of the job; written by the controller.")
         .time("startTime", "Time when the controller first saw the job.")
         .time("completionTime", "Time when the job was over, well or badly.")
         .required(&["desired"])
@@ -86,7 +83,7 @@ pub(crate) fn job_fields() -> Object {
     let completion = Object::new("When the job is over, and what becomes of it; needed.")
         .text(
             "type",
-            "Always: ends with its pulls. Never: goes on, for new nodes too. Default: Always.",
+            "Always: ends with its pulls. Never: continues, for new nodes too. Default: Always.",
         )
         .int64(
             "activeDeadlineSeconds",

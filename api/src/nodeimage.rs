@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     plural: "nodeimages",
     short_names: &[],
     scope: Scope::Cluster,
-    about: "NodeImage says which images one node shall hold, and how pulling them goes.",
+    about: "NodeImage lists the images that one node holds, and the progress of pulling them.",
     versions,
     conversion: Conversion::Rules(&[Rule::NewerOnly("spec.images{}.pullSecrets[].mode")]),
 };
@@ -71,7 +71,7 @@ fn spec(secret: Object) -> Object {
         )
         .time(
             "createdAt",
-            "Time when the current round of pulling was asked for. Default: now.",
+            "Time when the current round of pulling was requested. Default: now.",
         )
         .int64(
             "version",
@@ -97,11 +97,11 @@ fn spec(secret: Object) -> Object {
         .with("sandboxConfig", sandbox_config())
         .list(
             "tags",
-            "Tags of the image that the node shall hold, sorted by tag.",
+            "Tags of the image that the node holds, sorted by tag.",
             tag,
         )
         .required(&["tags"]);
-    Object::new("Images that the node of this name shall hold.").with(
+    Object::new("Images that the node of this name holds, with their tags.").with(
         "images",
         map(
             "Images by their normalised names, at most 256, without tags. Default: none.",
@@ -111,7 +111,7 @@ fn spec(secret: Object) -> Object {
 }
 
 fn status() -> Object {
-    let tag = Object::new("How pulling one tag or digest goes on this node.")
+    let tag = Object::new("Progress of pulling one tag or digest on this node.")
         .text("tag", "Tag or digest as in the specification that this is about.")
         .text(
             "phase",
@@ -119,7 +119,7 @@ fn status() -> Object {
         )
         .int32(
             "progress",
-            "Percent of the image that is there; most runtimes tell 0 or 100. Default: 0.",
+            "Percent of the image that is pulled; most runtimes report 0 or 100. Default: 0.",
         )
         .time(
             "startTime",
@@ -135,14 +135,14 @@ fn status() -> Object {
         )
         .text(
             "imageID",
-            "Identity of the pulled image as the runtime of the node tells it.",
+            "Identity of the pulled image, as the runtime of the node reports it.",
         )
         .text(
             "message",
-            "A sentence for people that says why the pull has failed, or waits.",
+            "Explanation of why the pull failed or waits, a sentence for people.",
         )
         .required(&["tag", "phase"]);
-    let image = Object::new("How pulling the tags of one image goes on this node.")
+    let image = Object::new("Progress of pulling the tags of one image on this node.")
         .with(
             "tags",
             list("States of the tags, sorted by tag, one for each.", tag.into()),
@@ -156,10 +156,10 @@ fn status() -> Object {
         .text("status", "How the first round of pulling ended, in one word.")
         .text(
             "message",
-            "A sentence for people that says how the first round ended.",
+            "Explanation of how the first round ended, a sentence for people.",
         );
-    Object::new("How pulling goes on this node; written by its agent and the controller.")
-        .int32("desired", "Number of tags that the node shall hold.")
+    Object::new("Progress of pulling on this node; written by its agent and the controller.")
+        .int32("desired", "Number of tags that the node has to hold.")
         .int32(
             "succeeded",
             "Number of tags that have been pulled on this node. Default: 0.",

@@ -13,26 +13,29 @@ pub const KIND: Kind = Kind {
     plural: "nodepodprobes",
     short_names: &[],
     scope: Scope::Cluster,
-    about: "NodePodProbe tells the agent of one node which pods to probe, and holds the answers.",
+    about: "NodePodProbe lists the pods that the agent of one node probes, and holds the results.",
     versions,
     conversion: Conversion::OneVersion,
 };
 
 fn versions() -> Vec<Version> {
-    let one = Object::new("One probe, asked of one container of the pod.")
+    let one = Object::new("One probe of one container of the pod, with its name.")
         .text(
             "name",
             "Name of the probe: that of its PodProbeMarker, a number sign, its own.",
         )
-        .text("containerName", "Name of the container that the probe asks.")
+        .text(
+            "containerName",
+            "Name of the container in the pod that is probed.",
+        )
         .with("probe", probe())
         .required(&["containerName", "name", "probe"]);
-    let pod = Object::new("One pod of this node, and the probes that it is asked.")
+    let pod = Object::new("One pod of this node, and the probes of its containers.")
         .text("namespace", "Namespace of the pod whose containers are probed.")
         .text("name", "Name of the pod that is probed, in its namespace.")
         .text(
             "uid",
-            "UID of the pod, which tells it from a later one of its name.",
+            "UID of the pod, which differs from that of a later pod of the same name.",
         )
         .text("IP", "Address of the pod that network probes are sent to.")
         .list("probes", "Probes of the pod's containers. Default: none.", one)
@@ -42,35 +45,38 @@ fn versions() -> Vec<Version> {
         "Pods of this node with their probes. Default: none.",
         pod,
     );
-    let answer = Object::new("Newest answer to one probe, of whatever kind.")
+    let answer = Object::new("Newest result of one probe, whatever it is.")
         .text("name", "Name of the probe, as in the specification.")
-        .text("state", "Newest answer: Succeeded, Failed or Unknown.")
-        .time(
-            "lastProbeTime",
-            "Time when the container was last asked by the probe.",
+        .text(
+            "state",
+            "Newest result of the probe: Succeeded, Failed or Unknown.",
         )
-        .time("lastTransitionTime", "Time when the answer last became another.")
+        .time("lastProbeTime", "Time when the container was last probed.")
+        .time(
+            "lastTransitionTime",
+            "Time when the result of the probe last changed.",
+        )
         .text(
             "message",
-            "What the container said, or why it could not be asked.",
+            "Output of the probe, or the reason why it failed to run.",
         )
         .required(&["name", "state"]);
-    let pod = Object::new("Newest answers of one pod on this node, by probe.")
+    let pod = Object::new("Newest results of one pod on this node, by probe.")
         .text("namespace", "Namespace of the pod whose containers were probed.")
         .text("name", "Name of the pod that was probed, in its namespace.")
         .text(
             "uid",
-            "UID of the pod, which tells it from a later one of its name.",
+            "UID of the pod, which differs from that of a later pod of the same name.",
         )
         .list(
             "probeStates",
-            "Newest answers to the probes of the pod. Default: none.",
+            "Newest results of the probes of the pod. Default: none.",
             answer,
         )
         .required(&["name", "namespace", "uid"]);
-    let status = Object::new("Answers to the probes; written by the agent of the node.").list(
+    let status = Object::new("Results of the probes; written by the agent of the node.").list(
         "podProbeStatuses",
-        "Newest answers, pod by pod. Default: none.",
+        "Newest results of the probes, by pod. Default: none.",
         pod,
     );
     vec![Version {

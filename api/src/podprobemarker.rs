@@ -13,49 +13,52 @@ pub const KIND: Kind = Kind {
     plural: "podprobemarkers",
     short_names: &[],
     scope: Scope::Namespaced,
-    about: "PodProbeMarker asks containers by probes, and marks their pods with the answers.",
+    about: "PodProbeMarker probes containers and marks their pods according to the results.",
     versions,
     conversion: Conversion::OneVersion,
 };
 
 fn versions() -> Vec<Version> {
-    let marker = Object::new("What is put on a pod after one kind of answer.")
+    let marker = Object::new("Labels and annotations that a pod gets after one kind of result.")
         .text(
             "state",
-            "Answer after which the pod is marked: Succeeded or Failed.",
+            "Result after which the pod is marked: Succeeded or Failed.",
         )
         .text_map(
             "labels",
-            "Labels that the pod gets after this answer. Default: none.",
+            "Labels that the pod gets after this result. Default: none.",
             "Value of the label that the pod gets.",
         )
         .text_map(
             "annotations",
-            "Annotations that the pod gets after this answer. Default: none.",
+            "Annotations that the pod gets after this result. Default: none.",
             "Value of the annotation that the pod gets.",
         )
         .required(&["state"]);
-    let one = Object::new("One probe, of one container, and what its answers do to the pod.")
+    let one = Object::new("One probe of one container, and the marks for its results.")
         .text(
             "name",
             "Name of the probe, unique in the list; part of its identity.",
         )
-        .text("containerName", "Name of the container that the probe asks.")
+        .text(
+            "containerName",
+            "Name of the container in the pod that is probed.",
+        )
         .with("probe", probe())
         .list(
             "markerPolicy",
-            "What is put on the pod after each kind of answer. Default: nothing.",
+            "Labels and annotations for each kind of result. Default: none.",
             marker,
         )
         .text(
             "podConditionType",
-            "Type of the pod's condition that tells the answer. Default: no condition.",
+            "Type of the pod condition that holds the result. Default: no condition.",
         )
         .required(&["containerName", "name", "probe"]);
-    let spec = Object::new("Which pods are probed, and what the answers do to them.")
+    let spec = Object::new("Which pods are probed, and how they are marked.")
         .list(
             "probes",
-            "Probes of the containers, each with a name of its own.",
+            "Probes of the containers, each with a unique name.",
             one,
         )
         .with(
@@ -63,7 +66,7 @@ fn versions() -> Vec<Version> {
             label_selector("Labels of the pods in this namespace that are probed."),
         )
         .required(&["probes", "selector"]);
-    let status = Object::new("What was last seen of the pods that match; written by the controller.")
+    let status = Object::new("Number of matching pods; written by the controller.")
         .int64(
             "matchedPods",
             "Number of pods that match and are probed. Default: 0.",

@@ -150,7 +150,9 @@ fn versions() -> Vec<Version> {
         .with(
             "protectTotalReplicas",
             at_least(
-                int32("Number of pods that there should be, one or more. Default: what the workload says."),
+                int32(
+                    "Number of pods that should exist, one or more. Default: the replicas of the workload.",
+                ),
                 1,
             ),
         );
@@ -173,11 +175,11 @@ fn spec() -> Object {
         .with(
             "selector",
             label_selector(
-                "Labels of the pods in this namespace that are meant; excludes targetRef. Default: none.",
+                "Labels of the protected pods in this namespace; excludes targetRef. Default: none.",
             ),
         )
         .with(
             "targetRef",
-            target_reference("Workload whose pods are meant; excludes selector. Default: none."),
+            target_reference("Workload whose pods are protected; excludes selector. Default: none."),
         )
 }

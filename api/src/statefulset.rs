@@ -143,7 +143,7 @@ fn update() -> Object {
         )
         .flag(
             "paused",
-            "Stop updating pods; adding and removing goes on. Default: false.",
+            "Stop updating pods; adding and removing pods continues. Default: false.",
         )
         .text(
             "podUpdatePolicy",
@@ -217,14 +217,14 @@ fn status() -> Object {
 }
 
 fn newer_status() -> Object {
-    let claim = Object::new("How far the claims of one template are as the template says.")
+    let claim = Object::new("How many claims of one template match the template.")
         .text(
             "volumeClaimName",
             "Name of the claim template that this is about.",
         )
         .int32(
             "compatibleReplicas",
-            "Number of pods whose claim is as the template says.",
+            "Number of pods whose claim matches the template.",
         )
         .int32(
             "compatibleReadyReplicas",

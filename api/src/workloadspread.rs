@@ -17,7 +17,7 @@ pub const KIND: Kind = Kind {
     plural: "workloadspreads",
     short_names: &["ws"],
     scope: Scope::Namespaced,
-    about: "WorkloadSpread spreads the pods of a workload over subsets of nodes as they are made.",
+    about: "WorkloadSpread spreads the new pods of a workload over subsets of nodes.",
     versions,
     conversion: Conversion::Rules(&[
         Rule::Renamed {
@@ -197,15 +197,16 @@ fn spec(subset: Object) -> Object {
                 &["Adaptive", "Fixed", ""],
             ),
         );
-    let filter = Object::new("Which pods of the workload count, and where it says how many. Default: all.")
-        .with(
-            "selector",
-            label_selector("Labels of the only pods that are spread. Default: every pod."),
-        )
-        .texts(
-            "replicasPathList",
-            "Paths to numbers in the workload that are added up for its replicas. Default: none.",
-        );
+    let filter =
+        Object::new("Which pods of the workload count, and which field has their number. Default: all.")
+            .with(
+                "selector",
+                label_selector("Labels of the only pods that are spread. Default: every pod."),
+            )
+            .texts(
+                "replicasPathList",
+                "Paths to numbers in the workload that are added up for its replicas. Default: none.",
+            );
     Object::new("Whose pods are spread, over which subsets, and how strictly.")
         .with("scheduleStrategy", strategy)
         .list(

@@ -111,7 +111,7 @@ fn spec(scale: Object, update: Object) -> Object {
             )
             .texts(
                 "podsToDelete",
-                "Names of pods to delete first, whatever the order says. Default: none.",
+                "Names of pods to delete before all others. Default: none.",
             )
             .and(scale);
     let update = Object::new(
@@ -162,7 +162,7 @@ fn rolling_update() -> Object {
         )
         .flag(
             "paused",
-            "Stop updating pods; adding and removing goes on. Default: false.",
+            "Stop updating pods; adding and removing pods continues. Default: false.",
         )
         .with("priorityStrategy", priority_strategy())
         .with("scatterStrategy", scatter_strategy())
@@ -210,7 +210,7 @@ fn status() -> Object {
         )
         .int32(
             "expectedUpdatedReplicas",
-            "Number of pods the update shall reach: replicas less partition.",
+            "Number of pods that the update has to reach: replicas less partition.",
         )
         .text("updateRevision", "Name of the revision that is being rolled out.")
         .text(

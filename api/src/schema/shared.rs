@@ -14,7 +14,7 @@ pub fn pod_template() -> Value {
 
 /// Templates of the claims of each pod.
 pub fn claim_templates() -> Value {
-    anything("Claims made for each pod, one per entry, stored as written. Default: none.")
+    anything("Templates of the claims of each pod, one claim per entry, stored as written. Default: none.")
 }
 
 /// Which pods are updated first.
@@ -131,11 +131,11 @@ pub fn condition(help: &'static str, types: &str) -> Object {
         )
         .text(
             "reason",
-            "One word for machines that says why the condition is as it is.",
+            "Reason of the status of the condition, one word for programs.",
         )
         .text(
             "message",
-            "A sentence for people that says why the condition is as it is.",
+            "Explanation of the status of the condition, a sentence for people.",
         )
 }
 
@@ -164,7 +164,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "observedGeneration",
             at_least(
-                super::int64("Generation of the specification that the condition was told of."),
+                super::int64("Generation of the specification for which the condition was set."),
                 0,
             ),
         )
@@ -175,7 +175,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "reason",
             limited(
-                string("One word for machines that says why the condition is as it is."),
+                string("Reason of the status of the condition, one word for programs."),
                 &[
                     ("minLength", 1.into()),
                     ("maxLength", 1024.into()),
@@ -186,7 +186,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "message",
             limited(
-                string("A sentence for people, up to 32768 bytes, that says why it is as it is."),
+                string("Explanation of the status, a sentence for people of up to 32768 bytes."),
                 &[("maxLength", 32768.into())],
             ),
         )
@@ -220,15 +220,15 @@ pub fn object_reference(help: &'static str) -> Value {
         )
         .text(
             "uid",
-            "UID of the object, which tells it from a later one of its name. Default: any.",
+            "UID of the object, which differs from that of a later object of the same name. Default: any.",
         )
         .text(
             "resourceVersion",
-            "Version of the object that was meant, if one was meant. Default: none in particular.",
+            "Version of the object, if the reference is to one version. Default: any version.",
         )
         .text(
             "fieldPath",
-            "Part of the object that is meant, if not the whole of it. Default: the whole.",
+            "Part of the object, if the reference is not to the whole object. Default: the whole.",
         );
     with(reference.into(), "x-kubernetes-map-type", "atomic".into())
 }
@@ -255,7 +255,7 @@ pub fn tolerations(help: &str) -> Value {
     let toleration = Object::new("One toleration: a taint with which pods may be placed nevertheless.")
         .text(
             "key",
-            "Key of the tolerated taint; empty, with Exists, stands for every taint. Default: empty.",
+            "Key of the tolerated taint; empty, with Exists, matches every taint. Default: empty.",
         )
         .text(
             "operator",
@@ -399,7 +399,7 @@ pub fn probe() -> Object {
                 ),
             )
             .required(&["port"]);
-    Object::new("How the container is asked, how often, and how answers are counted.")
+    Object::new("How the container is probed, how often, and how results are counted.")
         .with(
             "exec",
             exec("Run a program in the container; exit code 0 is success. Default: none."),

@@ -197,12 +197,12 @@ fn template(clone_set: Value) -> Object {
         Object::new(help)
             .with(
                 "metadata",
-                anything("Labels and annotations of the workloads that are made. Default: none."),
+                anything("Labels and annotations of the created workloads. Default: none."),
             )
             .with("spec", spec)
             .required(&["spec"])
     };
-    Object::new("What is made for each subset; exactly one of the templates must be there. No default.")
+    Object::new("Workload that is created for each subset; exactly one template must be set. No default.")
         .with(
             "statefulSetTemplate",
             of(
