@@ -95,7 +95,7 @@ fn spec() -> Object {
         )
         .int_or_string(
             "maxUnavailable",
-            "Most nodes, or percent of them, without a pod in service. Default: 1.",
+            "Most nodes, or percent of them, without an available pod. Default: 1.",
         )
         .int_or_string(
             "maxSurge",
@@ -114,14 +114,14 @@ fn spec() -> Object {
             label_selector("Labels of the only nodes whose pods are updated. Default: every node."),
         );
     let update = Object::new(
-        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+        "How pods are updated to a changed template; all fields are optional. Default: those of its fields.",
     )
     .text(
         "type",
-        "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
+        "RollingUpdate updates pods, OnDelete waits until pods are deleted. Default: RollingUpdate.",
     )
     .with("rollingUpdate", rolling);
-    Object::new("What is wanted: which pods on which nodes, and how they may change.")
+    Object::new("Desired state: which pods on which nodes, and how they are updated.")
         .int_or_string(
             "burstReplicas",
             "Most pods, or percent of nodes, created or deleted at a time. Default: 250.",
@@ -133,12 +133,12 @@ fn spec() -> Object {
         )
         .int32(
             "revisionHistoryLimit",
-            "Number of unused revisions kept for going back. Default: 10.",
+            "Number of unused revisions kept for rollbacks. Default: 10.",
         )
         .with(
             "selector",
             label_selector(
-                "Labels of the pods that belong to this set; must match the template; cannot change.",
+                "Labels of the pods that belong to this object; must match the template; cannot change.",
             ),
         )
         .with("template", pod_template())
@@ -148,7 +148,7 @@ fn spec() -> Object {
 
 fn status() -> Object {
     let condition = condition(
-        "One aspect of the set's state; kept for compatibility.",
+        "One aspect of the state; kept for compatibility.",
         "as clients know it",
     )
     .required(&["type", "status"]);
@@ -159,7 +159,7 @@ fn status() -> Object {
         )
         .int32(
             "desiredNumberScheduled",
-            "Number of nodes that should have a pod of this set.",
+            "Number of nodes that should have a pod of this DaemonSet.",
         )
         .int32(
             "currentNumberScheduled",
@@ -187,11 +187,11 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .list(
             "conditions",
-            "Conditions of the set, each type at most once.",
+            "Conditions of the object, each type at most once.",
             condition,
         )
         .required(&[

@@ -193,7 +193,7 @@ fn spec(subset: Object) -> Object {
         .with(
             "type",
             one_of(
-                string("Fixed: pods stay where they belong. Adaptive: they move on. Default: Fixed."),
+                string("Fixed: pods stay in their subset. Adaptive: pods that cannot be scheduled move. Default: Fixed."),
                 &["Adaptive", "Fixed", ""],
             ),
         );

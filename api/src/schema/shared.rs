@@ -65,7 +65,7 @@ pub fn scatter_strategy() -> Value {
 
 /// Parameters of in-place updates.
 pub fn in_place_strategy() -> Object {
-    Object::new("Parameters of changes in place; all fields are optional. Default: those of its fields.")
+    Object::new("Parameters of in-place updates; all fields are optional. Default: those of its fields.")
         .int32(
             "gracePeriodSeconds",
             "Seconds between marking a pod not ready and changing it. Default: 0.",
@@ -102,19 +102,21 @@ pub fn lifecycle() -> Object {
                 "Turn readiness condition KruisePodReady False while held. Default: false.",
             )
     };
-    Object::new("Hooks at the turns of a pod's life, each held by labels or finalizers. Default: none.")
-        .with(
-            "preDelete",
-            hook("Holds a pod before its workload deletes it. Default: no hook."),
-        )
-        .with(
-            "inPlaceUpdate",
-            hook("Holds a pod before, and after, it is changed in place. Default: no hook."),
-        )
-        .with(
-            "preNormal",
-            hook("Holds a new pod before it counts as available. Default: no hook."),
-        )
+    Object::new(
+        "Lifecycle hooks: labels and finalizers that hold a pod at a step of its life. Default: none.",
+    )
+    .with(
+        "preDelete",
+        hook("Holds a pod before its workload deletes it. Default: no hook."),
+    )
+    .with(
+        "inPlaceUpdate",
+        hook("Holds a pod before and after an in-place update. Default: no hook."),
+    )
+    .with(
+        "preNormal",
+        hook("Holds a new pod before it counts as available. Default: no hook."),
+    )
 }
 
 /// One condition, as the older APIs have it; times beyond the last transition are added by the caller.

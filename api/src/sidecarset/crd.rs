@@ -47,7 +47,7 @@ fn versions() -> Vec<Version> {
 }
 
 fn spec() -> Object {
-    let patch = Object::new("One set of annotations for pods, and how it meets what pods already have.")
+    let patch = Object::new("Annotations for pods, and how they are merged with those that pods have.")
         .text_map(
             "annotations",
             "Annotations that are put on pods at injection; keys must be allowed by the whitelist. Default: none.",
@@ -161,7 +161,7 @@ fn update() -> Object {
         )
         .int_or_string(
             "maxUnavailable",
-            "Most pods, or percent of matched ones, out of service meanwhile. Default: 1.",
+            "Most pods, or percent of matched ones, unavailable during an update. Default: 1.",
         )
         .with("priorityStrategy", priority_strategy())
         .with("scatterStrategy", scatter_strategy())
@@ -313,7 +313,7 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .required(&["matchedPods", "updatedPods", "readyPods"])
 }
