@@ -69,7 +69,7 @@ fn version(name: &'static str, storage: bool, keys: &'static str, policy: Value,
         )
         .required(&["preference", "weight"]);
     let annotation = Object::new("One annotation of pods whose value is remembered.")
-        .text("key", "Key of the annotation whose value is remembered.")
+        .text("key", "Key of the annotation whose value is recorded.")
         .required(&["key"]);
     let spec =
         Object::new("Which pods are scheduled to nodes like their old ones, and which node labels count.")

@@ -104,15 +104,15 @@ fn versions() -> Vec<Version> {
                 )
                 .int32(
                     "totalReplicas",
-                    "Number of pods that there should be; -1 while unknown.",
+                    "Number of pods that should exist; -1 while unknown.",
                 )
                 .with(
                     "disruptedPods",
-                    pods("Pods whose deletion has been allowed and not been seen yet, by name."),
+                    pods("Pods whose deletion was allowed and is not observed yet, by name."),
                 )
                 .with(
                     "unavailablePods",
-                    pods("Pods whose update has been allowed and not been seen yet, by name."),
+                    pods("Pods whose update was allowed and is not observed yet, by name."),
                 )
                 .required(&[
                     "unavailableAllowed",

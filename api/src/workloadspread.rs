@@ -99,7 +99,7 @@ fn version(name: &'static str, storage: bool, names: [&'static str; 2], conditio
             )
             .with(
                 "deletingPods",
-                pods("Pods whose deletion has been allowed and not been seen yet, by name."),
+                pods("Pods whose deletion was allowed and is not observed yet, by name."),
             )
             .with("conditions", conditions.clone())
             .required(&["missingReplicas", "name", "replicas"])

@@ -17,7 +17,7 @@ pub(crate) struct Activity {
     header: Duration,
     idle: Duration,
     usage: Mutex<Usage>,
-    leave: Notify,
+    close: Notify,
 }
 
 struct Usage {
@@ -44,7 +44,7 @@ impl Activity {
             header: limits.header,
             idle: limits.idle,
             usage: Mutex::new(usage),
-            leave: Notify::new(),
+            close: Notify::new(),
         }
     }
 
@@ -75,12 +75,12 @@ impl Activity {
 
     /// Makes the connection finish what is in flight and close.
     pub(crate) fn close(&self) {
-        self.leave.notify_one();
+        self.close.notify_one();
     }
 
     /// Resolves once after [`Activity::close`].
     pub(crate) async fn closing(&self) {
-        self.leave.notified().await;
+        self.close.notified().await;
     }
 
     /// Resolves when the connection has been without a request for too long.

@@ -55,7 +55,7 @@ fn spec() -> Object {
         )
         .text(
             "patchPolicy",
-            "Retain keeps what is there, Overwrite replaces it, MergePatchJson merges JSON. Default: Retain.",
+            "Retain keeps the value of a pod, Overwrite replaces it, MergePatchJson merges JSON. Default: Retain.",
         );
     let secret = Object::new("One secret, by its name in the namespace of the pod, to pull images with.")
         .with(
@@ -136,7 +136,7 @@ fn injection() -> Object {
     Object::new("Whether new pods get these containers, and of which revision. Default: those of its fields.")
         .flag(
             "paused",
-            "Put nothing into new pods; updates of injected pods go on. Default: false.",
+            "Inject nothing into new pods; updates of injected pods continue. Default: false.",
         )
         .with("revision", revision)
 }
@@ -257,7 +257,7 @@ fn resources() -> Object {
                 "Expression over memory, in bytes, such as 200Mi or memory*10%. Default: none.",
             )
     };
-    let both = Object::new("Expressions for limits and requests; one of both must be there.")
+    let both = Object::new("Expressions for limits and requests; at least one must be set.")
         .with(
             "limits",
             expressions("Expressions over the limits of the chosen containers. Default: no limits."),

@@ -242,7 +242,7 @@ fn topology() -> Object {
             )
             .flag(
                 "reserveUnschedulablePods",
-                "Keep unschedulable pods and make others meanwhile. Default: false.",
+                "Keep unschedulable pods and create others in addition. Default: false.",
             )
             .int32(
                 "unschedulableDuration",

@@ -37,3 +37,12 @@ fn every_published_key_is_one_constant() {
     let twice: Vec<_> = constants.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "spelled more than once: {twice:?}");
 }
+
+#[test]
+fn every_kind_has_a_module_of_its_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for kind in kruise_api::kinds::ALL {
+        let module = folder.join(format!("{}.rs", kind.kind.to_lowercase()));
+        assert!(module.is_file(), "{} is missing", module.display());
+    }
+}
