@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 pub use self::kubelet::Timings;
 use self::kubelet::{Kubelets, draw};
 pub use self::stage::{DEFAULT_STAGES, StageError};
-use self::stage::{Kind, Next, Stage, Step};
+use self::stage::{Input, Kind, Next, Stage, Step};
 use crate::api::Api;
 use crate::object::{finalizers, metadata_text};
 use crate::store::Key;
@@ -138,7 +138,8 @@ impl Nodes {
                 return;
             }
         }
-        let drawn = self.drawn(kind, &object);
+        let input = Input::new(&object);
+        let drawn = self.drawn(kind, &input);
         for index in 0..self.stages.len() {
             let Some(stage) = self.stages.get(index).filter(|stage| stage.kind == kind) else {
                 continue;
@@ -146,7 +147,7 @@ impl Nodes {
             let run = (kind, key.clone(), index);
             let continuous = stage.is_continuous();
             let wanted = if continuous {
-                stage.matches(kind, &object)
+                stage.matches(kind, &input)
             } else {
                 drawn == Some(index)
             };
@@ -167,16 +168,16 @@ impl Nodes {
     }
 
     /// The stage that an object goes through next, of those that run once.
-    fn drawn(&self, kind: Kind, object: &Value) -> Option<usize> {
+    fn drawn(&self, kind: Kind, input: &Input<'_>) -> Option<usize> {
         let all = self.stages.iter().enumerate();
         let matching: Vec<(usize, &Arc<Stage>)> = all
-            .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, object))
+            .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, input))
             .collect();
         let total: u64 = matching.iter().map(|(_, stage)| stage.weight).sum();
         if total == 0 {
             return matching.first().map(|(index, _)| *index);
         }
-        let mut left = self.draw(object, "weight") % total;
+        let mut left = self.draw(input.object, "weight") % total;
         let picked = matching.iter().find(|(_, stage)| {
             let here = left < stage.weight;
             left = left.saturating_sub(stage.weight);
@@ -194,7 +195,8 @@ impl Nodes {
         let (kind, key, index) = run;
         let object = self.object(api, *kind, key);
         let stage = self.stages.get(*index);
-        if let Some(object) = object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, object)))
+        if let Some(object) =
+            object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, &Input::new(object))))
         {
             self.run(api, run, &object, now);
         }

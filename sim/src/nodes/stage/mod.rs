@@ -5,7 +5,7 @@
 //! | member of `spec` | what is understood |
 //! |---|---|
 //! | `resourceRef` | kinds `Pod` and `Node` of group `v1` |
-//! | `selector` | `matchLabels`, `matchAnnotations`, `matchExpressions` with the jq of [`jq`] and `In`, `NotIn`, `Exists`, `DoesNotExist` |
+//! | `selector` | `matchLabels`, `matchAnnotations`, `matchExpressions` with jq and `In`, `NotIn`, `Exists`, `DoesNotExist` |
 //! | `weight` | one of several matching stages is drawn by weight; without weights the first in the file is taken |
 //! | `delay` | `durationMilliseconds`, `jitterDurationMilliseconds` (the longest delay) |
 //! | `next.statusTemplate`, `next.patches` | static YAML, with the templates of [`template`] |
@@ -22,9 +22,8 @@ pub(super) mod template;
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use self::document::Document;
+pub(super) use self::jq::Input;
 pub(super) use self::selector::Selector;
 use self::template::Template;
 
@@ -144,8 +143,8 @@ impl Stage {
         self.next.step == Some(Step::Sync)
     }
 
-    pub(super) fn matches(&self, kind: Kind, object: &Value) -> bool {
-        self.kind == kind && self.selector.matches(object)
+    pub(super) fn matches(&self, kind: Kind, input: &Input<'_>) -> bool {
+        self.kind == kind && self.selector.matches(input)
     }
 
     /// The delay for a draw out of all `u64`s.
