@@ -10,4 +10,5 @@ mod lookup;
 pub mod manager;
 pub mod manifests;
 pub mod migrate;
+#[cfg(feature = "playground")]
 pub mod playground;

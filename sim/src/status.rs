@@ -167,6 +167,7 @@ impl Failure {
     }
 
     /// The body has more bytes than this.
+    #[cfg(feature = "http")]
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity is too large: limit is {limit}");
         Self::new(413, "RequestEntityTooLarge", message, None)

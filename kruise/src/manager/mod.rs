@@ -30,6 +30,7 @@ pub(crate) use config::decided;
 pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
 pub use flags::FLAGS;
+#[cfg(feature = "playground")]
 pub(crate) use logging::{start as to_stderr, to_file};
 pub use objects::CachedCloneSet;
 pub(crate) use process::ask;
