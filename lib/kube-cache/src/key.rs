@@ -1,4 +1,4 @@
-//! What a cache must know of an object, and the name it is stored under.
+//! What a cache reads of an object, and the name it is stored under.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ pub trait Cached {
     fn namespace(&self) -> &str;
     /// `metadata.name`.
     fn name(&self) -> &str;
-    /// `metadata.uid`: tells incarnations of one name apart.
+    /// `metadata.uid`: differs between objects that had one name after each other.
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion` as sent by the server.
     fn resource_version(&self) -> &str;
 }
 
-/// Implements [`Cached`] for a type whose identity stands in fields of the same names, or in those of one of its fields.
+/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in those of one of its fields.
 ///
 /// ```
 /// struct Meta { namespace: String, name: String, uid: String, resource_version: String }
