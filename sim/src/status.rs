@@ -207,7 +207,7 @@ impl Failure {
         Self::new(406, "NotAcceptable", message, Some(Map::new()))
     }
 
-    /// The answer does not have the form that was asked for.
+    /// The answer does not have the requested form.
     pub(crate) fn unfit_form(why: String) -> Self {
         Self::new(406, "NotAcceptable", why, None)
     }

@@ -1,7 +1,8 @@
 //! Simulated nodes: stages say what happens to nodes and pods, agents do it.
 //!
 //! Every change of a node or pod is held against the stages ([`stage`]):
-//! * stages whose step goes on (`Sync`, `Terminate`) run at every change while they match, and when their timers ask;
+//! * stages with a continuous step (`Sync`, `Terminate`) run at every change while they match, and when their timers
+//!   are due;
 //! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
 //!
 //! What a step does is the business of [`kubelet`]. All draws come from the seed and the object, never from the order
@@ -35,8 +36,8 @@ pub struct Options {
     pub stages: String,
     /// How long things take.
     pub timings: Timings,
-    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or annotations
-    /// of their pod, when these were changed in place.
+    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or
+    /// annotations of their pod, when these were changed in place.
     pub daemon: bool,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
@@ -96,7 +97,7 @@ impl Nodes {
         feed.object(api, key)
     }
 
-    /// A node changed: its agent comes or goes, and with it all its pods.
+    /// A node changed: its agent starts or stops, and with it all its pods.
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
         let exists = self.node_feed.head(api, key).is_some();
@@ -107,18 +108,18 @@ impl Nodes {
         if !exists && self.up.remove(&name) {
             self.kubelets.forget_node(&name);
         }
-        self.look(api, Kind::Node, key, now);
+        self.reconcile(api, Kind::Node, key, now);
         if appeared {
             let waiting = self.placed.iter().filter(|(_, node)| **node == name);
             let waiting: Vec<Key> = waiting.map(|(pod, _)| pod.clone()).collect();
             for pod in waiting {
-                self.look(api, Kind::Pod, &pod, now);
+                self.reconcile(api, Kind::Pod, &pod, now);
             }
         }
     }
 
     /// Holds an object against the stages.
-    fn look(&mut self, api: &mut Api, kind: Kind, key: &Key, now: Timestamp) {
+    fn reconcile(&mut self, api: &mut Api, kind: Kind, key: &Key, now: Timestamp) {
         let Some(object) = self.object(api, kind, key) else {
             for index in 0..self.stages.len() {
                 self.timers.set((kind, key.clone(), index), None);
@@ -167,7 +168,7 @@ impl Nodes {
         }
     }
 
-    /// The stage that an object goes through next, of those that run once.
+    /// The stage that an object enters next, of those that run once.
     fn drawn(&self, kind: Kind, input: &Input<'_>) -> Option<usize> {
         let all = self.stages.iter().enumerate();
         let matching: Vec<(usize, &Arc<Stage>)> = all
@@ -223,7 +224,7 @@ impl Nodes {
         self.timers.set(run.clone(), wakes);
     }
 
-    /// Runs a step; returns when a step that goes on wants to run again.
+    /// Runs a step; returns when a continuous step is to run again.
     fn step(&mut self, client: &mut Client<'_>, key: &Key, object: &Value, step: &Step) -> Option<Timestamp> {
         let now = client.now;
         match step {
@@ -249,7 +250,7 @@ impl Nodes {
         }
     }
 
-    /// What runs has changed, the pod has not: its agent looks again.
+    /// What runs has changed, the pod has not: its agent reconciles it again.
     fn resync(&mut self, api: &mut Api, key: &Key, now: Timestamp) -> Option<Timestamp> {
         for index in 0..self.stages.len() {
             if self.stages.get(index).is_some_and(|stage| stage.is_continuous()) {
@@ -274,7 +275,7 @@ impl Actor for Nodes {
             self.node(api, &key, now);
         }
         for key in self.pod_feed.poll(api) {
-            self.look(api, Kind::Pod, &key, now);
+            self.reconcile(api, Kind::Pod, &key, now);
         }
         let changed = self.config_feeds.iter_mut().flat_map(|feed| feed.poll(api));
         let namespaces: BTreeSet<Arc<str>> = changed.map(|key| key.namespace).collect();
