@@ -114,11 +114,6 @@ impl Quantity {
         self.mantissa < 0
     }
 
-    /// Is it a whole number?
-    pub fn is_integer(&self) -> bool {
-        self.is_zero() || self.stripped().1 >= 0
-    }
-
     /// Mantissa without trailing zeros, and its exponent.
     fn stripped(&self) -> (i128, i64) {
         let (mut mantissa, mut exponent) = (self.mantissa, i64::from(self.exponent));
