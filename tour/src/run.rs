@@ -1,4 +1,4 @@
-//! Tells the story: acts, waits, shows, and checks every claim.
+//! Runs the steps: sends requests, waits, shows the result, and checks every claim.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -38,24 +38,24 @@ impl Record {
 struct Images(BTreeSet<(String, String)>);
 
 impl Images {
-    /// Looks at pods; returns how many images ran on a node for the first time.
+    /// Records the images of pods; returns how many images ran on a node for the first time.
     fn note(&mut self, pods: &[Pod]) -> usize {
-        let known = self.0.len();
+        let before = self.0.len();
         let running = pods
             .iter()
             .filter(|pod| !pod.image.is_empty() && !pod.node.is_empty());
         self.0
             .extend(running.map(|pod| (pod.node.clone(), pod.image.clone())));
-        self.0.len() - known
+        self.0.len() - before
     }
 }
 
-/// Tells all steps.
+/// Runs all steps.
 ///
 /// # Errors
 /// A claim does not hold, the cluster does not get there, or the tour is to stop; names the step.
-pub fn tell(stage: &mut impl Stage, screen: &mut Screen<impl Write>, steps: &[Step]) -> Result<Vec<Record>> {
-    // What happened before the story belongs to no step.
+pub fn run(stage: &mut impl Stage, screen: &mut Screen<impl Write>, steps: &[Step]) -> Result<Vec<Record>> {
+    // Requests before the first step belong to no step.
     stage.requests()?;
     let mut pods = stage.view()?.pods;
     let mut images = Images::default();
@@ -63,7 +63,7 @@ pub fn tell(stage: &mut impl Stage, screen: &mut Screen<impl Write>, steps: &[St
     let mut records = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         screen.heading(&format!("{}/{}  {}", index + 1, steps.len(), step.title))?;
-        screen.text(step.tale)?;
+        screen.text(step.text)?;
         let (record, after) = play(stage, screen, step, &pods, &mut images)
             .with_context(|| format!("step {}: {}", index + 1, step.title))?;
         pods = after;
@@ -100,7 +100,7 @@ fn play(
     let change = Change::between(before, &after.pods);
     screen.text(&listing(&after.pods, &change))?;
     let mut answer = String::new();
-    if let Some(question) = &step.ask {
+    if let Some(question) = &step.question {
         screen.command(&question.line(stage.manifest()))?;
         answer = stage.run(question)?;
         screen.text(&answer)?;
@@ -125,8 +125,8 @@ fn play(
     Ok((record, after.pods))
 }
 
-/// Looks until the cluster is as the step wants it, and shows how it gets there; returns how many images ran on a node
-/// for the first time.
+/// Reads the pods until the cluster is as the step requires, and shows the progress; returns how many images ran on a
+/// node for the first time.
 fn wait<S: Stage>(
     stage: &mut S,
     screen: &mut Screen<impl Write>,
@@ -173,13 +173,13 @@ fn judge(screen: &mut Screen<impl Write>, claims: &[Claim]) -> Result<()> {
     bail!("does not hold: {}", broken.join("; "))
 }
 
-/// The pods that are there, with what became of each, and the names of those that went.
+/// The pods that are there, each with its outcome, and the names of those that are gone.
 fn listing(pods: &[Pod], change: &Change) -> String {
     let mut table = Table::new(vec![
         "NAME", "UID", "ADDRESS", "NODE", "RESTARTS", "IMAGE", "READY", "",
     ]);
     for pod in pods {
-        let fate = if change.new.contains(&pod.name) {
+        let outcome = if change.new.contains(&pod.name) {
             "new"
         } else {
             "the same pod"
@@ -192,7 +192,7 @@ fn listing(pods: &[Pod], change: &Change) -> String {
             pod.restarts.to_string(),
             pod.image.clone(),
             pod.ready.text().to_owned(),
-            fate.to_owned(),
+            outcome.to_owned(),
         ]);
     }
     let mut text = table.to_string();
@@ -229,7 +229,7 @@ fn difference(first: &Record, second: &Record) -> String {
 
 /// What steps took, side by side.
 pub fn costs(records: &[Record]) -> Table {
-    let told_apart = records.iter().any(|record| record.requests.others.is_some());
+    let has_others = records.iter().any(|record| record.requests.others.is_some());
     let mut heading = vec![
         "STEP",
         "PODS",
@@ -240,7 +240,7 @@ pub fn costs(records: &[Record]) -> Table {
         "A POD",
         "REQUESTS A POD",
     ];
-    if told_apart {
+    if has_others {
         heading.push("OTHERS' A POD");
     }
     let mut table = Table::new(heading);
@@ -256,7 +256,7 @@ pub fn costs(records: &[Record]) -> Table {
             format!("{:.2}", record.per_pod(seconds)),
             format!("{:.2}", record.per_pod(record.requests.manager as f64)),
         ];
-        if told_apart {
+        if has_others {
             let others = record.requests.others.unwrap_or_default();
             row.push(format!("{:.2}", record.per_pod(others as f64)));
         }
