@@ -127,14 +127,14 @@ where
         let served = if config.dry_run {
             JoinSet::new()
         } else {
-            let reviews = Reviews {
-                options: admission::options(config),
-                caches: caches.sidecars.clone(),
-                client: client.named(&agent("webhook")),
-                namespace: config.webhook.namespace.clone(),
-                metrics: metrics.pods.clone(),
-            };
-            let routes = admission::routes(reviews, config.gates.on("PodWebhook"), &caches);
+            let reviews = Reviews::new(
+                admission::options(config),
+                caches.clone(),
+                client.named(&agent("webhook")),
+                config.webhook.namespace.clone(),
+                metrics.pods.clone(),
+            );
+            let routes = admission::routes(reviews, config.gates.on("PodWebhook"));
             open(routes, caches.sidecars.wishes(), closing.clone()).await?
         };
         let handlers = controllers.handlers();

@@ -8,11 +8,8 @@ use std::{
     time::Duration,
 };
 
-use kruise_admission::pod::{
-    Known, Need, Revision,
-    sidecars::{Set, Sets, condition},
-};
-use kruise_api::meta::{ObjectMeta, StringMap};
+use kruise_admission::pod::sidecars::{Revision, Set, Sets, condition};
+use kruise_api::meta::ObjectMeta;
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::follow::Scope;
 use kruise_server::configuration::Presence;
@@ -87,17 +84,6 @@ impl<'de> Deserialize<'de> for CachedRevision {
 kube_cache::cached!(CachedSidecarSet, metadata);
 
 kube_cache::cached!(CachedRevision, metadata);
-
-/// What a cache says of something that a review needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It is known now.
-    Yes,
-    /// Not here: the API server may know.
-    No,
-    /// Nothing is known before the first list is in.
-    NotYet,
-}
 
 /// What to do with each change.
 pub struct SidecarHandlers {
@@ -223,40 +209,6 @@ impl SidecarCaches {
         current.clone()
     }
 
-    /// Adds what is here to `known`.
-    pub fn answer(&self, namespace: &str, need: &Need, known: &mut Known) -> Found {
-        match need {
-            Need::Sets => {
-                known.sets = self.all();
-                match known.sets {
-                    Some(_) => Found::Yes,
-                    None => Found::NotYet,
-                }
-            }
-            Need::Namespace(name) => {
-                let Some(found) = self.namespaces.snapshot().get(&ObjectKey::new("", name.as_str())) else {
-                    return Found::No;
-                };
-                let labels: StringMap = found
-                    .labels()
-                    .iter()
-                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                    .collect();
-                known.namespaces.insert(name.clone(), Some(labels));
-                Found::Yes
-            }
-            // Rarely asked, and of the first it is known that it is not here.
-            Need::Set(_) | Need::Whitelist | Need::Look(_) => Found::No,
-            Need::Revision(wanted) => {
-                let Some(found) = self.revision(namespace, wanted) else {
-                    return Found::No;
-                };
-                known.revisions.insert(wanted.clone(), Some(found));
-                Found::Yes
-            }
-        }
-    }
-
     /// Which pods are to be shown to the webhook, as the leader says.
     pub(super) fn wishes(&self) -> watch::Receiver<Presence> {
         self.wish.subscribe()
@@ -298,7 +250,8 @@ impl SidecarCaches {
         !snapshot.by_index(&REVISIONS_BY_UID, uid).is_empty()
     }
 
-    fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
+    /// A revision of a SidecarSet, as stored.
+    pub(super) fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
         let snapshot = self.revisions.snapshot();
         match wanted {
             Revision::Named(name) => {

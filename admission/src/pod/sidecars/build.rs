@@ -4,7 +4,7 @@ use kruise_plan_kit::sidecars::{Working, is_hot, is_native, is_own, names, twins
 use serde_json::{Map, Value, json};
 
 use super::{Choice, resources, share};
-use crate::pod::{items, text};
+use crate::json::{items, text};
 
 /// Everything to be put into a pod.
 #[derive(Debug, Default)]
