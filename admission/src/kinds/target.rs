@@ -113,7 +113,7 @@ fn is_listed(text: &str, (group, kind): (&str, &str)) -> Result<bool, String> {
     }))
 }
 
-/// Refuses a reference that lacks a part or whose group cannot be told.
+/// Refuses a reference that lacks a part or whose group cannot be read.
 pub(super) fn complete(errors: &mut Errors, target: &Value, if_empty: &str) {
     if parts(target).iter().any(|part| part.is_empty()) {
         errors.invalid(PATH, target.clone(), if_empty);

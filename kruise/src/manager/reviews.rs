@@ -1,4 +1,4 @@
-//! Reviews in a manager: pure functions, and the caches and requests that tell them of other objects.
+//! Reviews in a manager: pure functions, and the caches and requests that look other objects up for them.
 //!
 //! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other asks the
 //! API server within the time limit of its webhook, in which the first list of SidecarSets is waited for, too: no response
@@ -33,7 +33,7 @@ pub(super) struct Reviews {
 }
 
 /// What the watches of a manager show.
-pub(super) struct ReviewCache {
+struct ReviewCache {
     caches: Caches,
     /// The manager's, where revisions of SidecarSets are.
     namespace: String,

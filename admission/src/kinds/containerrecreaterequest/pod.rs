@@ -1,7 +1,7 @@
 //! The pod of a new request: whether its containers can be started anew, and what is copied from it.
 //!
 //! What is copied says on which node the request is carried out, and which containers of which pod it is about: a
-//! container that was replaced meanwhile is told by its identity.
+//! container that was replaced meanwhile has another identity.
 
 use kruise_api::names::{CRR_NODE_NAME, CRR_POD_UID, NODE_TYPE, SIDECAR_TERMINATED, VIRTUAL_KUBELET};
 use kube_schema::validate::{self, Errors};

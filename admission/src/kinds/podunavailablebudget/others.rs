@@ -1,6 +1,6 @@
 //! Other budgets for the same pods: by the same workload, or by a selector that overlaps.
 //!
-//! Overlap is told as OpenKruise tells it, which is not exact: selectors that ask for different keys are taken for
+//! Overlap is judged as in OpenKruise, which is not exact: selectors that ask for different keys are taken for
 //! disjoint, and so are a budget by workload and one by selector.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::kinds::{Scope, target};
 use crate::lookup::Reader;
 
-/// Refuses a new budget that is in conflict with another one of its namespace: the first tells enough. On UPDATE which pods
+/// Refuses a new budget that is in conflict with another one of its namespace; the first conflict is enough. On UPDATE which pods
 /// are meant stays.
 pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     if scope.old.is_some() {

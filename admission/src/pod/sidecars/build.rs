@@ -152,7 +152,7 @@ fn volumes(all: &mut Additions, sidecar: &Value, spec: &Value) {
     }
 }
 
-/// The annotations that tell the two containers of hot sidecars apart, given those already there.
+/// The annotations that distinguish the two containers of hot sidecars, given those already there.
 pub(super) fn hot_annotations(hot: &[String], working: &str) -> Vec<(String, String)> {
     if hot.is_empty() {
         return Vec::new();

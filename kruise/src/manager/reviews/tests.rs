@@ -290,7 +290,7 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
         let request = request(namespace, app);
         let pod = request.object.clone();
         let options = InjectOptions::of_a_test(namespace);
-        let told = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
+        let printed = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
         let response = match decide(&reviews, request) {
             Decision::Now(response) => response,
             Decision::Later(response) => response.await,
@@ -302,7 +302,7 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
         if let Some(patch) = patch {
             kube_schema::patch::json(&mut made, &serde_json::from_str(&patch).unwrap()).unwrap();
         }
-        let printed: Vec<&str> = told.lines().filter(|line| !line.starts_with('#')).collect();
+        let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
         let made = serde_saphyr::to_string(&made).unwrap();
         assert_eq!(printed, made.lines().collect::<Vec<_>>());
         assert_eq!(made.contains("agent:1"), app == "web", "{made}");

@@ -45,9 +45,10 @@ pub(in crate::kinds::cloneset) fn check(
     for (index, name) in added(object, scope.old) {
         let path = format!("{PATH}[{index}]");
         // what could be no name is not looked up
-        let pod = match validate::is_dns_subdomain(name) {
-            true => reader.pod(scope.namespace, name),
-            false => Some(None),
+        let pod = if validate::is_dns_subdomain(name) {
+            reader.pod(scope.namespace, name)
+        } else {
+            Some(None)
         };
         match pod {
             None => {}

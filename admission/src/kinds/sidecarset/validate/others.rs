@@ -227,7 +227,7 @@ fn overlap(one: &Matcher, two: &Matcher, presence: Presence) -> bool {
 /// What a selector for the presence of a label is to one that does not name the label.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
-    /// Disjoint: as OpenKruise tells it, which is not exact.
+    /// Disjoint: as in OpenKruise, which is not exact.
     Excludes,
     /// Neither here nor there: as it is.
     Open,
