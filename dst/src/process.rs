@@ -51,7 +51,7 @@ const GATES: [&str; 2] = [
 /// Flags as they are on a command line.
 pub fn config(goes_back: bool) -> anyhow::Result<Arc<Config>> {
     let gates = GATES[usize::from(goes_back)];
-    let values = FlagSet::new(FLAGS)
+    let values = FlagSet::new(&FLAGS)
         .parse(LINE.iter().copied().chain([gates]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
@@ -109,7 +109,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
 }
 
 fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> Host {
-    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default(), &[]);
     let settings = client::Settings {
         user_agent: "kruise-manager".into(),
         timeout: PATIENCE,

@@ -15,12 +15,14 @@ use kruise_admission::{
 use kruise_api::meta::StringMap;
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};
-use kruise_views::{Labels, PodView};
-use kube_cache::ObjectKey;
+use kruise_views::{Labels, NodeView, PodView};
+use kube_cache::{ObjectKey, SharedInformer};
 use tokio::time::timeout;
 
-use super::caches::Caches;
-use crate::lookup::{Cache, Cached, LookupSource, Progress, Server};
+use crate::{
+    controllers,
+    lookup::{Cache, Cached, LookupSource, Progress, Server},
+};
 
 /// What all reviews of a manager have in common.
 pub(super) struct Reviews {
@@ -33,28 +35,22 @@ pub(super) struct Reviews {
 }
 
 /// What the watches of a manager show.
-struct ReviewCache {
-    caches: Caches,
+pub(super) struct ReviewCache {
+    /// SidecarSets, namespaces and revisions.
+    pub(super) lookups: controllers::Lookups,
+    /// Pods, which a CloneSet may name.
+    pub(super) pods: SharedInformer<PodView>,
+    pub(super) nodes: SharedInformer<NodeView>,
     /// The manager's, where revisions of SidecarSets are.
-    namespace: String,
+    pub(super) namespace: String,
 }
 
 impl Reviews {
-    /// With `client` for what is not in the caches, by a manager in `namespace`.
-    pub(super) fn new(
-        options: Options,
-        caches: Caches,
-        client: Client,
-        namespace: String,
-        metrics: PodMetrics,
-    ) -> Self {
-        let cache = ReviewCache {
-            caches,
-            namespace: namespace.clone(),
-        };
+    /// With `client` for what is not in the caches.
+    pub(super) fn new(options: Options, cache: ReviewCache, client: Client, metrics: PodMetrics) -> Self {
         let server = Some(Server {
             client: client.clone(),
-            namespace,
+            namespace: cache.namespace.clone(),
         });
         Self {
             options,
@@ -103,32 +99,25 @@ impl Reviews {
 
 impl Cache for ReviewCache {
     fn get(&self, lookup: &Lookup) -> Cached {
-        let sidecars = &self.caches.sidecars;
+        let at = |name: &str| ObjectKey::new("", name);
         match lookup {
-            Lookup::SidecarSets => match sidecars.all() {
+            Lookup::SidecarSets => match self.lookups.all() {
                 Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
                 None => Cached::NotSynced,
             },
             Lookup::NamespaceLabels(name) => {
-                let namespace = sidecars
-                    .namespaces
-                    .snapshot()
-                    .get(&ObjectKey::new("", name.as_str()));
+                let namespace = self.lookups.namespaces.snapshot().get(&at(name));
                 cached(namespace.map(|namespace| labels(namespace.labels())))
             }
             Lookup::NodeLabels(name) => {
-                let node = self
-                    .caches
-                    .nodes
-                    .snapshot()
-                    .get(&ObjectKey::new("", name.as_str()));
+                let node = self.nodes.snapshot().get(&at(name));
                 cached(node.map(|node| labels(node.labels())))
             }
             Lookup::PodOwner { namespace, name } => {
                 self.pod(&ObjectKey::new(namespace.as_str(), name.as_str()))
             }
             Lookup::Revision(wanted) => {
-                let revision = sidecars.revision(&self.namespace, wanted);
+                let revision = self.lookups.revision(&self.namespace, wanted);
                 cached(revision.map(LookupResult::Object))
             }
             // There is no cache of these; of the first it is known that it is not among the others.
@@ -143,10 +132,9 @@ impl ReviewCache {
     /// A pod that is not in the first list and came by no event does not exist: lists of names can be long, and most of a
     /// long one are gone already.
     fn pod(&self, key: &ObjectKey) -> Cached {
-        let pods = &self.caches.pods;
-        match pods.snapshot().get(key) {
+        match self.pods.snapshot().get(key) {
             Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
-            None if pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
+            None if self.pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
             None => Cached::Absent,
         }
     }

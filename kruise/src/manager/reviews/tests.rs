@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::controllers::lookups::tests::{empty, fill_with, filled};
 use crate::inject::{Options as InjectOptions, of_cluster};
-use crate::manager::sidecars::{
-    SidecarCaches,
-    tests::{fill_with, filled},
-};
 
 /// How a server treats whoever asks.
 #[derive(Clone, Copy)]
@@ -105,21 +102,24 @@ fn logs() -> Value {
     }})
 }
 
-fn reviews(server: Server, sidecars: SidecarCaches) -> Arc<Reviews> {
-    let metrics = Metrics::register(&mut Registry::default()).pods;
-    measured_reviews(server, with_sidecars(sidecars), metrics)
+fn reviews(server: Server, lookups: controllers::Lookups) -> Arc<Reviews> {
+    let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
+    measured_reviews(server, cache(lookups), metrics)
 }
 
-fn with_sidecars(sidecars: SidecarCaches) -> Caches {
-    Caches {
-        sidecars,
-        ..Caches::new(None)
+/// These, and neither pods nor nodes.
+fn cache(lookups: controllers::Lookups) -> ReviewCache {
+    ReviewCache {
+        lookups,
+        pods: SharedInformer::new([]),
+        nodes: SharedInformer::new([]),
+        namespace: "kruise-system".into(),
     }
 }
 
-fn measured_reviews(server: Server, caches: Caches, metrics: PodMetrics) -> Arc<Reviews> {
-    let (options, namespace) = (Options::default(), "kruise-system".to_owned());
-    Arc::new(Reviews::new(options, caches, client(server), namespace, metrics))
+fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
+    let reviews = Reviews::new(Options::default(), cache, client(server), metrics);
+    Arc::new(reviews)
 }
 
 /// What comes of a request at a webhook.
@@ -141,7 +141,7 @@ fn request(namespace: &str, app: &str) -> Request {
     Request::from_review(review).unwrap()
 }
 
-fn with_namespaces() -> SidecarCaches {
+fn with_namespaces() -> controllers::Lookups {
     let namespaces = [("prod", "prod"), ("test", "test")]
         .map(|(name, env)| json!({"metadata": {"name": name, "labels": {"env": env}}}));
     filled(&[logs()], &namespaces, &[])
@@ -246,7 +246,7 @@ async fn the_limit_is_for_all_questions_together() {
 #[tokio::test(start_paused = true)]
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
     let start = Instant::now();
-    let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
+    let reviews = reviews(Server::Silent, empty(Some("v1beta1")));
     let response = later(decide(&reviews, request("prod", "web"))).await;
     assert!(is_unavailable(&response), "{response:?}");
     assert!(start.elapsed() <= limit() + Duration::from_millis(2));
@@ -254,7 +254,7 @@ async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_list_that_comes_in_time_is_waited_for() {
-    let caches = SidecarCaches::new(Some("v1beta1"));
+    let caches = empty(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
     let response = decide(&reviews, request("prod", "web"));
     let filling = async {
@@ -272,7 +272,7 @@ async fn a_first_list_that_comes_in_time_is_waited_for() {
 
 #[tokio::test]
 async fn without_the_kind_there_is_nothing_to_look_up() {
-    let reviews = reviews(Server::Silent, SidecarCaches::new(None));
+    let reviews = reviews(Server::Silent, empty(None));
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
@@ -361,8 +361,8 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
 #[tokio::test(start_paused = true)]
 async fn steps_are_counted_by_what_came_of_them() {
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry).pods;
-    let reviews = measured_reviews(Server::Silent, with_sidecars(with_namespaces()), metrics);
+    let metrics = Metrics::register(&mut registry, &[]).pods;
+    let reviews = measured_reviews(Server::Silent, cache(with_namespaces()), metrics);
     for app in ["web", "db", "web"] {
         now(decide(&reviews, request("prod", app)));
     }
@@ -468,9 +468,13 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
     let owned = json!({"metadata": {"name": "mine", "namespace": "default", "uid": "p1", "resourceVersion": "1",
         "ownerReferences": [{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": "u1",
             "controller": true}]}, "spec": {"containers": []}});
-    let caches = with_sidecars(with_namespaces());
-    let metrics = || Metrics::register(&mut Registry::default()).pods;
-    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches.clone(), metrics());
+    let pods = SharedInformer::new([]);
+    let caches = || ReviewCache {
+        pods: pods.clone(),
+        ..cache(with_namespaces())
+    };
+    let metrics = || Metrics::register(&mut Registry::default(), &[]).pods;
+    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches(), metrics());
     // no first list: the server has `web-0`, which nobody owns
     let response = later(at(name, &reviews, deleting(&["web-0", "gone", "no/name"]))).await;
     for (index, reason) in [
@@ -481,7 +485,7 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
         let expected = format!("spec.scaleStrategy.podsToDelete[{index}]: {reason}");
         assert!(message(&response).contains(&expected), "{response:?}");
     }
-    let silent = measured_reviews(Server::Silent, caches.clone(), metrics());
+    let silent = measured_reviews(Server::Silent, caches(), metrics());
     assert!(is_unavailable(
         &later(at(name, &silent, deleting(&["mine"]))).await
     ));
@@ -492,7 +496,7 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
             version: Version::new(100),
         },
     ] {
-        caches.pods.apply(event).unwrap();
+        pods.apply(event).unwrap();
     }
     let allowed = now(at(name, &silent, deleting(&["mine"])));
     assert!(
@@ -508,7 +512,7 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_the_cache_has_is_not_asked_for() {
-    let caches = with_sidecars(with_namespaces());
+    let caches = cache(with_namespaces());
     let node = json!({"metadata": {"name": "n1", "uid": "n", "resourceVersion": "1",
         "labels": {"type": "virtual-kubelet"}}});
     for event in [
@@ -520,7 +524,7 @@ async fn a_node_that_the_cache_has_is_not_asked_for() {
     ] {
         caches.nodes.apply(event).unwrap();
     }
-    let metrics = Metrics::register(&mut Registry::default()).pods;
+    let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
     let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches, metrics);
     let spec = json!({"podName": "web-0", "containers": [{"name": "web"}]});
     let request = kind_request("ContainerRecreateRequest", &spec);
