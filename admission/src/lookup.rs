@@ -157,6 +157,26 @@ impl Lookups {
     }
 }
 
+/// What a rule reads.
+pub(crate) enum Read<T> {
+    /// It is there.
+    Found(T),
+    /// It is known not to be there.
+    NotFound,
+    /// It has yet to be looked up.
+    Missing,
+}
+
+impl<T> Read<T> {
+    /// What is known to be there.
+    pub(crate) fn found(self) -> Option<T> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::NotFound | Self::Missing => None,
+        }
+    }
+}
+
 /// Reads results for rules that go on without those that are missing, and notes which are.
 pub(crate) struct Reader<'a> {
     lookups: &'a Lookups,
@@ -178,20 +198,20 @@ impl<'a> Reader<'a> {
         self.noted(result)
     }
 
-    /// An object or list, or that it does not exist; `None` while that is missing.
-    pub(crate) fn object(&mut self, lookup: Lookup) -> Option<Option<&'a Value>> {
+    /// An object or list.
+    pub(crate) fn object(&mut self, lookup: Lookup) -> Read<&'a Value> {
         let result = self.lookups.object(lookup);
-        self.noted(result)
+        self.read(result)
     }
 
-    /// Labels of an object, or that it does not exist; `None` while that is missing.
-    pub(crate) fn labels(&mut self, lookup: Lookup) -> Option<Option<&'a StringMap>> {
+    /// Labels of an object.
+    pub(crate) fn labels(&mut self, lookup: Lookup) -> Read<&'a StringMap> {
         let result = self.lookups.labels(lookup);
-        self.noted(result)
+        self.read(result)
     }
 
-    /// A pod, or that it does not exist; `None` while that is missing.
-    pub(crate) fn pod(&mut self, namespace: &str, name: &str) -> Option<Option<&'a Pod>> {
+    /// A pod.
+    pub(crate) fn pod(&mut self, namespace: &str, name: &str) -> Read<&'a Pod> {
         let lookup = Lookup::PodOwner {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -200,16 +220,16 @@ impl<'a> Reader<'a> {
             LookupResult::Pod(pod) => Some(pod),
             _ => None,
         });
-        self.noted(result)
+        self.read(result)
     }
 
-    /// A setting, or that it is not there; `None` while that is missing.
-    pub(crate) fn setting(&mut self, name: &'static str) -> Option<Option<&'a str>> {
+    /// A setting.
+    pub(crate) fn setting(&mut self, name: &'static str) -> Read<&'a str> {
         let result = self.lookups.read(Lookup::Setting(name), |result| match result {
             LookupResult::Text(text) => Some(text.as_str()),
             _ => None,
         });
-        self.noted(result)
+        self.read(result)
     }
 
     /// Whether the server would store an object; `None` while that is missing.
@@ -236,6 +256,14 @@ impl<'a> Reader<'a> {
             Outcome::Response(response())
         } else {
             Outcome::Missing(self.missing)
+        }
+    }
+
+    fn read<T>(&mut self, result: Result<Option<T>, Lookup>) -> Read<T> {
+        match self.noted(result) {
+            Some(Some(found)) => Read::Found(found),
+            Some(None) => Read::NotFound,
+            None => Read::Missing,
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Scope;
 use crate::json::{items, text};
-use crate::lookup::{Lookup, Reader};
+use crate::lookup::{Lookup, Read, Reader};
 
 /// Where every kind has its reference.
 pub(super) const PATH: &str = "spec.targetRef";
@@ -57,7 +57,11 @@ pub(super) fn unique(
 pub(super) fn others<'a>(kind: &Kind, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Option<Vec<&'a Value>> {
     let (group, version, namespace) = (kind.group, scope.version, scope.namespace);
     let path = format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural);
-    let list = reader.object(Lookup::Path(path))?.unwrap_or(&Value::Null);
+    let list = match reader.object(Lookup::Path(path)) {
+        Read::Found(list) => list,
+        Read::NotFound => &Value::Null,
+        Read::Missing => return None,
+    };
     let all = items(list, "items").iter();
     Some(all.filter(|other| name_of(other) != scope.name).collect())
 }
@@ -77,10 +81,12 @@ pub(super) fn named_by_administrators(
     setting: &'static str,
     reader: &mut Reader<'_>,
 ) {
-    let Some(listed) = reader.setting(setting) else {
-        return;
+    let listed = match reader.setting(setting) {
+        Read::Found(listed) => listed,
+        Read::NotFound => "",
+        Read::Missing => return,
     };
-    match is_listed(listed.unwrap_or_default(), group_kind(found).unwrap_or_default()) {
+    match is_listed(listed, group_kind(found).unwrap_or_default()) {
         Ok(true) => {}
         Ok(false) => {
             let detail =

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json::{fill, integer, items, made, member, present, text};
 use crate::kinds::Scope;
-use crate::lookup::{Lookup, Reader};
+use crate::lookup::{Lookup, Read, Reader};
 
 const POD: &str = "spec.podName";
 /// Handlers that a request has a place for.
@@ -19,11 +19,10 @@ const HANDLERS: [&str; 3] = ["exec", "httpGet", "tcpSocket"];
 pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let name = text(spec, "podName");
-    let Some(found) = pod(object, scope, reader) else {
-        return;
-    };
-    let Some(pod) = found else {
-        return errors.invalid(POD, name, &format!("no found Pod named {name}"));
+    let pod = match pod(object, scope, reader) {
+        Read::Found(pod) => pod,
+        Read::NotFound => return errors.invalid(POD, name, &format!("no found Pod named {name}")),
+        Read::Missing => return,
     };
     if !is_active(pod) {
         return errors.invalid(POD, name, "the pod has ended, or is being deleted");
@@ -32,9 +31,9 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
         return errors.invalid(POD, name, "not allowed to recreate containers in a pending Pod");
     };
     match reader.labels(Lookup::NodeLabels(node.to_owned())) {
-        None => return,
-        Some(None) => return errors.invalid(POD, name, &format!("its node {node} does not exist")),
-        Some(Some(_)) => {}
+        Read::Missing => return,
+        Read::NotFound => return errors.invalid(POD, name, &format!("its node {node} does not exist")),
+        Read::Found(_) => {}
     }
     for (index, one) in items(spec, "containers").iter().enumerate() {
         let name = text(one, "name");
@@ -49,11 +48,11 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
 
 /// Copies into a new request what the pod says.
 pub(super) fn copy(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
-    let Some(pod) = pod(object, scope, reader).flatten() else {
+    let Some(pod) = pod(object, scope, reader).found() else {
         return;
     };
     let node = node_of(pod).unwrap_or_default();
-    let labels = reader.labels(Lookup::NodeLabels(node.to_owned())).flatten();
+    let labels = reader.labels(Lookup::NodeLabels(node.to_owned())).found();
     let is_virtual = labels
         .and_then(|labels| labels.get(NODE_TYPE))
         .map(String::as_str)
@@ -104,15 +103,15 @@ fn copy_container(one: &mut Value, pod: &Value) {
     one.insert("statusContext".to_owned(), identity);
 }
 
-/// The pod, or that it does not exist; `None` while it has yet to be looked up.
-fn pod<'a>(object: &Value, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Option<Option<&'a Value>> {
+/// The pod that a request names.
+fn pod<'a>(object: &Value, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Read<&'a Value> {
     let name = object.pointer("/spec/podName").and_then(Value::as_str);
     match name.filter(|name| validate::is_dns_subdomain(name)) {
         Some(name) => {
             let path = format!("/api/v1/namespaces/{}/pods/{name}", scope.namespace);
             reader.object(Lookup::Path(path))
         }
-        None => Some(None),
+        None => Read::NotFound,
     }
 }
 

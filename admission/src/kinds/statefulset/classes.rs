@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::changes::{CLAIMS, claims_follow, name_of};
 use crate::json::{items, text};
 use crate::kinds::Scope;
-use crate::lookup::{Lookup, Reader};
+use crate::lookup::{Lookup, Read, Reader};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const IS_DEFAULT: &str = names::numbered::DEFAULT_CLASS;
@@ -57,13 +57,13 @@ fn expandable(errors: &mut Errors, path: &str, named: Option<&str>, reader: &mut
         Some("") => return,
         Some(name) if !validate::is_dns_subdomain(name) => None,
         Some(name) => match reader.object(Lookup::Path(format!("{CLASSES}/{name}"))) {
-            None => return,
-            Some(found) => found,
+            Read::Missing => return,
+            found => found.found(),
         },
         // without a default there is no class at all
         None => match reader
             .object(Lookup::Path(CLASSES.to_owned()))
-            .flatten()
+            .found()
             .and_then(default)
         {
             None => return,

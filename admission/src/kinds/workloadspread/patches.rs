@@ -40,7 +40,7 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
     let Some(path) = path_of(object, scope) else {
         return;
     };
-    let Some(found) = reader.object(Lookup::Path(path)).flatten() else {
+    let Some(found) = reader.object(Lookup::Path(path)).found() else {
         return;
     };
     for (index, patch) in patches {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json::{items, member};
 use crate::kinds::Scope;
-use crate::lookup::Reader;
+use crate::lookup::{Read, Reader};
 
 const PATH: &str = "spec.scaleStrategy.podsToDelete";
 
@@ -48,18 +48,17 @@ pub(in crate::kinds::cloneset) fn check(
         let pod = if validate::is_dns_subdomain(name) {
             reader.pod(scope.namespace, name)
         } else {
-            Some(None)
+            Read::NotFound
         };
         match pod {
-            None => {}
-            Some(None) => errors.add(path, Kind::NotFound, name, ""),
-            Some(Some(pod)) if pod.deleting => {
+            Read::NotFound => errors.add(path, Kind::NotFound, name, ""),
+            Read::Found(pod) if pod.deleting => {
                 errors.invalid(path, name, "the pod is already being deleted");
             }
-            Some(Some(pod)) if uid.is_none() || pod.controller.as_deref() != uid => {
+            Read::Found(pod) if uid.is_none() || pod.controller.as_deref() != uid => {
                 errors.invalid(path, name, "the pod is not controlled by this CloneSet");
             }
-            Some(Some(_)) => {}
+            Read::Found(_) | Read::Missing => {}
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Options;
 use crate::json::{items, text};
 use crate::kinds::Scope;
-use crate::lookup::{Lookup, Reader};
+use crate::lookup::{Lookup, Read, Reader};
 use crate::pod::sidecars::{Set, Sets};
 
 /// Which annotations SidecarSets may patch, as an administrator wrote it.
@@ -44,15 +44,17 @@ fn errors_of(set: &Value, options: Options, reader: &mut Reader<'_>) -> Vec<Fiel
         });
     }
     if let Some(wanted) = &this.revision
-        && let Some(None) = reader.object(Lookup::Revision(wanted.clone()))
+        && let Read::NotFound = reader.object(Lookup::Revision(wanted.clone()))
     {
         let detail = format!("{wanted} is not found");
         errors.invalid("spec.injectionStrategy.revision", wanted.to_string(), &detail);
     }
-    if !items(this.spec(), "patchPodMetadata").is_empty()
-        && let Some(text) = reader.setting(WHITELIST)
-    {
-        permissions(&mut errors, set, text, options);
+    if !items(this.spec(), "patchPodMetadata").is_empty() {
+        match reader.setting(WHITELIST) {
+            Read::Found(text) => permissions(&mut errors, set, Some(text), options),
+            Read::NotFound => permissions(&mut errors, set, None, options),
+            Read::Missing => {}
+        }
     }
     errors.0
 }
@@ -66,8 +68,9 @@ fn base(errors: &mut Errors, set: &Value, sets: &Sets, reader: &mut Reader<'_>) 
     let is_canary = match sets.iter().find(|other| other.name == base) {
         Some(other) => Some(other.base.is_some()),
         None => match reader.object(Lookup::SidecarSet(base.to_owned())) {
-            Some(found) => found.map(|found| canary_of(found).is_some()),
-            None => return,
+            Read::Found(found) => Some(canary_of(found).is_some()),
+            Read::NotFound => None,
+            Read::Missing => return,
         },
     };
     match is_canary {
