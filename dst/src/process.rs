@@ -6,7 +6,7 @@ use go_compat::flags::FlagSet;
 use kruise::manager::{Config, FLAGS, Host, Routes, Wishes, process};
 use kruise_admission::manifests;
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
-use kruise_server::configuration::{Conditional, Endpoint, Presence, webhooks};
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition, Endpoint, webhooks};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
@@ -165,7 +165,7 @@ async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wish
             return std::future::pending().await;
         };
         let written = match &wish {
-            Presence::AsFound => Ok(()),
+            DesiredCondition::Unmanaged => Ok(()),
             wish => write_configuration(&client, &routes, wish).await,
         };
         let changed = async {
@@ -182,13 +182,17 @@ async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wish
     }
 }
 
-async fn write_configuration(client: &Client, routes: &Routes, wish: &Presence) -> anyhow::Result<()> {
+async fn write_configuration(
+    client: &Client,
+    routes: &Routes,
+    wish: &DesiredCondition,
+) -> anyhow::Result<()> {
     let path = format!(
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{}",
         manifests::MUTATING
     );
     let current: Value = client.get(&path).await?;
-    let pods_of_sets = Conditional {
+    let pods_of_sets = ConditionalWebhook {
         name: manifests::PODS_OF_SETS.into(),
         path: manifests::MUTATE_POD.into(),
         condition: "matches-a-sidecarset".into(),

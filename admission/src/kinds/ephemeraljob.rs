@@ -25,7 +25,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     codes: (400, 400),
     path_has_version: true,
     rules,
-    ..KindWebhooks::of(&kruise_api::jobs::EPHEMERAL_JOB)
+    ..KindWebhooks::of(&kruise_api::ephemeraljob::KIND)
 };
 
 /// What a server refuses in a container of a pod that runs.

@@ -9,5 +9,5 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     codes: (400, 400),
     defaults: common_defaults,
     rules: rules::list,
-    ..KindWebhooks::of(&kruise_api::images::IMAGE_LIST_PULL_JOB)
+    ..KindWebhooks::of(&kruise_api::imagelistpulljob::KIND)
 };

@@ -24,7 +24,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     gate: |options| (!options.daemon).then_some("KruiseDaemon"),
     defaults,
     rules,
-    ..KindWebhooks::of(&kruise_api::images::NODE_IMAGE)
+    ..KindWebhooks::of(&kruise_api::nodeimage::KIND)
 };
 
 const MOST_IMAGES: usize = 256;

@@ -31,7 +31,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     },
     rules,
     changes,
-    ..KindWebhooks::of(&kruise_api::probes::POD_PROBE_MARKER)
+    ..KindWebhooks::of(&kruise_api::podprobemarker::KIND)
 };
 
 /// Conditions that others write.

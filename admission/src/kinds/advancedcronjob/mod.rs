@@ -29,7 +29,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules,
     changes: templates::changes,
-    ..KindWebhooks::of(&kruise_api::jobs::ADVANCED_CRON_JOB)
+    ..KindWebhooks::of(&kruise_api::advancedcronjob::KIND)
 };
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {

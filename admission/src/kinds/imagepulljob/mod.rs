@@ -18,7 +18,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     defaults,
     rules: rules::job,
     changes: rules::job_changes,
-    ..KindWebhooks::of(&kruise_api::images::IMAGE_PULL_JOB)
+    ..KindWebhooks::of(&kruise_api::imagepulljob::KIND)
 };
 
 const TIMEOUT_SECONDS: i64 = 600;

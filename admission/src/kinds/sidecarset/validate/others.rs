@@ -17,7 +17,7 @@ use crate::lookup::{Lookup, Read, Reader};
 use crate::pod::sidecars::{Set, Sets};
 
 /// Which annotations SidecarSets may patch, as an administrator wrote it.
-pub(super) const WHITELIST: &str = kruise_api::names::sidecars::PATCH_WHITELIST;
+pub(super) const WHITELIST: &str = kruise_api::names::sidecarset::PATCH_WHITELIST;
 
 /// Refuses a set that others are in the way of, or that refers to what does not exist. On UPDATE it may stay in the way.
 pub(in crate::kinds::sidecarset) fn check(

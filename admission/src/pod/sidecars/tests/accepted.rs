@@ -153,7 +153,7 @@ fn is_stored(set: &Value, others: &[Value]) -> Result<(), String> {
         patch_metadata_by_default: true,
         ..Options::default()
     };
-    let whitelist = Lookup::Setting(kruise_api::names::sidecars::PATCH_WHITELIST);
+    let whitelist = Lookup::Setting(kruise_api::names::sidecarset::PATCH_WHITELIST);
     let mut lookups = known(others);
     lookups.insert(whitelist, LookupResult::NotFound);
     match webhooks_of("SidecarSet").validate(&Request::from_review(review).unwrap(), options, &lookups) {
