@@ -4,11 +4,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kruise_admission::pod::sidecars::{Revision, Sets, condition};
+use kruise_admission::{
+    lookup::{Lookup, LookupResult, Pod},
+    manifests::{MUTATE_POD, PODS_OF_SETS},
+    pod::sidecars::{Revision, Sets, condition},
+};
+use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::DesiredCondition;
-use kruise_views::NamespaceView;
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition};
+use kruise_views::{Labels, NamespaceView, NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -17,7 +22,16 @@ use super::{
     caches::NAMESPACES,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
-use crate::lookup::newest;
+use crate::lookup::{Cache, Cached, newest};
+
+/// The webhook whose match condition follows the SidecarSets.
+pub fn conditional_webhook() -> ConditionalWebhook {
+    ConditionalWebhook {
+        name: PODS_OF_SETS.into(),
+        path: MUTATE_POD.into(),
+        condition: "matches-a-sidecarset".into(),
+    }
+}
 
 /// The caches that webhooks read. Cloning shares them.
 #[derive(Clone)]
@@ -121,6 +135,80 @@ impl Lookups {
                 newest(found.map(|one| one.object.clone()).collect())
             }
         }
+    }
+}
+
+/// What the watches of a manager show.
+#[derive(Clone)]
+pub struct ReviewCache {
+    /// SidecarSets, namespaces and revisions.
+    pub lookups: Lookups,
+    /// Pods, which a CloneSet may name.
+    pub pods: SharedInformer<PodView>,
+    /// Nodes.
+    pub nodes: SharedInformer<NodeView>,
+    /// The manager's, where revisions of SidecarSets are.
+    pub namespace: String,
+}
+
+impl Cache for ReviewCache {
+    fn get(&self, lookup: &Lookup) -> Cached {
+        let at = |name: &str| ObjectKey::new("", name);
+        match lookup {
+            Lookup::SidecarSets => match self.lookups.all() {
+                Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
+                None => Cached::NotSynced,
+            },
+            Lookup::NamespaceLabels(name) => {
+                let namespace = self.lookups.namespaces.snapshot().get(&at(name));
+                cached(namespace.map(|namespace| labels(namespace.labels())))
+            }
+            Lookup::NodeLabels(name) => {
+                let node = self.nodes.snapshot().get(&at(name));
+                cached(node.map(|node| labels(node.labels())))
+            }
+            Lookup::PodOwner { namespace, name } => {
+                self.pod(&ObjectKey::new(namespace.as_str(), name.as_str()))
+            }
+            Lookup::Revision(wanted) => {
+                let revision = self.lookups.revision(&self.namespace, wanted);
+                cached(revision.map(LookupResult::Object))
+            }
+            // There is no cache of these; of the first it is known that it is not among the others.
+            Lookup::SidecarSet(_) | Lookup::Setting(_) | Lookup::Path(_) | Lookup::DryRunCreate { .. } => {
+                Cached::Absent
+            }
+        }
+    }
+}
+
+impl ReviewCache {
+    /// A pod that is not in the first list and came by no event does not exist: lists of names can be long, and most of a
+    /// long one are gone already.
+    fn pod(&self, key: &ObjectKey) -> Cached {
+        match self.pods.snapshot().get(key) {
+            Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
+            None if self.pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
+            None => Cached::Absent,
+        }
+    }
+}
+
+fn cached(result: Option<LookupResult>) -> Cached {
+    result.map_or(Cached::Absent, Cached::Found)
+}
+
+fn labels(labels: &Labels) -> LookupResult {
+    let labels = labels
+        .iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    LookupResult::Labels(labels.collect::<StringMap>())
+}
+
+fn owner(pod: &PodView) -> Pod {
+    Pod {
+        controller: pod.controller.as_ref().map(|owner| owner.uid.to_string()),
+        deleting: pod.deleting,
     }
 }
 

@@ -34,7 +34,7 @@ use super::{
     admission,
     config::Config,
     registration::{Built, Parts, Server, agent, build_all},
-    reviews::{ReviewCache, Reviews},
+    reviews::Reviews,
 };
 
 /// Time for webhook requests under way to be answered.
@@ -108,7 +108,7 @@ where
         let endpoints = if config.dry_run {
             JoinSet::new()
         } else {
-            let cache = ReviewCache {
+            let cache = controllers::lookups::ReviewCache {
                 lookups: lookups.clone(),
                 pods: caches.informer(&controllers::caches::PODS),
                 nodes: caches.informer(&controllers::caches::NODES),

@@ -1,27 +1,20 @@
 //! Reviews in a manager: pure functions, and the caches and requests that look other objects up for them.
 //!
 //! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other asks the
-//! API server within the time limit of its webhook, in which the first list of SidecarSets is waited for, too: no response
+//! API server within the time limit of its webhook, in which first lists are waited for, too: no response
 //! waits longer for a server that is slow or gone. It is 503 then, and the client tries again.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kruise_admission::{
-    Lookups, Options, Outcome, Request, Response,
-    lookup::{Lookup, LookupResult, Pod},
-    table::Webhook,
-};
-use kruise_api::meta::StringMap;
+use kruise_admission::{Lookups, Options, Outcome, Request, Response, table::Webhook};
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};
-use kruise_views::{Labels, NodeView, PodView};
-use kube_cache::{ObjectKey, SharedInformer};
 use tokio::time::timeout;
 
 use crate::{
-    controllers,
-    lookup::{Cache, Cached, LookupSource, Progress, Server},
+    controllers::lookups::ReviewCache,
+    lookup::{LookupSource, Progress, Server},
 };
 
 /// What all reviews of a manager have in common.
@@ -32,17 +25,6 @@ pub(super) struct Reviews {
     client: Client,
     /// Times of the steps of the pod webhook.
     metrics: PodMetrics,
-}
-
-/// What the watches of a manager show.
-pub(super) struct ReviewCache {
-    /// SidecarSets, namespaces and revisions.
-    pub(super) lookups: controllers::Lookups,
-    /// Pods, which a CloneSet may name.
-    pub(super) pods: SharedInformer<PodView>,
-    pub(super) nodes: SharedInformer<NodeView>,
-    /// The manager's, where revisions of SidecarSets are.
-    pub(super) namespace: String,
 }
 
 impl Reviews {
@@ -94,67 +76,6 @@ impl Reviews {
         webhook.review(request, self.options, lookups, &mut |step, result| {
             watch.ended(step, result);
         })
-    }
-}
-
-impl Cache for ReviewCache {
-    fn get(&self, lookup: &Lookup) -> Cached {
-        let at = |name: &str| ObjectKey::new("", name);
-        match lookup {
-            Lookup::SidecarSets => match self.lookups.all() {
-                Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
-                None => Cached::NotSynced,
-            },
-            Lookup::NamespaceLabels(name) => {
-                let namespace = self.lookups.namespaces.snapshot().get(&at(name));
-                cached(namespace.map(|namespace| labels(namespace.labels())))
-            }
-            Lookup::NodeLabels(name) => {
-                let node = self.nodes.snapshot().get(&at(name));
-                cached(node.map(|node| labels(node.labels())))
-            }
-            Lookup::PodOwner { namespace, name } => {
-                self.pod(&ObjectKey::new(namespace.as_str(), name.as_str()))
-            }
-            Lookup::Revision(wanted) => {
-                let revision = self.lookups.revision(&self.namespace, wanted);
-                cached(revision.map(LookupResult::Object))
-            }
-            // There is no cache of these; of the first it is known that it is not among the others.
-            Lookup::SidecarSet(_) | Lookup::Setting(_) | Lookup::Path(_) | Lookup::DryRunCreate { .. } => {
-                Cached::Absent
-            }
-        }
-    }
-}
-
-impl ReviewCache {
-    /// A pod that is not in the first list and came by no event does not exist: lists of names can be long, and most of a
-    /// long one are gone already.
-    fn pod(&self, key: &ObjectKey) -> Cached {
-        match self.pods.snapshot().get(key) {
-            Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
-            None if self.pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
-            None => Cached::Absent,
-        }
-    }
-}
-
-fn cached(result: Option<LookupResult>) -> Cached {
-    result.map_or(Cached::Absent, Cached::Found)
-}
-
-fn labels(labels: &Labels) -> LookupResult {
-    let labels = labels
-        .iter()
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    LookupResult::Labels(labels.collect::<StringMap>())
-}
-
-fn owner(pod: &PodView) -> Pod {
-    Pod {
-        controller: pod.controller.as_ref().map(|owner| owner.uid.to_string()),
-        deleting: pod.deleting,
     }
 }
 

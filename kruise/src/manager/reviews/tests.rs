@@ -6,14 +6,17 @@ use http_body_util::Full;
 use kruise_admission::table::webhooks;
 use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
 use kruise_server::review::Response;
-use kube_cache::{Event, Version};
+use kube_cache::{Event, SharedInformer, Version};
 use kube_client::client::Body;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::controllers::lookups::tests::{empty, fill_with, filled};
+use crate::controllers::{
+    self,
+    lookups::tests::{empty, fill_with, filled},
+};
 use crate::inject::{Options as InjectOptions, of_cluster};
 
 /// How a server treats whoever asks.
