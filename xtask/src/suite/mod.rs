@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         place,
         deadline: Instant::now() + LIMIT,
     };
-    let mut arguments = vec!["--show-output"];
+    let mut arguments = vec!["--include-ignored", "--show-output"];
     arguments.extend(chosen.iter().map(String::as_str));
     let first = failed(&lab.run(name, &arguments)?, &known)?;
     if first.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "\nOnce more, each alone on a cluster of their own: {}",
         first.len()
     );
-    let mut arguments = vec!["--show-output", "--test-threads=1", "--exact"];
+    let mut arguments = vec!["--include-ignored", "--show-output", "--test-threads=1", "--exact"];
     arguments.extend(first.iter().map(String::as_str));
     let again = format!("{name}-again");
     let again = failed(&lab.run(&again, &arguments)?, &known)?;

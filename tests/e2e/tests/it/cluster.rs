@@ -37,15 +37,15 @@ pub(crate) struct Scenario {
     _turn: Turn,
 }
 
-/// The cluster with a fresh namespace; `None`, with a printed reason, without a cluster.
-pub(crate) fn scenario(namespace: &str) -> Option<Scenario> {
+/// The cluster with a fresh namespace. Panics without a cluster: tests that need one are ignored unless asked for.
+pub(crate) fn scenario(namespace: &str) -> Scenario {
     Scenario::begin(namespace, || {
         Turn::Shared(CLUSTER.read().unwrap_or_else(PoisonError::into_inner))
     })
 }
 
 /// As [`scenario`], while no other scenario runs.
-pub(crate) fn scenario_alone(namespace: &str) -> Option<Scenario> {
+pub(crate) fn scenario_alone(namespace: &str) -> Scenario {
     Scenario::begin(namespace, || {
         Turn::Alone(CLUSTER.write().unwrap_or_else(PoisonError::into_inner))
     })
@@ -186,11 +186,8 @@ pub(crate) fn audit_log() -> AuditLog {
 }
 
 impl Scenario {
-    fn begin(namespace: &str, turn: impl FnOnce() -> Turn) -> Option<Self> {
-        let Some(kubeconfig) = std::env::var_os("KRUISE_E2E_KUBECONFIG").map(PathBuf::from) else {
-            println!("skipped: KRUISE_E2E_KUBECONFIG is not set; run `cargo xtask e2e`");
-            return None;
-        };
+    fn begin(namespace: &str, turn: impl FnOnce() -> Turn) -> Self {
+        let kubeconfig = PathBuf::from(variable("KRUISE_E2E_KUBECONFIG"));
         let turn = turn();
         {
             let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +197,7 @@ impl Scenario {
         }
         let kubectl = Kubectl::new(kubectl(), kubeconfig).in_namespace(namespace);
         kubectl.run(&["create", "namespace", namespace]).unwrap();
-        Some(Self { kubectl, _turn: turn })
+        Self { kubectl, _turn: turn }
     }
 
     /// Pods of `app=web` that are not going away.

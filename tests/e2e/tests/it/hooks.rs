@@ -62,10 +62,9 @@ fn label(scenario: &Scenario, on: bool) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_finalizer_holds_a_pod_before_its_deletion_and_takes_it_out_of_service_meanwhile() {
-    let Some(scenario) = scenario("hook-finalizer") else {
-        return;
-    };
+    let scenario = scenario("hook-finalizer");
     let mut set = web(2);
     set["spec"]["lifecycle"] = json!({"preDelete": {"finalizersHandler": [HOLD], "markPodNotReady": true}});
     set["spec"]["template"]["metadata"]["finalizers"] = json!([HOLD]);
@@ -104,10 +103,9 @@ fn a_finalizer_holds_a_pod_before_its_deletion_and_takes_it_out_of_service_meanw
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_marking_hook_goes_its_whole_round_and_the_pod_serves_again() {
-    let Some(scenario) = scenario("hook-round") else {
-        return;
-    };
+    let scenario = scenario("hook-round");
     let mut set = hooked(1, "inPlaceUpdate");
     set["spec"]["lifecycle"]["inPlaceUpdate"]["finalizersHandler"] = json!([HOLD]);
     set["spec"]["template"]["metadata"]["finalizers"] = json!([HOLD]);
@@ -155,10 +153,9 @@ fn a_marking_hook_goes_its_whole_round_and_the_pod_serves_again() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_set_that_forgets_its_hook_gives_its_pods_back() {
-    let Some(scenario) = scenario("hook-forgotten") else {
-        return;
-    };
+    let scenario = scenario("hook-forgotten");
     scenario.kubectl.apply(&hooked(3, "inPlaceUpdate")).unwrap();
     scenario.until_status(&json!({"availableReplicas": 3}));
     let uids = scenario.uids();
@@ -185,10 +182,9 @@ fn a_set_that_forgets_its_hook_gives_its_pods_back() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn two_writers_hold_a_pod_and_both_must_let_go() {
-    let Some(scenario) = scenario("hook-two") else {
-        return;
-    };
+    let scenario = scenario("hook-two");
     scenario.kubectl.apply(&hooked(1, "inPlaceUpdate")).unwrap();
     scenario.until_status(&json!({"availableReplicas": 1}));
     scenario.patch(&container("nginx:2", "b"));
@@ -252,10 +248,9 @@ fn accepted(entries: &[Entry]) -> u64 {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn each_hook_costs_the_requests_that_the_documentation_states() {
-    let Some(scenario) = scenario_alone("hook-costs") else {
-        return;
-    };
+    let scenario = scenario_alone("hook-costs");
     let pods = 4;
     let mut log = audit_log();
     let mut cost = |row: &str| {

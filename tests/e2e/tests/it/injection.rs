@@ -141,10 +141,9 @@ fn until_deployed(scenario: &Scenario, name: &str, replicas: u32) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn pods_of_deployments_and_clonesets_get_what_their_set_says() {
-    let Some(scenario) = scenario("injection-full") else {
-        return;
-    };
+    let scenario = scenario("injection-full");
     let _set = Injected::new(
         &scenario,
         "injection-full",
@@ -244,10 +243,9 @@ fn pods_of_deployments_and_clonesets_get_what_their_set_says() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_set_is_injected_where_its_selectors_say_and_while_it_is_not_paused() {
-    let Some(scenario) = scenario("injection-where") else {
-        return;
-    };
+    let scenario = scenario("injection-where");
     let kubectl = &scenario.kubectl;
     kubectl
         .run(&["label", "namespace", "injection-where", "injection-of-e2e=where"])
@@ -296,10 +294,9 @@ impl Drop for Stored {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn the_revision_that_a_set_names_is_injected() {
-    let Some(scenario) = scenario("injection-revision") else {
-        return;
-    };
+    let scenario = scenario("injection-revision");
     let name = "injection-revision";
     let system = scenario.kubectl.in_namespace("kruise-system");
     let data = json!({"spec": {"$patch": "replace", "imagePullSecrets": null, "initContainers": null,
@@ -334,10 +331,9 @@ fn the_revision_that_a_set_names_is_injected() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn kruise_inject_tells_what_the_webhook_does() {
-    let Some(scenario) = scenario("injection-told") else {
-        return;
-    };
+    let scenario = scenario("injection-told");
     let set = Injected::new(&scenario, "injection-told", json!({}));
     let mut pod = set.pod("told");
     pod["metadata"]["namespace"] = json!("injection-told");
@@ -374,10 +370,9 @@ fn recorded(pod: &Value, key: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
-    let Some(scenario) = scenario_alone("injection-outage") else {
-        return;
-    };
+    let scenario = scenario_alone("injection-outage");
     let kubectl = &scenario.kubectl;
     let set = Injected::new(&scenario, "injection-outage", json!({}));
     let configuration = kubectl
@@ -424,10 +419,9 @@ fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sets_that_are_in_each_others_way_or_refer_to_nothing_are_refused() {
-    let Some(scenario) = scenario("injection-rules") else {
-        return;
-    };
+    let scenario = scenario("injection-rules");
     // Its pods come to us, so the manager knows it.
     let _stored = Injected::new(&scenario, "injection-rules", json!({}));
     let set = |spec: Value, annotations: Value| {

@@ -1,4 +1,4 @@
-//! The suite on a real control plane: `cargo xtask e2e`. Without a cluster every test says so and passes.
+//! The suite on a real control plane: `cargo xtask e2e`. Tests that need a cluster are ignored without that command.
 
 #![allow(
     clippy::unwrap_used,

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use crate::cluster::{Scenario, scenario, text, web};
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_pod_labelled_for_deletion_is_replaced_and_no_other() {
-    let Some(scenario) = scenario("specified-delete") else {
-        return;
-    };
+    let scenario = scenario("specified-delete");
     scenario.kubectl.apply(&web(3)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 3}));
     let before = scenario.uids();
@@ -31,10 +30,9 @@ fn a_pod_labelled_for_deletion_is_replaced_and_no_other() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn the_scale_subresource_shows_and_changes_replicas() {
-    let Some(scenario) = scenario("scale-subresource") else {
-        return;
-    };
+    let scenario = scenario("scale-subresource");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 2}));
     for version in ["v1alpha1", "v1beta1"] {
@@ -58,10 +56,9 @@ fn the_scale_subresource_shows_and_changes_replicas() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_ready_pod_is_available_only_after_min_ready_seconds() {
-    let Some(scenario) = scenario("min-ready") else {
-        return;
-    };
+    let scenario = scenario("min-ready");
     let mut set = web(2);
     set["spec"]["minReadySeconds"] = json!(6);
     scenario.kubectl.apply(&set).unwrap();

@@ -144,10 +144,9 @@ fn has_arrived(pod: &Value, container: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_image_reaches_all_pods_and_never_more_are_on_their_way_than_may_be() {
-    let Some(scenario) = scenario("sidecarset-upgrade") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-upgrade");
     let agent = "sidecarset-upgrade-agent";
     let set = Set::new(
         &scenario,
@@ -210,10 +209,9 @@ fn condition(pod: &Value) -> (String, String) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_partition_holds_pods_and_explain_says_so() {
-    let Some(scenario) = scenario("sidecarset-partition") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-partition");
     let name = "sidecarset-partition";
     let set = Set::new(
         &scenario,
@@ -256,10 +254,9 @@ fn a_partition_holds_pods_and_explain_says_so() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_change_beyond_images_is_told_and_waits_for_new_pods() {
-    let Some(scenario) = scenario("sidecarset-stranded") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-stranded");
     let set = Set::new(&scenario, "sidecarset-stranded", &json!({}));
     deploy(&scenario, 2);
     set.until_status(&json!({"matchedPods": 2, "readyPods": 2}));
@@ -287,10 +284,9 @@ fn a_change_beyond_images_is_told_and_waits_for_new_pods() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_hot_upgrade_starts_the_idle_twin_and_then_idles_the_other() {
-    let Some(scenario) = scenario("sidecarset-hot") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-hot");
     let mesh = json!({"containers": [{"name": "mesh", "image": "mesh:1",
         "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "mesh:empty"}}]});
     let set = Set::new(&scenario, "sidecarset-hot", &mesh);
@@ -308,10 +304,9 @@ fn a_hot_upgrade_starts_the_idle_twin_and_then_idles_the_other() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
-    let Some(scenario) = scenario_alone("sidecarset-two") else {
-        return;
-    };
+    let scenario = scenario_alone("sidecarset-two");
     let strategy = json!({"updateStrategy": {"maxUnavailable": "50%"}});
     let one = Set::new(&scenario, "sidecarset-one", &strategy);
     let two = Set::new(&scenario, "sidecarset-two", &strategy);
@@ -346,10 +341,9 @@ fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_set_that_is_deleted_leaves_its_pods_as_they_are() {
-    let Some(scenario) = scenario("sidecarset-deleted") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-deleted");
     let set = Set::new(&scenario, "sidecarset-deleted", &json!({}));
     deploy(&scenario, 2);
     set.until_status(&json!({"matchedPods": 2, "readyPods": 2}));
@@ -373,11 +367,10 @@ fn a_set_that_is_deleted_leaves_its_pods_as_they_are() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_upgrade_costs_two_requests_a_pod_at_first_and_one_later() {
     const PODS: u64 = 20;
-    let Some(scenario) = scenario_alone("sidecarset-requests") else {
-        return;
-    };
+    let scenario = scenario_alone("sidecarset-requests");
     let set = Set::new(
         &scenario,
         "sidecarset-requests",

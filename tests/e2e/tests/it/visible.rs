@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 use crate::cluster::{LIMIT, Scenario, container, explained, scenario, text, web};
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn columns_are_those_that_people_know() {
-    let Some(scenario) = scenario("columns") else {
-        return;
-    };
+    let scenario = scenario("columns");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"updatedAvailableReplicas": 2}));
     let table = |args: &[&str]| -> Vec<Vec<String>> {
@@ -54,10 +53,9 @@ fn until_event(scenario: &Scenario, kind: &str, reason: &str, message: &str) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn events_tell_what_was_done_in_upstreams_words() {
-    let Some(scenario) = scenario("events") else {
-        return;
-    };
+    let scenario = scenario("events");
     scenario.kubectl.apply(&web(1)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 1}));
     let name = || text(scenario.pods().first().unwrap(), "/metadata/name");
@@ -108,10 +106,9 @@ fn events_tell_what_was_done_in_upstreams_words() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
-    let Some(scenario) = scenario("failed-create") else {
-        return;
-    };
+    let scenario = scenario("failed-create");
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota",
         "metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}},
@@ -147,10 +144,9 @@ fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_it_moves() {
-    let Some(scenario) = scenario("stalled") else {
-        return;
-    };
+    let scenario = scenario("stalled");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"availableReplicas": 2}));
     let progressing = |status: &str, reason: &str| {

@@ -38,10 +38,9 @@ fn seconds(from: Timestamp, to: Timestamp) -> i64 {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn the_container_with_the_lower_priority_goes_on_until_the_other_one_is_ready_again() {
-    let Some(on) = on_nodes("nodes-priorities") else {
-        return;
-    };
+    let on = on_nodes("nodes-priorities");
     on.scenario.kubectl.apply(&web_of(1, &by_priority(WEB))).unwrap();
     on.until_updated(1);
     let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
@@ -60,8 +59,9 @@ fn the_container_with_the_lower_priority_goes_on_until_the_other_one_is_ready_ag
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_container_goes_on_for_the_grace_period_after_its_pod_left_service() {
-    let Some(on) = on_nodes("nodes-grace") else { return };
+    let on = on_nodes("nodes-grace");
     let mut set = web_of(1, &server_and_neighbour(WEB));
     set["spec"]["updateStrategy"]["inPlaceUpdateStrategy"] = json!({"gracePeriodSeconds": 6});
     on.scenario.kubectl.apply(&set).unwrap();

@@ -60,10 +60,9 @@ fn condition(object: &Value, kind: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service() {
-    let Some(on) = on_nodes_alone("nodes-more-cpu") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-more-cpu");
     let _flagged = Flagged::shared(on.scenario.kubectl.kubeconfig(), &[GATE]);
     on.scenario
         .kubectl
@@ -109,10 +108,9 @@ fn processors(on: &OnNodes, pod: &Value) -> u64 {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() {
-    let Some(on) = on_nodes_alone("nodes-no-room") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-no-room");
     let kubectl = &on.scenario.kubectl;
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(1, &server("10m", "50m"))).unwrap();
@@ -170,10 +168,9 @@ fn given_as(thousandths: u64) -> String {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_no_node_can_give_holds_the_rollout_and_going_back_ends_it() {
-    let Some(on) = on_nodes_alone("nodes-too-much-cpu") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-too-much-cpu");
     let kubectl = &on.scenario.kubectl;
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(3, &server("10m", "200m"))).unwrap();

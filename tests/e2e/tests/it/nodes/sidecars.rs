@@ -35,8 +35,9 @@ fn until_serves(pod: &Value, port: u16, wanted: &str) {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
-    let Some(on) = on_nodes("nodes-cold") else { return };
+    let on = on_nodes("nodes-cold");
     let set = Set::new(&on.scenario, "nodes-cold", &agent());
     let before = pod_of(&on, &set);
     let running = on.runtime.processes(&before);
@@ -58,10 +59,9 @@ fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_image_by_digest_is_pulled_and_known_to_be_there() {
-    let Some(on) = on_nodes("nodes-digest") else {
-        return;
-    };
+    let on = on_nodes("nodes-digest");
     let set = Set::new(&on.scenario, "nodes-digest", &agent());
     let before = pod_of(&on, &set);
     let first = text(status_of(&before, "agent"), "/imageID");
@@ -84,8 +84,9 @@ fn an_image_by_digest_is_pulled_and_known_to_be_there() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_image_that_is_nowhere_holds_one_pod_and_the_next_one_mends_both() {
-    let Some(on) = on_nodes("nodes-stuck") else { return };
+    let on = on_nodes("nodes-stuck");
     let set = Set::new(&on.scenario, "nodes-stuck", &agent());
     on.scenario
         .kubectl
@@ -135,10 +136,9 @@ fn at(status: &Value) -> jiff::Timestamp {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_only() {
-    let Some(on) = on_nodes("nodes-native") else {
-        return;
-    };
+    let on = on_nodes("nodes-native");
     let native = |image: &str| {
         let port = json!({"name": "PORT", "value": "8080"});
         json!([{"name": "proxy", "image": image, "restartPolicy": "Always", "env": [port],
@@ -220,8 +220,9 @@ fn until_told(on: &OnNodes, asked: u32, answer: &str) -> Told {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_hot_upgrade_loses_no_request() {
-    let Some(on) = on_nodes("nodes-hot") else { return };
+    let on = on_nodes("nodes-hot");
     let set = Set::new(
         &on.scenario,
         "nodes-hot",
