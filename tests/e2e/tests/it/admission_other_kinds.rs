@@ -11,7 +11,7 @@ fn taken(scenario: &Scenario, object: &Value) -> Value {
     serde_json::from_str(&stored.unwrap()).unwrap()
 }
 
-/// Refused with this field, once the value stands at the pointer.
+/// Refused with this field, once the value is set at the pointer.
 fn refused(scenario: &Scenario, good: &Value, pointer: &str, value: Value, field: &str) {
     let mut object = good.clone();
     *object.pointer_mut(pointer).unwrap() = value;

@@ -111,7 +111,7 @@ pub(crate) fn release(scenario: &Scenario, pod: &str) {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn each_pod_has_a_claim_of_its_own_that_goes_when_the_set_deletes_it() {
+fn each_pod_has_its_own_claim_that_is_deleted_when_the_cloneset_deletes_the_pod() {
     let scenario = running("claims", &with_claims(3));
     let set = scenario.kubectl.get("clonesets", "web").unwrap();
     let all = claims(&scenario);
@@ -179,7 +179,7 @@ fn the_place_of_a_deleted_pod_waits_for_it_where_claims_are_reused() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn without_reuse_the_claim_goes_with_its_pod_and_the_new_pod_has_another() {
+fn without_reuse_the_claim_is_deleted_with_its_pod_and_the_new_pod_has_another() {
     let scenario = running("claims-not-reused", &without_reuse(3));
     let pod = scenario.pods()[0].clone();
     delete_and_hold(&scenario, &name(&pod));
@@ -290,7 +290,7 @@ fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
         });
         let counts = Counts::of(of_claims);
         println!("{what}, {PODS} claims: {counts}");
-        // As for pods: one in twenty may be asked for twice.
+        // As for pods: one in twenty may be requested twice.
         let bar = PODS + PODS / 20;
         assert!(
             (PODS..=bar).contains(&counts.total(Class::Counted)),

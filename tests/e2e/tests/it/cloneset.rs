@@ -58,7 +58,7 @@ fn scaling_down_deletes_and_scaling_up_keeps_what_is_there() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn pods_to_delete_names_the_pod_that_goes_and_the_name_leaves_the_spec() {
+fn pods_to_delete_names_the_pod_that_is_deleted_and_the_name_is_removed_from_the_spec() {
     let scenario = scenario("pods-to-delete");
     scenario.kubectl.apply(&web(3)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 3}));

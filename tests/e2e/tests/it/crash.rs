@@ -92,7 +92,7 @@ impl Writes {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn who_takes_over_from_a_killed_manager_asks_how_new_the_server_is() {
+fn a_new_leader_requests_the_current_version_of_each_resource() {
     let scenario = scenario_alone("new-leader");
     scenario.kubectl.apply(&web(1)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 1}));

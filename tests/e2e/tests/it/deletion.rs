@@ -1,4 +1,4 @@
-//! A CloneSet goes: what goes with it, and what a manager is needed for.
+//! A CloneSet is deleted: what is deleted with it, and what a manager is needed for.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn deletion_in_the_foreground_waits_for_the_pods() {
         "none comes later"
     );
     let pods = pods.stop().unwrap();
-    // A manager may see the pods go before it sees that their set goes, and make them anew; then it sees that, too.
+    // A manager may see the pods deleted before it sees that their CloneSet is, and recreate them; then it sees that, too.
     let made = pods.iter().filter(|event| event["type"] == "ADDED").count();
     assert!(
         made <= 2 * there.len(),
@@ -92,7 +92,7 @@ fn deletions(events: &[Value]) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn orphaned_pods_stay_and_are_nobodys() {
+fn orphaned_pods_stay_and_have_no_owner() {
     let scenario = running("delete-orphan");
     let uids = scenario.uids();
     delete(&scenario, "--cascade=orphan");
@@ -122,7 +122,7 @@ fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays
     let stopped = Stopped::shared(scenario.kubectl.kubeconfig());
     scenario
         .kubectl
-        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=180s"])
+        .run(&["delete", "namespace", "delete-unmanaged", "--timeout=600s"])
         .unwrap();
     let refusal = elsewhere
         .refused(&["delete", "clonesets", "protected"], "")
@@ -135,7 +135,7 @@ fn while_no_manager_runs_a_namespace_finishes_deleting_and_a_protected_set_stays
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn with_the_gate_on_protected_sets_are_kept_and_all_others_go() {
+fn with_the_feature_gate_protected_clonesets_are_kept_and_all_others_are_deleted() {
     let scenario = scenario_alone("delete-protected-sets");
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=ResourcesDeletionProtection=true"];

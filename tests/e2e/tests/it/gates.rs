@@ -59,7 +59,7 @@ fn pods_of_a_set_with_a_long_name_need_the_short_revision_label() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn explain_decides_by_the_gates_of_the_manager_unless_it_is_told_others() {
+fn explain_uses_the_gates_of_the_manager_unless_a_flag_names_others() {
     let scenario = scenario_alone("explained-gates");
     let explain = |further: &[&str]| {
         let target = ["clone/web", "--namespace", "explained-gates"];
@@ -86,28 +86,28 @@ fn explain_decides_by_the_gates_of_the_manager_unless_it_is_told_others() {
             .any(|pod| text(pod, state) == "PreparingUpdate"))
     })
     .unwrap();
-    let told = explain(&[]);
+    let output = explain(&[]);
     assert!(
-        told.contains(&format!("decides by the manager's gates: {gate}")),
-        "{told}"
+        output.contains(&format!("decides by the manager's gates: {gate}")),
+        "{output}"
     );
-    assert!(told.contains("its inPlaceUpdate hook holds it"), "{told}");
-    let told = explain(&["--feature-gates="]);
+    assert!(output.contains("its inPlaceUpdate hook holds it"), "{output}");
+    let output = explain(&["--feature-gates="]);
     assert!(
-        !told.contains("decides by") && told.contains("cannot change in place"),
-        "{told}"
+        !output.contains("decides by") && output.contains("cannot change in place"),
+        "{output}"
     );
-    let told = explain(&["--manager-lease=of-nobody"]);
+    let output = explain(&["--manager-lease=of-nobody"]);
     assert!(
-        told.contains("those of the manager are not known: lease kruise-system/of-nobody"),
-        "{told}"
+        output.contains("those of the manager are not known: lease kruise-system/of-nobody"),
+        "{output}"
     );
-    assert!(told.contains("cannot change in place"), "{told}");
+    assert!(output.contains("cannot change in place"), "{output}");
 }
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn images_of_a_held_rollout_are_pulled_ahead_and_their_jobs_go_with_it() {
+fn images_of_a_held_rollout_are_pulled_ahead_and_their_jobs_are_deleted_with_it() {
     let scenario = scenario_alone("images-ahead");
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];

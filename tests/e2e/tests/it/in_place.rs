@@ -226,7 +226,7 @@ pub(crate) fn reading(set: &mut Value, value: &str) {
 /// What an agent reports of a container in which `CFG` is `web`: the published hash.
 pub(crate) const ENVIRONMENT_OF_WEB: u64 = 498_188_604;
 
-/// A patch of what an agent of the node says about the one container of a pod.
+/// A patch of what an agent of the node reports about the one container of a pod.
 pub(crate) fn report(pod: &Value, environment: u64) -> Value {
     let report = json!({"containers": [{
         "name": "main",
@@ -272,14 +272,14 @@ fn a_variable_that_reads_metadata_waits_for_the_nodes_report_and_costs_no_more_t
     );
 }
 
-/// A `web` of one pod whose containers ask for so much of a processor.
+/// A `web` of one pod whose containers request so much of a processor.
 fn of_cpu(request: &str, limit: &str) -> Value {
     let resources = json!({"requests": {"cpu": request, "memory": "64Mi"}, "limits": {"cpu": limit}});
     json!([{"name": "main", "image": "nginx:1", "resources": resources}])
 }
 
-/// The server remembers whose wish the resources were, by the name by which this program looks for its own. The embedded API
-/// remembers nothing of the kind; that a real one does is what the test of an update that broke off stands on.
+/// The server records the manager as the owner of the resources in `managedFields`. The embedded API keeps none; the test of
+/// an interrupted update relies on those of a real server.
 fn assert_known_as_ours(scenario: &Scenario, pod: &Value) {
     let name = text(pod, "/metadata/name");
     let shown = scenario
@@ -329,7 +329,7 @@ fn cpu_changes_on_a_pod_that_stays_in_service() {
         let moved = label(pod) != label(&before);
         assert!(
             !moved || asked(pod)["limits"]["cpu"] == "1",
-            "containers are told before the pod is"
+            "the containers are resized before the pod is written"
         );
         let arrived = moved && state(pod) == "Normal";
         assert!(
@@ -385,7 +385,7 @@ fn resources_of_an_update_that_broke_off_are_given_back_and_those_of_others_stay
     };
     turn(true, of_cpu("150m", "1"));
     scenario.until_status(&json!({"availableReplicas": 2, "updatedReplicas": 0}));
-    // What a manager leaves behind that asks for the resources of another template, dies, and the template goes back; and
+    // What a manager leaves behind that requests the resources of another template, dies, and the template is reverted; and
     // what an autoscaler does.
     let resize = |pod: &Value, manager: &str| {
         let resources = json!({"requests": {"cpu": "150m"}, "limits": {"cpu": "1"}});

@@ -1,6 +1,6 @@
 //! The order in which containers start: what pods are given, and when their keys open.
 //!
-//! No node takes the pods of most tests here: what a kubelet would say of their containers is said by the test, so that
+//! No node takes the pods of most tests here: the test writes what a kubelet would report of their containers, so that
 //! each step is seen however fast or slow the machine is.
 
 use kruise_e2e::audit::{Entry, MANAGER};
@@ -111,7 +111,7 @@ pub(crate) fn live(kubectl: &Kubectl) {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn keys_open_one_after_the_other_with_one_write_each_and_go_with_their_pod() {
+fn keys_are_added_one_after_the_other_with_one_write_each_and_deleted_with_their_pod() {
     let scenario = scenario("launch-order");
     let kubectl = &scenario.kubectl;
     let mut log = audit_log();

@@ -1,4 +1,4 @@
-//! Whatever a template says, its pods say: as a plain pod of the same template does, field for field.
+//! Every field of a template is in its pods, as in a plain pod of the same template.
 //!
 //! The templates in `fixtures/templates` use every field of a pod that the server's own schema lists; a field that a
 //! newer server adds fails [`every_field_of_a_pod_is_in_a_template_or_has_a_reason`] until a template has it.
@@ -312,7 +312,7 @@ fn says(stored: &Value, given: &Value, path: &str) {
     }
 }
 
-/// Both say the same; a difference is reported by its path.
+/// Both are equal; a difference is reported by its path.
 fn same(one: &Value, other: &Value, path: &str) {
     says(one, other, path);
     says(other, one, path);

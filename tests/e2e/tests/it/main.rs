@@ -16,7 +16,7 @@ mod cluster;
 mod crash;
 mod definitions;
 mod deletion;
-mod door;
+
 mod gates;
 mod hooks;
 mod in_place;
@@ -35,6 +35,7 @@ mod rights;
 mod rollout;
 mod samples;
 mod scaling;
+mod schemas;
 mod sidecar_fleet;
 mod sidecar_scope;
 mod sidecar_takeover;

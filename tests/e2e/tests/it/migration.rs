@@ -12,7 +12,7 @@ use crate::cluster::{
 
 const DEFINITION: &str = "clonesets.apps.kruise.io";
 
-/// `kruise migrate storage` of CloneSets: what it said.
+/// `kruise migrate storage` of CloneSets: its output.
 fn migrate(scenario: &Scenario, more: &[&str]) -> String {
     let output = Command::new(variable("KRUISE_E2E_BIN"))
         .args(["migrate", "storage", DEFINITION, "--rate=500", "--kubeconfig"])

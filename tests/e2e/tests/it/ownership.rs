@@ -50,7 +50,7 @@ fn a_pod_that_leaves_the_selector_is_released_and_replaced() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_pod_of_nobody_that_matches_is_neither_counted_nor_taken_nor_deleted() {
+fn a_matching_pod_without_an_owner_is_neither_counted_nor_adopted_nor_deleted() {
     let scenario = scenario("orphan");
     let orphan = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "labels": {"app": "web"}},

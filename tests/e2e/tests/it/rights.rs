@@ -10,7 +10,8 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    LEASE, LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_asked, variable, web,
+    LEASE, LIMIT, Scenario, Stopped, audit_log, container, scenario_alone, text, until_webhooks_answer,
+    variable, web,
 };
 use crate::{admission_lookups, claims, launch};
 
@@ -116,7 +117,7 @@ fn started(system: &Kubectl, kubeconfig: &Path, dir: &Path) -> Manager {
     };
     let mut manager = launch.start().unwrap();
     manager.wait_ready(LIMIT).unwrap();
-    until_asked(system.kubeconfig()).unwrap();
+    until_webhooks_answer(system.kubeconfig()).unwrap();
     manager
 }
 

@@ -14,7 +14,7 @@ const SET: &str = "logs";
 /// A set that is for no pod: once it has a status, the controller is at work.
 const PROBE: &str = "sidecar-takeover-probe";
 
-/// Everything goes however the scenario ends: the set of the next one has the same name, and would count these pods, whose
+/// Everything is deleted however the scenario ends: the set of the next one has the same name, and would count these pods, whose
 /// nodes may be nobody's.
 struct Clean<'a>(&'a Scenario);
 
@@ -132,7 +132,7 @@ fn versions(scenario: &Scenario) -> Vec<String> {
     versions
 }
 
-/// What a kubelet says once the containers run what the pod asks for: the nodes of these pods have none.
+/// What a kubelet reports once the containers run what the pod specifies: the nodes of these pods have none.
 fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
     let mut statuses = pod["status"]["containerStatuses"].clone();
     for status in statuses.as_array_mut().unwrap() {

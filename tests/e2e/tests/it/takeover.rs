@@ -154,18 +154,18 @@ fn a_cluster_of_main_at_rest_is_taken_over_without_a_pod_written() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_1_8_4_is_taken_over_without_a_pod_written_and_goes_on() {
+fn a_rollout_of_1_8_4_is_taken_over_without_a_pod_written_and_continues() {
     rollout_continues("1.8.4");
 }
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_1_9_0_is_taken_over_without_a_pod_written_and_goes_on() {
+fn a_rollout_of_1_9_0_is_taken_over_without_a_pod_written_and_continues() {
     rollout_continues("1.9.0");
 }
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_of_main_is_taken_over_without_a_pod_written_and_goes_on() {
+fn a_rollout_of_main_is_taken_over_without_a_pod_written_and_continues() {
     rollout_continues("main");
 }

@@ -81,7 +81,7 @@ fn events_tell_what_was_done_in_upstreams_words() {
     until_event(&scenario, "Normal", "SuccessfulUpdatePodInPlace", &message);
     scenario.patch(&container("nginx:2", "c"));
     scenario.until_status(&json!({"updatedReadyReplicas": 1, "replicas": 1}));
-    // Upstream labels the pod first; here it is deleted at once, and the message says so.
+    // Upstream labels the pod first; here it is deleted at once, and the message is about that.
     let message = format!(
         "successfully delete pod {first} to recreate it for update(revision {})",
         revision()
@@ -145,7 +145,7 @@ fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
 
 #[test]
 #[ignore = "needs a cluster: cargo xtask e2e"]
-fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_it_moves() {
+fn a_stalled_rollout_is_reported_in_condition_event_and_explanation_until_it_moves() {
     let scenario = scenario("stalled");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"availableReplicas": 2}));
@@ -173,9 +173,9 @@ fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_
     assert!(message.contains("has timed out progressing; pods: "), "{message}");
     until_event(&scenario, "Warning", "Stalled", &message);
     wait::until_true("the explanation says so", LIMIT, || {
-        let told = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
+        let output = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
         let waits_for = "pods: 1 updated and not available, 1 of older revisions in all";
-        Ok(told.contains("stalled: nothing has moved for ") && told.contains(waits_for))
+        Ok(output.contains("stalled: nothing has moved for ") && output.contains(waits_for))
     })
     .unwrap();
 

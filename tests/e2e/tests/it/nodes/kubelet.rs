@@ -1,4 +1,4 @@
-//! What a kubelet says, where others act on it or show it.
+//! What a kubelet reports, where others act on it or show it.
 
 use kruise_e2e::wait;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! On nodes that run containers: what only a kubelet and processes can show. `cargo xtask e2e --real-nodes`.
 //!
-//! The nodes are on this machine, and so are their containers: pods are asked by their addresses, and processes are
-//! known by the numbers that containerd says they have.
+//! The nodes are on this machine, and so are their containers: requests go to the addresses of pods, and processes
+//! are known by the numbers that containerd reports.
 
 mod environment;
 mod hooks;
