@@ -13,9 +13,11 @@ pub mod follow;
 pub mod freshness;
 pub mod lease;
 pub mod metrics;
+mod served;
 pub mod shutdown;
 pub mod worker;
 
 pub use client::Client;
 pub use clock::Clock;
 pub use error::{ApiError, Status};
+pub use served::{NotServed, Served};

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target, events};
+use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target, events};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
@@ -66,11 +66,11 @@ impl Planner for CloneSets {
         }
     }
 
-    fn observed(&self, resource: Resource) -> Option<Version> {
+    fn observed(&self, resource: ResourceId) -> Option<Version> {
         self.caches.observed(resource)
     }
 
-    fn present(&self, resource: Resource, uid: &str) -> bool {
+    fn present(&self, resource: ResourceId, uid: &str) -> bool {
         self.caches.present(resource, uid)
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use go_compat::flags::Values;
-use kruise_plan_kit::{Resource, inplace::VerticalScaling};
+use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset;
 
 use crate::{gates::Gates, leader::Decides};
@@ -127,7 +127,7 @@ impl Config {
 
     /// Where the jobs that pull images are listed.
     pub fn pull_jobs_path(&self, version: &str) -> String {
-        let plural = Resource::PullJobs.plural();
+        let plural = ResourceId::IMAGE_PULL_JOBS.plural;
         match &self.namespace {
             Some(namespace) => format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/{plural}"),
             None => format!("/apis/apps.kruise.io/{version}/{plural}"),

@@ -1,7 +1,7 @@
 //! The order in which containers start: every pod is its own key, and has at most one barrier.
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Resource, Target};
+use kruise_plan_kit::{EventNote, Memory, ResourceId, Target};
 use kruise_plan_workloads::launch::{self, Observed};
 use kruise_runtime::{
     events::{EventSink, ObjectRef},
@@ -49,11 +49,11 @@ impl Planner for Launches {
         }
     }
 
-    fn observed(&self, resource: Resource) -> Option<Version> {
+    fn observed(&self, resource: ResourceId) -> Option<Version> {
         self.caches.observed(resource)
     }
 
-    fn present(&self, resource: Resource, uid: &str) -> bool {
+    fn present(&self, resource: ResourceId, uid: &str) -> bool {
         self.caches.present(resource, uid)
     }
 

@@ -1,7 +1,7 @@
 //! Pod readiness: every pod is its own key.
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Resource, Target};
+use kruise_plan_kit::{EventNote, Memory, ResourceId, Target};
 use kruise_plan_workloads::pod_readiness;
 use kruise_runtime::worker::{Outcome, Planner};
 use kube_cache::{ObjectKey, Version};
@@ -32,11 +32,11 @@ impl Planner for PodReadiness {
         }
     }
 
-    fn observed(&self, resource: Resource) -> Option<Version> {
+    fn observed(&self, resource: ResourceId) -> Option<Version> {
         self.caches.observed(resource)
     }
 
-    fn present(&self, resource: Resource, uid: &str) -> bool {
+    fn present(&self, resource: ResourceId, uid: &str) -> bool {
         self.caches.present(resource, uid)
     }
 

@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::bail;
 use kruise_plan_kit::planted::{Bug, is_planted};
-use kruise_plan_kit::{Resource, inplace::VerticalScaling};
+use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
 use kruise_plan_workloads::cloneset::Options;
 use kruise_runtime::{
-    Client, discovery,
+    Client, Served, discovery,
     events::EventSink,
     freshness::{Followed, catch_up},
     lease::{self, Ending, Found},
@@ -184,7 +184,7 @@ pub(crate) async fn ask(gates: &Gates, client: &Client, clonesets: &str) -> anyh
         VerticalScaling::Off
     };
     let pull_jobs = gates.on("PreDownloadImageForInPlaceUpdate")
-        && discovery::serves(client, clonesets, Resource::PullJobs.plural()).await?;
+        && discovery::serves(client, clonesets, ResourceId::IMAGE_PULL_JOBS.plural).await?;
     Ok(Server {
         vertical_scaling,
         pull_jobs,
@@ -334,17 +334,27 @@ impl Controllers {
         config: &Config,
         options: Options,
         client: &Client,
-        clonesets: &str,
+        clonesets: &'static str,
         caches: &Caches,
         metrics: &Metrics,
         events: Events,
     ) -> Self {
+        // SidecarSets that are not served have no controller whose writes this could turn away.
+        let versions = [
+            (ResourceId::CLONESETS, clonesets),
+            (ResourceId::IMAGE_PULL_JOBS, clonesets),
+            (
+                ResourceId::SIDECARSETS,
+                caches.sidecars.version().unwrap_or(clonesets),
+            ),
+        ];
+        let served: Arc<Served> = Arc::new(versions.into_iter().collect());
         let settings = |name, workers| Settings {
             name,
             workers,
             queue: config.retries,
             expectation_timeout: config.expectation_timeout,
-            clonesets: clonesets.to_owned(),
+            served: served.clone(),
             dry_run: config.dry_run,
         };
         let sets = CloneSets {
@@ -355,10 +365,10 @@ impl Controllers {
             metrics: metrics.clone(),
         };
         // Where they are not served, there are none to work on.
-        let served = caches.sidecars.version().unwrap_or(clonesets);
+        let version = caches.sidecars.version().unwrap_or(clonesets);
         let sidecarsets = SidecarSets {
             caches: caches.clone(),
-            api_version: format!("{}/{served}", kruise_api::names::APPS_GROUP),
+            api_version: format!("{}/{version}", kruise_api::names::APPS_GROUP),
             namespace: config.webhook.namespace.clone(),
             events: events.sidecars,
             metrics: metrics.clone(),
@@ -382,10 +392,7 @@ impl Controllers {
             ),
             sidecarsets: Controller::new(
                 sidecarsets,
-                Settings {
-                    clonesets: served.to_owned(),
-                    ..settings(sidecarset::NAME, config.sidecarset_workers)
-                },
+                settings(sidecarset::NAME, config.sidecarset_workers),
                 client.named(&agent(sidecarset::NAME)),
                 metrics.controller(sidecarset::NAME, config.sidecarset_workers),
                 |key| &key.namespace,

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
-    EventNote, Memory, Plan, Resource, Target, events,
+    EventNote, Memory, Plan, ResourceId, Target, events,
     sidecars::{Matcher, canary_of, names},
 };
 use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, learn, plan, uninjected};
@@ -103,17 +103,17 @@ impl Planner for SidecarSets {
         Outcome::Plan(Box::new(plan))
     }
 
-    fn observed(&self, resource: Resource) -> Option<Version> {
+    fn observed(&self, resource: ResourceId) -> Option<Version> {
         match resource {
             // In the manager's namespace, whichever one the workloads are in that are watched.
-            Resource::Revisions => self.caches.sidecars.revisions.observed(),
+            ResourceId::REVISIONS => self.caches.sidecars.revisions.observed(),
             other => self.caches.observed(other),
         }
     }
 
-    fn present(&self, resource: Resource, uid: &str) -> bool {
+    fn present(&self, resource: ResourceId, uid: &str) -> bool {
         match resource {
-            Resource::Revisions => self.caches.sidecars.has_revision(uid),
+            ResourceId::REVISIONS => self.caches.sidecars.has_revision(uid),
             other => self.caches.present(other, uid),
         }
     }
@@ -466,7 +466,7 @@ mod tests {
         let write = Write::Delete {
             intent: Intent::DeletePod,
             target: Target {
-                resource: Resource::Pods,
+                resource: ResourceId::PODS,
                 namespace: "shop".into(),
                 name: "web".into(),
             },
@@ -509,9 +509,9 @@ mod tests {
             name: "web".into(),
         };
         let version = |resource, uid| sets.version(&target(resource), uid);
-        assert_eq!(version(Resource::Pods, "p"), Some(Version::new(1)));
-        assert_eq!(version(Resource::Pods, "q"), None);
-        assert_eq!(version(Resource::Claims, "p"), None);
+        assert_eq!(version(ResourceId::PODS, "p"), Some(Version::new(1)));
+        assert_eq!(version(ResourceId::PODS, "q"), None);
+        assert_eq!(version(ResourceId::CLAIMS, "p"), None);
     }
 
     fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {

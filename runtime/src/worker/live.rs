@@ -5,26 +5,25 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::{Chain, Part, Resource, Target};
+use kruise_plan_kit::{Chain, Part, ResourceId, Target};
 use kube_cache::Expectation;
 
 use super::{Controller, Planner};
 use crate::{
     ApiError,
-    client::path_of,
     follow::{Scope, newest},
 };
 
 /// What workloads write, and so what they look at.
-const WORKLOADS: [Resource; 4] = [
-    Resource::Pods,
-    Resource::Claims,
-    Resource::Revisions,
-    Resource::PullJobs,
+const WORKLOADS: [ResourceId; 4] = [
+    ResourceId::PODS,
+    ResourceId::CLAIMS,
+    ResourceId::REVISIONS,
+    ResourceId::IMAGE_PULL_JOBS,
 ];
 
 /// What must be seen anew when a reply to one of these writes is lost, as far as it is watched.
-pub(super) fn written(chains: &[Chain]) -> BTreeSet<Resource> {
+pub(super) fn written(chains: &[Chain]) -> BTreeSet<ResourceId> {
     let steps = chains.iter().flat_map(|chain| &chain.steps);
     steps
         .map(|step| step.write.target().resource)
@@ -32,7 +31,7 @@ pub(super) fn written(chains: &[Chain]) -> BTreeSet<Resource> {
         .collect()
 }
 
-pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
+pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
     match expectation {
         Expectation::AtLeast { resource, .. } | Expectation::Gone { resource, .. } => *resource,
     }
@@ -40,7 +39,7 @@ pub(super) fn resource_of(expectation: &Expectation<Resource>) -> Resource {
 
 impl<P: Planner> Controller<P> {
     /// Resources that the owner's next plan must see anew.
-    pub(super) fn unsure(&self, key: &P::Key) -> BTreeSet<Resource> {
+    pub(super) fn unsure(&self, key: &P::Key) -> BTreeSet<ResourceId> {
         let inner = self.lock();
         inner
             .owners
@@ -53,7 +52,7 @@ impl<P: Planner> Controller<P> {
     pub(super) async fn ask_how_new(
         &self,
         key: &P::Key,
-        resources: BTreeSet<Resource>,
+        resources: BTreeSet<ResourceId>,
     ) -> Result<(), ApiError> {
         let mut expectations = Vec::new();
         for resource in resources {
@@ -62,10 +61,11 @@ impl<P: Planner> Controller<P> {
                 namespace: (self.namespace_of)(key).to_owned(),
                 name: String::new(),
             };
-            let scope = Scope {
-                path: path_of(&collection, Part::Main, &self.settings.clonesets),
-                selector: None,
+            // What is not served has no cache that could be behind.
+            let Ok(path) = self.settings.served.path(&collection, Part::Main) else {
+                continue;
             };
+            let scope = Scope { path, selector: None };
             // A server without comparable versions cannot be waited for.
             if let Some(version) = newest(&self.client, &scope).await? {
                 expectations.push(Expectation::AtLeast { resource, version });

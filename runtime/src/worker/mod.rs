@@ -33,7 +33,7 @@ use std::{
 
 use futures::FutureExt;
 use kruise_plan_kit::planted::{Bug, is_planted};
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target};
+use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
 use kube_cache::{Gate, Seen, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
@@ -63,7 +63,7 @@ pub struct Controller<P: Planner> {
 
 struct Inner<K> {
     queue: Queue<K>,
-    gate: Gate<K, Resource>,
+    gate: Gate<K, ResourceId>,
     owners: BTreeMap<K, Owner>,
     status_form: StatusForm,
     phase: Phase,
@@ -83,7 +83,7 @@ struct Owner {
     memory: Memory,
     announced: BTreeSet<(&'static str, String)>,
     /// Resources whose cache may not show what was written.
-    unsure: BTreeSet<Resource>,
+    unsure: BTreeSet<ResourceId>,
     pace: Pace,
 }
 
@@ -105,7 +105,7 @@ impl<P: Planner> Controller<P> {
         };
         Arc::new(Self {
             planner,
-            status: StatusWriter::new(client.clone(), settings.clonesets.clone()),
+            status: StatusWriter::new(client.clone(), settings.served.clone()),
             settings,
             client,
             observer,
@@ -316,14 +316,14 @@ impl<P: Planner> Controller<P> {
             should_stop: &stopping,
             newest: &newest,
         };
-        let report = executor::execute(&self.client, &self.settings.clonesets, run, &world).await;
+        let report = executor::execute(&self.client, &self.settings.served, run, &world).await;
         for note in &report.events {
             self.planner.emit(key, note.clone());
         }
         if report.needs_live_read() {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
-            let watched = |resource: &Resource| self.planner.observed(*resource).is_some();
+            let watched = |resource: &ResourceId| self.planner.observed(*resource).is_some();
             owner.unsure.extend(written.into_iter().filter(watched));
         }
         self.settle(key, &report, &intents, plan.requeue)
@@ -363,7 +363,7 @@ impl<P: Planner> Controller<P> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents, &|uid| {
-            self.planner.present(Resource::Pods, uid)
+            self.planner.present(ResourceId::PODS, uid)
         });
         if let Some(failure) = report.weightiest_failure() {
             // Newer state pushes the key before that; without any there is no point in trying soon.
@@ -393,12 +393,12 @@ impl<P: Planner> Controller<P> {
 
 struct Caches<'a, P>(&'a P);
 
-impl<P: Planner> Seen<Resource> for Caches<'_, P> {
-    fn observed(&self, resource: Resource) -> Option<kube_cache::Version> {
+impl<P: Planner> Seen<ResourceId> for Caches<'_, P> {
+    fn observed(&self, resource: ResourceId) -> Option<kube_cache::Version> {
         self.0.observed(resource)
     }
 
-    fn present(&self, resource: Resource, uid: &str) -> bool {
+    fn present(&self, resource: ResourceId, uid: &str) -> bool {
         self.0.present(resource, uid)
     }
 }

@@ -1,9 +1,11 @@
 //! What a controller brings, and what it is told.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use kruise_plan_kit::{EventNote, Memory, Plan, Resource, Target};
+use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
+
+use crate::Served;
 
 /// What a controller decides; everything else is the loop's business.
 pub trait Planner: Send + Sync + 'static {
@@ -14,10 +16,10 @@ pub trait Planner: Send + Sync + 'static {
     fn plan(&self, key: &Self::Key, memory: &Memory, now: Timestamp) -> Outcome;
 
     /// Newest version of a resource that the caches show.
-    fn observed(&self, resource: Resource) -> Option<kube_cache::Version>;
+    fn observed(&self, resource: ResourceId) -> Option<kube_cache::Version>;
 
     /// Is an object with this uid in the cache and not terminating?
-    fn present(&self, resource: Resource, uid: &str) -> bool;
+    fn present(&self, resource: ResourceId, uid: &str) -> bool;
 
     /// Version of the object with this uid, as the caches show it. A write for an older version is not sent.
     fn version(&self, target: &Target, uid: &str) -> Option<kube_cache::Version>;
@@ -51,8 +53,8 @@ pub struct Settings {
     pub queue: kube_queue::Config,
     /// When a write that is not seen is given up.
     pub expectation_timeout: Duration,
-    /// Served version of `apps.kruise.io/clonesets`.
-    pub clonesets: String,
+    /// Which version of each resource goes over the wire.
+    pub served: Arc<Served>,
     /// Print plans, write nothing.
     pub dry_run: bool,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, Intent, Memory, Plan, Precondition, Resource, Target, Wave, Write, events,
+    Body, Chain, EventNote, Intent, Memory, Plan, Precondition, ResourceId, Target, Wave, Write, events,
 };
 use kube_cache::Version;
 use kube_client::client::Body as HttpBody;
@@ -55,12 +55,12 @@ impl Planner for Stub {
     }
 
     /// Jobs that pull images are not watched, and so not asked about.
-    fn observed(&self, resource: Resource) -> Option<Version> {
-        let watched = resource != Resource::PullJobs;
+    fn observed(&self, resource: ResourceId) -> Option<Version> {
+        let watched = resource != ResourceId::IMAGE_PULL_JOBS;
         watched.then(|| Version::new(self.seen.load(Ordering::SeqCst)))
     }
 
-    fn present(&self, _resource: Resource, _uid: &str) -> bool {
+    fn present(&self, _resource: ResourceId, _uid: &str) -> bool {
         false
     }
 
@@ -82,7 +82,7 @@ impl Planner for Stub {
 
 fn target(name: &str) -> Target {
     Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: "ns".into(),
         name: name.into(),
     }
@@ -176,7 +176,7 @@ fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: D
         workers: 1,
         queue: kube_queue::Config::CLIENT_GO,
         expectation_timeout,
-        clonesets: "v1beta1".into(),
+        served: Arc::new([(ResourceId::CLONESETS, "v1beta1")].into_iter().collect()),
         dry_run: false,
     };
     Bench {
