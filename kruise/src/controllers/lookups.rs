@@ -56,11 +56,12 @@ struct Table {
 impl Lookups {
     /// Asks for the caches.
     pub fn new(caches: &mut Caches, served: &Arc<Served>) -> Self {
+        let is_served = served.version(ResourceId::SIDECARSETS).is_some();
         let lookups = Self {
             served: served.clone(),
-            sets: caches.informer(&SIDECARSETS),
-            namespaces: caches.informer(&NAMESPACES),
-            revisions: caches.informer(&SET_REVISIONS),
+            sets: caches.informer_if(is_served, &SIDECARSETS),
+            namespaces: caches.informer_if(is_served, &NAMESPACES),
+            revisions: caches.informer_if(is_served, &SET_REVISIONS),
             table: Arc::new(Table {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,

@@ -10,6 +10,7 @@ pub mod launch;
 pub mod lookups;
 mod not_yet;
 pub mod pod_readiness;
+pub mod reviews;
 pub mod sidecarset;
 
 use go_compat::flags::Flag;

@@ -3,40 +3,16 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use kruise_admission::{
-    Options, Request, Response,
+    Request, Response,
     convert::convert,
     table::{Subject, webhooks},
 };
 use kruise_server::{review::Review, webhook::Handler};
 
-use super::{
-    config::Config,
-    reviews::{Reviews, sent},
-};
+use super::reviews::{Reviews, sent};
 
 /// Path of the conversion webhook, as definitions name it.
 pub(super) const CONVERT: &str = "/convert";
-
-/// Gates and flags that admission heeds.
-pub(super) fn options(config: &Config) -> Options {
-    Options {
-        template_defaults: !config.gates.on("TemplateNoDefaults"),
-        host_ports: config.gates.on("DefaultHostNetworkHostPortsInPodTemplates"),
-        allow_privileged: config.allow_privileged,
-        deletion_protection: config.gates.on("ResourcesDeletionProtection"),
-        readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
-        sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
-        claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),
-        claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
-        daemon: config.gates.on("KruiseDaemon"),
-        probe_markers: config.gates.on("PodProbeMarkerGate"),
-        patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
-        workload_spread: config.gates.on("WorkloadSpread"),
-        budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
-            .iter()
-            .any(|gate| config.gates.on(gate)),
-    }
-}
 
 /// The routes of this build. Without `pods` (gate `PodWebhook`) pods are not reviewed, and the entries that would send
 /// them here are taken out of the live configuration.

@@ -115,7 +115,7 @@ where
                 namespace: config.webhook.namespace.clone(),
             };
             let reviews = Reviews::new(
-                admission::options(config),
+                controllers::reviews::options(config),
                 cache,
                 client.named(&agent("webhook")),
                 metrics.pods.clone(),

@@ -253,7 +253,7 @@ pub struct Built {
 /// Work of the leader beside the controllers: it ends soon after the receiver turns true.
 pub type Leading = Box<dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Builds these controllers.
+/// Builds these controllers, but for those whose kind is not served.
 pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'static Registration]) -> Built {
     let mut setup = Setup {
         parts,
@@ -261,7 +261,11 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
         read: Vec::new(),
         built: Built::default(),
     };
-    for registration in registrations {
+    let is_served = |registration: &&&Registration| {
+        let resource = registration.resource();
+        resource.is_none_or(|resource| parts.served.version(resource).is_some())
+    };
+    for registration in registrations.iter().filter(is_served) {
         setup.read.clear();
         let controller = (registration.build)(registration, &mut setup);
         setup.built.controllers.push(controller);
@@ -279,11 +283,9 @@ impl Setup<'_> {
     /// As [`Setup::cache`], of a resource that a gate asks for: it stays empty where the gate is off or the server does
     /// not let us see it.
     pub fn cache_with<T: Held>(&mut self, gate: &str, id: &CacheId<T>) -> SharedInformer<T> {
-        if self.allows(gate, id.resource) {
-            self.cache(id)
-        } else {
-            SharedInformer::new(id.indexes.iter().copied())
-        }
+        self.read.push(id.name);
+        let is_wanted = self.allows(gate, id.resource);
+        self.caches.informer_if(is_wanted, id)
     }
 
     /// Is the gate on, and may what it asks for be seen?

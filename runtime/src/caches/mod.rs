@@ -154,6 +154,15 @@ impl Caches {
         cache.informer.clone()
     }
 
+    /// As [`Caches::informer`], or one that stays empty.
+    pub fn informer_if<T: Held>(&mut self, is_wanted: bool, id: &CacheId<T>) -> SharedInformer<T> {
+        if is_wanted {
+            self.informer(id)
+        } else {
+            SharedInformer::new(id.indexes.iter().copied())
+        }
+    }
+
     /// Calls `handler` with every change of a cache. A cache that nobody asked for has none.
     pub fn on_change<T: Held>(&self, id: &CacheId<T>, handler: impl FnMut(&Delta<T>) + Send + 'static) {
         if let Some(cache) = self.known(id) {

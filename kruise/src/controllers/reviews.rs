@@ -1,0 +1,26 @@
+//! What reviews depend on beside the request and other objects.
+
+use kruise_admission::Options;
+
+use crate::manager::Config;
+
+/// Gates and flags that reviews depend on.
+pub fn options(config: &Config) -> Options {
+    Options {
+        template_defaults: !config.gates.on("TemplateNoDefaults"),
+        host_ports: config.gates.on("DefaultHostNetworkHostPortsInPodTemplates"),
+        allow_privileged: config.allow_privileged,
+        deletion_protection: config.gates.on("ResourcesDeletionProtection"),
+        readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
+        sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
+        claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),
+        claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
+        daemon: config.gates.on("KruiseDaemon"),
+        probe_markers: config.gates.on("PodProbeMarkerGate"),
+        patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
+        workload_spread: config.gates.on("WorkloadSpread"),
+        budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
+            .iter()
+            .any(|gate| config.gates.on(gate)),
+    }
+}
