@@ -51,6 +51,15 @@ enum Command {
         /// A case file, or a seed.
         case: String,
     },
+    /// Print the fingerprint of each seed: a change that is to alter nothing keeps them all.
+    Fingerprints {
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        from: u64,
+        /// The number of seeds.
+        #[arg(long, default_value_t = 200)]
+        count: u64,
+    },
     /// Play a clean run with a crash after each of its writes.
     Enumerate,
     /// Find each of the bugs that are planted.
@@ -101,6 +110,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
             Ok(tally.failures.is_empty() && tally.silent().is_empty())
         }
         Command::Replay { case } => replay(&case),
+        Command::Fingerprints { from, count } => fingerprints(from, count),
         Command::Enumerate => enumerated(),
         #[cfg(feature = "planted")]
         Command::Planted { histories } => planted(histories),
@@ -126,6 +136,14 @@ fn keep(failure: &campaign::Failure) -> anyhow::Result<()> {
         path.display()
     );
     Ok(())
+}
+
+fn fingerprints(from: u64, count: u64) -> anyhow::Result<bool> {
+    for seed in from..from.saturating_add(count) {
+        let played = play(&history::generate(seed), Keep::Hash)?;
+        println!("{seed} {:x}", played.hash);
+    }
+    Ok(true)
 }
 
 fn enumerated() -> anyhow::Result<bool> {
