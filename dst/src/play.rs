@@ -207,7 +207,7 @@ async fn quiet(cluster: &Arc<Cluster>, lasts: Duration) -> Option<Violation> {
 
 async fn perform(cluster: &Arc<Cluster>, set: &Start, act: &Act) {
     let at = cluster.start.elapsed();
-    cluster.look(|state| state.trace.note(at, &format!("act {:?}", act.what)));
+    cluster.look(|state| state.trace.step(at, &format!("act {:?}", act.what)));
     match &act.what {
         What::Edit(edit) => {
             let accepted = if cluster.look(|state| state.has_deployment()) {

@@ -70,6 +70,11 @@ impl Trace {
         }
     }
 
+    /// A step of the scenario. It is input, and no part of the fingerprint.
+    pub fn step(&mut self, at: Duration, text: &str) {
+        self.keep(at, text);
+    }
+
     /// A line.
     pub fn note(&mut self, at: Duration, text: &str) {
         self.hasher.write(text.as_bytes());

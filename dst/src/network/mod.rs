@@ -258,7 +258,7 @@ fn refusal(code: u16) -> Response {
     };
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
-        "message": "refused by the history",
+        "message": "refused by the scenario",
     });
     Response::json(code, &body)
 }
