@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::workspace;
 
 mod chance;
+mod circles;
 mod keys;
 mod layers;
 
@@ -73,6 +74,11 @@ pub(crate) fn run() -> Result<()> {
         .context("git is needed")?;
     let mut violations = Vec::new();
     let tracked = String::from_utf8(output.stdout)?;
+    for (source, folder) in circles::FOLDERS {
+        let of = tracked.lines().filter(|path| path.starts_with(folder));
+        let files = of.filter_map(|path| Some((path, std::fs::read_to_string(root.join(path)).ok()?)));
+        violations.extend(circles::circle(source, &files.collect()));
+    }
     let controllers = layers::controllers(tracked.lines());
     for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
