@@ -145,7 +145,7 @@ impl Cluster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with everything played up to now, and tells watches and pump what came of it.
+    /// Does something with everything played up to now, and wakes the watches and the pump.
     pub fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         state.advance();

@@ -54,7 +54,7 @@ pub struct Mirror {
     judged: Judged,
 }
 
-/// Does a request ask only for selected objects?
+/// Does a request want only selected objects?
 pub fn is_for_selected(request: &Request) -> bool {
     request.query.contains("labelSelector=")
 }

@@ -22,7 +22,7 @@ pub struct Object {
     pub at: Timestamp,
     /// Absent if it faded, until somebody looks at it again.
     value: OnceLock<Arc<Value>>,
-    /// The line of a watch that told of it.
+    /// The line of a watch that showed it.
     line: Bytes,
     is_going: bool,
     is_active: bool,
@@ -30,7 +30,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads what all objects have. `line` is what a watch says of it.
+    /// Reads what all objects have. `line` is what a watch shows of it.
     pub fn new(value: Arc<Value>, line: Bytes, gone: bool, at: Timestamp) -> Self {
         let metadata = &value["metadata"];
         let text = |name: &str| metadata[name].as_str().unwrap_or_default();
@@ -58,8 +58,8 @@ impl Object {
     /// The whole.
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| {
-            let told: Told = serde_json::from_slice(&self.line).unwrap_or_default();
-            Arc::new(told.object)
+            let shown: Shown = serde_json::from_slice(&self.line).unwrap_or_default();
+            Arc::new(shown.object)
         })
     }
 
@@ -144,7 +144,7 @@ impl Object {
 
 /// What is read of a watch's line.
 #[derive(Default, Deserialize)]
-struct Told {
+struct Shown {
     object: Value,
 }
 

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{
-    leader::Leader,
-    mirror::Mirror,
+use super::leader::Leader;
+
+// All that oracles read.
+pub use super::{
+    mirror::{Log, Mirror},
     object::Object,
     process::{Process, ProcessId},
     report::Counters,
-    resource::PODS,
+    resource::{CLAIMS, CONFIGMAPS, NAMESPACES, NODES, PODS, REVISIONS, Resource},
     verdict::Violation,
     write::Write,
 };

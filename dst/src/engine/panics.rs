@@ -8,7 +8,7 @@ thread_local! {
     static PANICS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many panics this thread has seen since it first asked. A history lives on one thread.
+/// How many panics this thread has seen since the first call. A scenario lives on one thread.
 pub fn count() -> u64 {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -116,7 +116,7 @@ impl Process {
     /// What it knows at least.
     ///
     /// Of each resource: what its watches have shown. Of pods also what the same component wrote, in this process or
-    /// before it led: a controller must not forget its own actions, and a successor must look before it acts.
+    /// before it led: a controller must not forget its own actions, and a successor must list before it acts.
     fn floors(&self, agent: &str) -> PerResource<u64> {
         let now = Instant::now();
         let mut floors = self.shown.map(|shown| {

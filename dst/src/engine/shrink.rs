@@ -48,7 +48,7 @@ pub fn shrink(subjects: Subjects, scenario: &Scenario, oracle: &str) -> anyhow::
 }
 
 /// A scenario without some of its steps; `None` if all of these stay. Those that end what others keep from its end do:
-/// without them, a scenario that nobody could bring to its end would seem to fail for the same reason.
+/// without them, a scenario that could never end would seem to fail for the same reason.
 fn without(subjects: Subjects, scenario: &Scenario, steps: Range<usize>) -> Option<Scenario> {
     let mut shorter = scenario.clone();
     let mut at = 0..;

@@ -36,7 +36,7 @@ pub struct Write<'a> {
     pub marks: PerResource<usize>,
     /// When it was accepted.
     pub now: Timestamp,
-    /// When it was decided: the server may have asked for patience since.
+    /// When it was decided: the server may have answered 429 since.
     pub decided: Timestamp,
 }
 

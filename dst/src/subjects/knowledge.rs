@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::{
-    mirror::Mirror,
-    object::Object,
-    resource::{PODS, Resource},
-    write::Write,
-};
+use crate::engine::oracles::{Mirror, Object, PODS, Resource, Write};
 
 /// A pod as a manager may see it: any version from the one it must know to the one before its write.
 pub struct Seen<'a> {

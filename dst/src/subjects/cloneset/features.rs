@@ -87,7 +87,7 @@ fn resources(draft: &mut Draft) {
     }
 }
 
-/// Hooks before pods are deleted, and before they come into service.
+/// Hooks before pods are deleted, and before they become available.
 fn hooks(draft: &mut Draft) {
     let mut random = Random::new(draft.scenario.seed, HOOKS);
     let mark = |random: &mut Random| {

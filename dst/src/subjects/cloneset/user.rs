@@ -171,7 +171,7 @@ impl State {
             cloneset(&self.mirror).map(|set| set.value()["spec"]["scaleStrategy"]["enablePVCReuse"] == true);
         if shown == Some(!wanted) {
             self.violation.get_or_insert_with(|| Violation {
-                oracle: "both versions say the same",
+                oracle: "both versions agree",
                 what: format!(
                     "disablePVCReuse was set to {}, enablePVCReuse is as well",
                     !wanted

@@ -14,19 +14,11 @@ use super::{
     cloneset::{draft::CLONESETS, edit::Edit},
     pod_writes,
 };
-use crate::engine::{
-    cluster::Cluster,
-    mirror::Mirror,
-    object::Object,
-    oracles::Oracles,
-    report::Counters,
-    resource::{PODS, Resource},
-    scenario::Scenario,
-    subject::{Subject, User},
-    user::{insist, int_or_string},
-    verdict::Violation,
-    write::Write,
-};
+use crate::engine::cluster::Cluster;
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Resource, Violation, Write};
+use crate::engine::scenario::Scenario;
+use crate::engine::subject::{Subject, User};
+use crate::engine::user::{insist, int_or_string};
 
 /// Name of the subject.
 pub const NAME: &str = "deployment";
@@ -172,7 +164,7 @@ async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
     insist(cluster, request).await
 }
 
-/// The pods of a Deployment are there and in service.
+/// The pods of a Deployment are there and ready.
 fn rolled_out(mirror: &Mirror) -> Result<(), String> {
     let deployment = mirror
         .of(DEPLOYMENTS)

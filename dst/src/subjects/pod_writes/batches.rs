@@ -1,16 +1,14 @@
-//! *"A container changes when those before it in the order are ready, and a pod comes back into service when all have
-//! changed."* In histories `main` goes before `side`.
+//! *"A container changes when those before it in the order are ready, and a pod becomes available when all have
+//! changed."* In scenarios `main` goes before `side`.
 
 use serde_json::Value;
 
-use crate::{
-    engine::{mirror::Mirror, object::Object, resource::REVISIONS, verdict::Violation, write::Write},
-    subjects::labels::{GATE, REVISION, STATE},
-};
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
+use crate::subjects::labels::{GATE, REVISION, STATE};
 
 const PROGRESS: &str = "apps.kruise.io/inplace-update-state";
 
-/// Judges changes of images, and what says that there are none to come.
+/// Judges changes of images, and writes that report the last of them.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     let changed = |name: &str| image(&before.value()["spec"], name) != image(&after.value()["spec"], name);
@@ -38,7 +36,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if (arrives || comes_back)
         && let Some(name) = missing
     {
-        return violation("in service when complete", &format!("{name} has not changed yet"));
+        return violation("available when complete", &format!("{name} has not changed yet"));
     }
     None
 }

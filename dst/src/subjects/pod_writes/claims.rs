@@ -1,16 +1,10 @@
 //! *"No claim of a live pod is deleted."* Nor is it given away. What is true decides, not what its sender knew: where it
-//! cannot know, it has to ask.
+//! cannot know, it needs a lookup.
 
 use kruise_sim::Method;
 use serde_json::Value;
 
-use crate::engine::{
-    mirror::Mirror,
-    object::Object,
-    resource::{CLAIMS, PODS},
-    verdict::Violation,
-    write::Write,
-};
+use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, Violation, Write};
 
 /// Judges a write to a claim.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::{
-    engine::{mirror::Mirror, object::Object, resource::PODS, verdict::Violation, write::Write},
-    subjects::labels::{GATE, STATE},
-};
+use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
+use crate::subjects::labels::{GATE, STATE};
 
-/// The annotation that containers of histories read.
+/// The annotation that containers of scenarios read.
 const KEY: &str = "config";
 
-/// Judges writes that say that a pod was updated, or that bring it back into service.
+/// Judges writes that report that a pod was updated, or that make it available again.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let [before, after] = write.pod(mirror)?;
     let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
@@ -23,12 +21,15 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     }
     let what = read(after, mirror).err()?;
     Some(Violation {
-        oracle: "in service when complete",
-        what: format!("{} said that {} was updated: {what}", write.process, after.name),
+        oracle: "available when complete",
+        what: format!(
+            "{} reported that {} was updated: {what}",
+            write.process, after.name
+        ),
     })
 }
 
-/// Did the container that runs begin while the annotation had the value that it has? Times of runs are told in seconds.
+/// Did the container that runs begin while the annotation had the value that it has? Times of runs are in seconds.
 pub fn read(pod: &Object, mirror: &Mirror) -> Result<(), String> {
     let value = |object: &Object| object.value()["metadata"]["annotations"][KEY].clone();
     let wanted = value(pod);

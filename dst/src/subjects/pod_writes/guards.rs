@@ -3,21 +3,14 @@
 use kruise_sim::Method;
 use serde_json::Value;
 
-use crate::{
-    engine::{
-        mirror::Mirror,
-        resource::{PODS, REVISIONS},
-        verdict::Violation,
-        write::Write,
-    },
-    subjects::labels::{STATE, UPDATE_HOOK},
-};
+use crate::engine::oracles::{Mirror, PODS, REVISIONS, Violation, Write};
+use crate::subjects::labels::{STATE, UPDATE_HOOK};
 
 /// Judges the form of a write and what it changed.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     unguarded(write)
         .or_else(|| foreign(write, mirror))
-        .or_else(|| rewritten(write, mirror))
+        .or_else(|| rewritten(write, mirror, "revisions are stable", false))
 }
 
 /// A name may belong to another pod by the time a request arrives; its uid does not.
@@ -51,13 +44,8 @@ fn foreign(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "pods" || write.method != Method::Patch {
         return None;
     }
-    let pods = mirror.of(PODS);
-    let change = pods.changes.get(write.marks.of(PODS))?;
-    let versions = pods
-        .objects
-        .values()
-        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
-    let [.., before, after] = versions.as_slice() else {
+    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
+    let [.., before, after] = versions else {
         return None;
     };
     let mut paths = Vec::new();
@@ -110,36 +98,34 @@ pub fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<St
     }
 }
 
-/// The content of a revision never changes.
-fn rewritten(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+/// The content of a revision never changes, and no other one has the same; with `several` owners, none of the same owner.
+pub fn rewritten(
+    write: &Write<'_>,
+    mirror: &Mirror,
+    oracle: &'static str,
+    several: bool,
+) -> Option<Violation> {
     let revisions = mirror.of(REVISIONS);
-    let change = revisions
-        .changes
-        .get(write.marks.of(REVISIONS))
-        .filter(|_| write.resource == "controllerrevisions")?;
-    let versions = revisions
-        .objects
-        .values()
-        .find(|versions| versions.iter().any(|one| one.version == change.version))?;
+    let written = Some(write).filter(|write| write.resource == "controllerrevisions")?;
+    let versions = revisions.changed_at(written.marks.of(REVISIONS))?;
     let after = versions.last()?;
-    if let [.., before, after] = versions.as_slice()
+    let violation = |what: String| {
+        let what = format!("{} {what}", write.process);
+        Some(Violation { oracle, what })
+    };
+    if let [.., before, after] = versions
         && before.value()["data"] != after.value()["data"]
     {
-        let what = format!("{} changed the content of {}", write.process, after.name);
-        return Some(Violation {
-            oracle: "revisions are stable",
-            what,
-        });
+        return violation(format!("changed the content of {}", after.name));
     }
     let twin = revisions.now().find(|other| {
-        other.uid != after.uid && other.value()["data"] == after.value()["data"] && !after.gone
+        other.uid != after.uid
+            && (!several || other.owner() == after.owner())
+            && other.value()["data"] == after.value()["data"]
+            && !after.gone
     })?;
-    let what = format!(
-        "{} created {} beside {}, which is the same",
-        write.process, after.name, twin.name
-    );
-    Some(Violation {
-        oracle: "revisions are stable",
-        what,
-    })
+    violation(format!(
+        "created {} beside {}, which is the same",
+        after.name, twin.name
+    ))
 }

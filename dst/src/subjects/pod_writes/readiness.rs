@@ -1,21 +1,13 @@
-//! *"Out of service before its image changes, for as long as the grace period says, and in service again only when the
-//! new one runs."*
+//! *"Unavailable before its image changes, for as long as the grace period lasts, and available again only when the new
+//! one runs."*
 
 use jiff::Timestamp;
 
 use serde_json::Value;
 
 use super::resources;
-use crate::{
-    engine::{
-        mirror::{Log, Mirror},
-        object::Object,
-        resource::Resource,
-        verdict::Violation,
-        write::Write,
-    },
-    subjects::labels::GATE,
-};
+use crate::engine::oracles::{Log, Mirror, Object, Resource, Violation, Write};
+use crate::subjects::labels::GATE;
 
 /// Judges changes of a pod's images, and of its readiness gate.
 pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {
@@ -28,8 +20,8 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
     let serves = before.state(GATE) != "False" || before.state("Ready") == "True";
     let changes = before.images() != after.images();
     if changes && serves {
-        let what = format!("changed the image of {name} while it was in service");
-        return violation("out of service first", what);
+        let what = format!("changed the image of {name} while it was available");
+        return violation("unavailable first", what);
     }
     if changes && let Some(seconds) = early(before, mirror.of(workload), write.now) {
         let what = format!("changed the image of {name} {seconds} s before its grace period was over");
@@ -37,14 +29,14 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
     }
     if serves && let Some(container) = restarts(before, after) {
         let what = format!(
-            "gave {container} of {name} other resources, for which it restarts, while it was in service"
+            "gave {container} of {name} other resources, for which it restarts, while it was available"
         );
-        return violation("out of service first", what);
+        return violation("unavailable first", what);
     }
     let comes_back = before.state(GATE) == "False" && after.state(GATE) == "True";
     if comes_back && let Some(container) = unfinished(after) {
-        let what = format!("put {name} into service before {container} ran its image");
-        return violation("in service when complete", what);
+        let what = format!("made {name} available before {container} ran its image");
+        return violation("available when complete", what);
     }
     None
 }
@@ -52,7 +44,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
 /// A container that was given another share of a processor, for which it restarts.
 fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
     let containers = |pod: &'a Object| pod.value()["spec"]["containers"].as_array().into_iter().flatten();
-    let asked = resources::asked(before);
+    let requested = resources::requested(before);
     let restarts = |one: &&Value| {
         let mut policies = one["resizePolicy"].as_array().into_iter().flatten();
         policies
@@ -61,12 +53,12 @@ fn restarts<'a>(before: &Object, after: &'a Object) -> Option<&'a str> {
     let names = containers(after)
         .filter(restarts)
         .filter_map(|one| one["name"].as_str());
-    let now = resources::asked(after);
-    let mut changed = names.filter(|name| asked.get(name) != now.get(name));
+    let now = resources::requested(after);
+    let mut changed = names.filter(|name| requested.get(name) != now.get(name));
     changed.next()
 }
 
-/// How many seconds the grace period of a pod out of service still runs. Histories do not change it.
+/// How many seconds the grace period of an unavailable pod still lasts. Scenarios do not change it.
 fn early(pod: &Object, workloads: &Log, now: Timestamp) -> Option<i64> {
     let set = workloads.now().next()?;
     let strategy = &set.value()["spec"]["updateStrategy"]["rollingUpdate"]["inPlaceUpdateStrategy"];

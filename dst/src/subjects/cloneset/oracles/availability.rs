@@ -1,13 +1,13 @@
 //! *"Never below `replicas − maxUnavailable` by the manager's doing."*
 //!
-//! An available pod may be deleted or taken out of service only while enough others are available.
+//! An available pod may be deleted or made unavailable only while enough others are available.
 
 use kruise_sim::Method;
 
 use super::spec::{Knowledge, Spec};
-use crate::engine::{mirror::Mirror, object::Object, resource::PODS, verdict::Violation, write::Write};
+use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
 
-/// Judges writes that take a pod out of service.
+/// Judges writes that make a pod unavailable.
 pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
     if write.resource != "pods" || write.component != "cloneset-controller" || write.name.is_empty() {
         return None;
@@ -19,7 +19,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     let deletes = write.method == Method::Delete;
     let now = write.now;
     let spec_of = |min_ready: i64| move |object: &Object| object.is_available(min_ready, now);
-    // A phase of its lifecycle takes a pod out of service as well as a condition.
+    // A phase of its lifecycle makes a pod unavailable as well as a condition.
     let stays = if pod.truth().is_available(0, now) {
         after.is_available(0, now)
     } else {
@@ -47,7 +47,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     Some(Violation {
         oracle: "availability",
         what: format!(
-            "{} took {} out of service while at most {available} pods were available; specifications: {}",
+            "{} made {} unavailable while at most {available} pods were available; specifications: {}",
             write.process,
             write.name,
             brief(known)

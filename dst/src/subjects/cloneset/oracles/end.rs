@@ -1,20 +1,12 @@
-//! Where a history must lead once nobody changes or breaks anything any more.
+//! What must be once nobody edits or breaks anything any more.
 
 use jiff::Timestamp;
 
 use super::{progressing, spec::Spec};
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::Object,
-        resource::{CONFIGMAPS, PODS, REVISIONS},
-    },
-    subjects::{
-        cloneset::draft::CLONESETS,
-        labels::{REVISION, SPECIFIED},
-        pod_writes::{claims, environment, resources},
-    },
-};
+use crate::engine::oracles::{CONFIGMAPS, Mirror, Object, PODS, REVISIONS};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::labels::{REVISION, SPECIFIED};
+use crate::subjects::pod_writes::{claims, environment, resources};
 
 /// What is not yet as it should be.
 pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(), String> {
@@ -56,7 +48,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, rolls_back: bool) -> Result<(
             let wanted = resources::amounts(&spec.template["spec"]);
             expect(
                 format_args!("pod {}: resources", pod.name),
-                resources::asked(pod),
+                resources::requested(pod),
                 wanted,
             )?;
             resources::given(pod).map_err(|what| format!("pod {}: {what}", pod.name))?;
@@ -88,7 +80,7 @@ fn expect<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// A pod is in service, and it is what its revision says.
+/// A pod is available, and it is what its revision demands.
 fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
     let name = &pod.name;
     if !pod.is_available(spec.min_ready_seconds, now) {
@@ -103,13 +95,13 @@ fn settled(pod: &Object, spec: &Spec, mirror: &Mirror, now: Timestamp) -> Result
     if pod.has_label(SPECIFIED) {
         return Err(format!("pod {name} is marked for deletion"));
     }
-    // Containers that start in order have a barrier, and once all have started the pod says so.
+    // Containers that start in order have a barrier, and once all have started an annotation records it.
     let started =
         &pod.value()["metadata"]["annotations"]["apps.kruise.io/container-launch-priority-completed"];
     let barrier = mirror.of(CONFIGMAPS).named(&format!("{name}-barrier"));
     if barrier.is_some() && started != "true" {
         return Err(format!(
-            "pod {name} does not say yet that its containers have started"
+            "pod {name} does not record yet that its containers have started"
         ));
     }
     let label = pod.label(REVISION);

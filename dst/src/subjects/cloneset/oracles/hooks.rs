@@ -1,19 +1,15 @@
-//! *"No pod is deleted, and none comes into service, before its hook says so."* A pod that a hook holds before its
-//! deletion is out of service if that hook marks pods, and it comes back only where none does, nobody asked for this very
-//! pod to go, and replicas are short.
+//! *"No pod is deleted, and none becomes available, before its hook allows it."* A pod that a hook holds before its deletion
+//! is unavailable if that hook marks pods, and it returns only where none does, nobody requested the deletion of this very
+//! pod, and replicas are short.
 
 use kruise_sim::Method;
 use serde_json::Value;
 
 use super::spec::{Knowledge, Spec};
-use crate::{
-    engine::{mirror::Mirror, object::Object, verdict::Violation, write::Write},
-    subjects::{
-        cloneset::draft::CLONESETS,
-        knowledge::Seen,
-        labels::{SPECIFIED, STATE},
-    },
-};
+use crate::engine::oracles::{Mirror, Object, Violation, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::knowledge::Seen;
+use crate::subjects::labels::{SPECIFIED, STATE};
 
 const HELD: &str = "PreparingDelete";
 
@@ -40,14 +36,14 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         (_, "Normal") if from == "PreparingNormal" => {
             let hook = &lifecycle["preNormal"];
             let waits = !hook.is_null() && !pod.may_be(|object| has_all(object, hook));
-            waits.then_some("in service when its hook says so")
+            waits.then_some("available when its hook allows")
         }
         (_, HELD) => {
             let [_, after] = write.pod(mirror)?;
             let serves = lifecycle["preDelete"]["markPodNotReady"] == true
                 && after.state("KruisePodReady") != "False"
                 && !after.is_going();
-            serves.then_some("out of service while it is held")
+            serves.then_some("unavailable while it is held")
         }
         (HELD, _) => (!may_come_back(pod, known, lifecycle)).then_some("held until it is deleted"),
         _ => None,
@@ -64,11 +60,11 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, lifecycle: &Value) -> Optio
     let hook = &lifecycle["preDelete"];
     if !hook.is_null() && !pod.may_be(|object| !has_any(object, hook)) {
         return Some(Violation {
-            oracle: "its hook is asked before it is deleted",
+            oracle: "its hook allows its deletion",
             what: format!("{} deleted {}", write.process, write.name),
         });
     }
-    // Where a shortage calls back all that are held, none of them is deleted.
+    // Where a shortage keeps all that are held, none of them is deleted.
     let held = |object: &Object| object.label(STATE) == HELD && !object.has_label(SPECIFIED);
     if marks(lifecycle) || pod.may_be(|object| !held(object)) {
         return None;
@@ -78,7 +74,7 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, lifecycle: &Value) -> Optio
         named(spec) || spec.replicas - known.most(|object| stays(object, spec)) < known.most(held)
     };
     (!known.allows(fits)).then(|| Violation {
-        oracle: "called back when replicas are short",
+        oracle: "kept when replicas are short",
         what: format!("{} deleted {}", write.process, write.name),
     })
 }
@@ -98,7 +94,7 @@ fn stays(pod: &Object, spec: &Spec) -> bool {
     pod.is_active() && pod.label(STATE) != HELD && !pod.has_label(SPECIFIED) && !named
 }
 
-/// Do hooks take pods out of service?
+/// Do hooks make pods unavailable?
 fn marks(lifecycle: &Value) -> bool {
     let hooks = ["preDelete", "inPlaceUpdate"];
     hooks

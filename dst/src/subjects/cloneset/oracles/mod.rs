@@ -17,13 +17,8 @@ use names::Names;
 use spec::Spec;
 
 use super::{draft::CLONESETS, start::Start};
-use crate::{
-    engine::{
-        mirror::Mirror, object::Object, oracles::Oracles, report::Counters, resource::PODS,
-        verdict::Violation, write::Write,
-    },
-    subjects::pod_writes,
-};
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Violation, Write};
+use crate::subjects::pod_writes;
 
 /// Least of replicas at first for a scenario to count.
 const REPLICAS: u32 = 5;

@@ -4,10 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::spec;
-use crate::{
-    engine::{mirror::Mirror, verdict::Violation, write::Write},
-    subjects::cloneset::draft::CLONESETS,
-};
+use crate::engine::oracles::{Mirror, Violation, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
 
 /// Names requested for at one version of the set.
 #[derive(Debug, Default)]
@@ -51,7 +49,7 @@ impl Names {
             return None;
         }
         let what = format!(
-            "{} asks for {unused} other pods, of which {} are missing: {:?}",
+            "{} requests {unused} other pods, of which {} are missing: {:?}",
             write.process, self.missing, self.requested
         );
         Some(Violation {

@@ -1,16 +1,13 @@
-//! *"Those that users prefer are updated first."* A pod in service is moved only if there is room for all that go
+//! *"Those that users prefer are updated first."* An available pod is moved only if there is room for all that go
 //! before it: those with a weight before those without, and those without any ordered key before those with one.
 
 use kruise_sim::Method;
 
 use super::spec::{Knowledge, Spec};
-use crate::{
-    engine::{mirror::Mirror, object::Object, user::OWN, verdict::Violation, write::Write},
-    subjects::{
-        cloneset::draft::CLONESETS,
-        labels::{REVISION, SPECIFIED, STATE},
-    },
-};
+use crate::engine::oracles::{Mirror, Object, Violation, Write};
+use crate::engine::user::OWN;
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::labels::{REVISION, SPECIFIED, STATE};
 
 /// Judges writes that move a pod to another revision.
 pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -33,7 +30,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     if pod.may_be(|object| goes_first(object) || object.label(STATE) == "PreparingUpdate") {
         return None;
     }
-    // One that is out of service costs nobody's turn.
+    // One that is unavailable takes nobody's turn.
     let serves = |object: &Object| {
         known
             .specs

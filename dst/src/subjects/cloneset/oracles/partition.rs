@@ -7,16 +7,9 @@ use super::{
     availability::brief,
     spec::{Knowledge, Spec},
 };
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::Object,
-        resource::{PODS, REVISIONS},
-        verdict::Violation,
-        write::Write,
-    },
-    subjects::{cloneset::draft::CLONESETS, labels::REVISION},
-};
+use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::labels::REVISION;
 
 /// Judges writes that give a pod a revision.
 pub fn judge(
@@ -39,7 +32,7 @@ pub fn judge(
     }
     let target = mirror.of(REVISIONS).named(to)?;
     let moved = before.is_some_and(|before| !before.label(REVISION).is_empty());
-    if moved && let Some(oracle) = standstill(known, mirror, target, rolls_back) {
+    if moved && let Some(oracle) = held(known, mirror, target, rolls_back) {
         let what = format!(
             "{} moved {} to {to}; specifications: {}",
             write.process,
@@ -79,16 +72,11 @@ pub fn judge(
     })
 }
 
-/// Why no pod may be moved to a revision: updates stand still, or it is not the update revision. With the gate, pods are
+/// Why no pod may be moved to a revision: updates are held, or it is not the update revision. With the gate, pods are
 /// brought back while there are more on the update revision than the partition allows.
-fn standstill(
-    known: &Knowledge<'_>,
-    mirror: &Mirror,
-    target: &Object,
-    rolls_back: bool,
-) -> Option<&'static str> {
+fn held(known: &Knowledge<'_>, mirror: &Mirror, target: &Object, rolls_back: bool) -> Option<&'static str> {
     if !known.allows(Spec::updates) {
-        return Some("no updates while they stand still");
+        return Some("no updates while they are held");
     }
     let forward = known.allows(|spec| spec.updates() && spec.is_revision(target));
     let fits = forward || (rolls_back && known.allows(|spec| too_many(spec, known, mirror)));

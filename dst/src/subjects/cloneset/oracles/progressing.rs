@@ -5,10 +5,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::spec::Spec;
-use crate::{
-    engine::{mirror::Mirror, object::Object, verdict::Violation, write::Write},
-    subjects::cloneset::draft::CLONESETS,
-};
+use crate::engine::oracles::{Mirror, Object, Violation, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
 
 const LATE: &str = "ProgressDeadlineExceeded";
 
@@ -57,7 +55,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         .map(|(one, next)| noticed(one, next))
         .next_back()?;
     let passed = write.now.as_second() - last.as_second();
-    // A status may tell of the progress and of its end at once; times are told in seconds.
+    // A status may report the progress and its end at once; times are in seconds.
     if last == after.at || passed + 1 >= deadline {
         return None;
     }
@@ -71,12 +69,12 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     })
 }
 
-/// When the progress was noticed that the second status tells of: not before the first, however long the write took.
+/// When the progress was noticed that the second status reports: not before the first, however long the write took.
 fn noticed(one: &Object, next: &Object) -> Timestamp {
     let condition = progressing(&next.value()["status"]);
-    let told = condition.and_then(|condition| condition["lastUpdateTime"].as_str()?.parse().ok());
-    let told = told.filter(|told: &Timestamp| one.at <= *told && *told <= next.at);
-    told.unwrap_or(next.at)
+    let reported = condition.and_then(|condition| condition["lastUpdateTime"].as_str()?.parse().ok());
+    let reported = reported.filter(|at: &Timestamp| one.at <= *at && *at <= next.at);
+    reported.unwrap_or(next.at)
 }
 
 /// What is wrong with the condition once all is over.

@@ -1,18 +1,17 @@
-//! *"Status tells what was."* No status counts more pods than there were at some moment since its sender's knowledge,
+//! *"Status reports what was."* No status counts more pods than there were at some moment since its sender's knowledge,
 //! and what one status counts fits together.
 
 use std::sync::Arc;
 
 use kruise_sim::Method;
 
-use crate::{
-    engine::{mirror::Mirror, object::Object, resource::PODS, verdict::Violation, write::Write},
-    subjects::{cloneset::draft::CLONESETS, labels::REVISION},
-};
+use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::labels::REVISION;
 
 type Counted<'a> = &'a dyn Fn(&Object) -> bool;
 
-/// Of what one status tells, the first counts some of those that the second counts.
+/// Of each pair in one status, the first counts some of those that the second counts.
 const PARTS: [(&str, &str); 6] = [
     ("readyReplicas", "replicas"),
     ("availableReplicas", "readyReplicas"),
@@ -39,21 +38,21 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     if let Some(counts) = misfit(status) {
         return Some(Violation {
             oracle: "status fits together",
-            what: format!("{} told {counts}", write.process),
+            what: format!("{} reported {counts}", write.process),
         });
     }
     let set = mirror.of(CLONESETS).now().next()?;
     let pods = mirror.of(PODS);
     // A status is written up to half a second after it was computed, or much later if it has to be repeated; what was
     // true at any time counts.
-    // Whether there were as many as told is the question, and the newest versions are the likeliest to answer it.
-    let ever = |counts: &dyn Fn(&Object) -> bool, told: usize| {
+    // Whether there were as many as reported is the question, and the newest versions are the likeliest to answer it.
+    let ever = |counts: &dyn Fn(&Object) -> bool, reported: usize| {
         let counted = |one: &Arc<Object>| counts(one) && one.owner() == &*set.uid;
         let found = pods
             .objects
             .values()
             .filter(|versions| versions.iter().rev().any(counted));
-        found.take(told).count() as i64
+        found.take(reported).count() as i64
     };
     let revision = set.value()["status"]["updateRevision"]
         .as_str()
@@ -69,15 +68,15 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         }),
     ];
     for (name, counted) in counts {
-        let told = status[name].as_i64().unwrap_or(0);
-        let most = ever(counted, usize::try_from(told).unwrap_or(0));
-        if told > most {
+        let reported = status[name].as_i64().unwrap_or(0);
+        let most = ever(counted, usize::try_from(reported).unwrap_or(0));
+        if reported > most {
             let what = format!(
-                "{} told {name} {told}, but there were never more than {most}",
+                "{} reported {name} {reported}, but there were never more than {most}",
                 write.process
             );
             return Some(Violation {
-                oracle: "status tells what was",
+                oracle: "status reports what was",
                 what,
             });
         }

@@ -9,16 +9,8 @@ use super::{
     partition::too_many,
     spec::{Knowledge, Spec},
 };
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::Object,
-        resource::{PODS, REVISIONS},
-        verdict::Violation,
-        write::Write,
-    },
-    subjects::labels::{REVISION, SPECIFIED, STATE},
-};
+use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
+use crate::subjects::labels::{REVISION, SPECIFIED, STATE};
 
 /// Pod label: the place a pod takes.
 const INSTANCE: &str = "apps.kruise.io/cloneset-instance-id";
@@ -90,7 +82,7 @@ fn deleted(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror, rolls_back
         .iter()
         .find(|pod| pod.name() == write.name && pod.may_be(|object| !object.is_going()))?;
     let specified = pod.may_be(|object| object.has_label(SPECIFIED));
-    // There was a cause when a hook began to hold it, and what calls such a pod back is judged by itself.
+    // There was a cause when a hook began to hold it, and what returns such a pod is judged by itself.
     let held =
         write.method == Method::Delete && pod.may_be(|object| object.label(STATE) == "PreparingDelete");
     let caused = |spec: &Spec| {

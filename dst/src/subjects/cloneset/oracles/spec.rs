@@ -2,15 +2,11 @@
 
 use serde_json::Value;
 
-use crate::{
-    engine::{mirror::Mirror, object::Object, resource::REVISIONS, write::Write},
-    subjects::{
-        cloneset::draft::CLONESETS,
-        knowledge,
-        labels::{REVISION, STATE},
-        template::same_template,
-    },
-};
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::knowledge;
+use crate::subjects::labels::{REVISION, STATE};
+use crate::subjects::template::same_template;
 
 /// What the sender of a write may have believed of the CloneSet.
 pub type Knowledge<'a> = knowledge::Knowledge<'a, Spec<'a>>;
@@ -89,7 +85,7 @@ impl<'a> Spec<'a> {
         pod.is_active() && !(self.excludes && pod.label(STATE) == "PreparingDelete")
     }
 
-    /// Tells active pods that are of the revision of this template.
+    /// Is it an active pod of the revision of this template?
     pub fn is_updated<'m>(&self, mirror: &'m Mirror) -> impl Fn(&Object) -> bool + use<'m> {
         let mut revisions = mirror.of(REVISIONS).now();
         let revision = revisions.find(|one| self.is_revision(one));

@@ -6,15 +6,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::Value;
 
 use super::view;
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::{Object, is_injected},
-        resource::PODS,
-        verdict::Violation,
-    },
-    subjects::sidecarset::start::SIDECARSETS,
-};
+use crate::engine::object::is_injected;
+use crate::engine::oracles::{Mirror, Object, PODS, Violation};
+use crate::subjects::sidecarset::start::SIDECARSETS;
 
 /// Pods that were looked at.
 #[derive(Debug, Default)]
@@ -80,7 +74,7 @@ fn wrong(pod: &Object, mirror: &Mirror) -> Option<String> {
         let sidecars = view::Spec(set).sidecars();
         let missing = sidecars.iter().find(|one| !is_as_injected(pod, one));
         if let Some(missing) = missing {
-            return Some(format!("{} of {name} is not as the set says", missing.name));
+            return Some(format!("{} of {name} is not as specified", missing.name));
         }
     }
     None

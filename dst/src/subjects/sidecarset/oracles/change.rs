@@ -1,6 +1,6 @@
 //! A write of a pod.
 
-use crate::engine::{mirror::Mirror, object::Object, resource::PODS, write::Write};
+use crate::engine::oracles::{Mirror, Object, PODS, Write};
 
 /// The versions of a pod before and after a write.
 #[derive(Clone, Copy)]

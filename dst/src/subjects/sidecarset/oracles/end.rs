@@ -3,14 +3,9 @@
 use serde_json::Value;
 
 use super::{revisions, view, view::Spec};
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::Object,
-        resource::{NAMESPACES, PODS, REVISIONS},
-    },
-    subjects::{sidecarset::start::SIDECARSETS, template::same_template},
-};
+use crate::engine::oracles::{Mirror, NAMESPACES, Object, PODS, REVISIONS};
+use crate::subjects::sidecarset::start::SIDECARSETS;
+use crate::subjects::template::same_template;
 
 /// What is not yet as it must be.
 pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
@@ -18,7 +13,7 @@ pub fn unfinished(mirror: &Mirror) -> Result<(), String> {
     sets.try_for_each(|set| settled(set, mirror))
 }
 
-/// A set and its pods are as the set says.
+/// A SidecarSet and its pods are as its specification says.
 fn settled(set: &Object, mirror: &Mirror) -> Result<(), String> {
     let spec = Spec(set);
     let name = &set.name;
@@ -67,7 +62,7 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
     let elsewhere = old.len() - waiting;
     let kept = (spec.partition(pods.len() as i64) as usize).saturating_sub(elsewhere);
     let out = pods.iter().filter(|pod| spec.is_out(pod)).count() as i64;
-    // Pods that somebody else keeps out of service count for ever, and then those in service wait.
+    // Pods that somebody else keeps unavailable count for ever, and then those that are available wait.
     let is_full = out >= spec.max_unavailable(pods.len() as i64);
     if waiting > kept && !is_full {
         return Err(format!(
@@ -75,18 +70,18 @@ fn upgraded(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
         ));
     }
     for pod in pods {
-        let told = pod.condition("SidecarSetUpgradable");
-        let said = told.and_then(|one| serde_json::from_str::<Value>(one["message"].as_str()?).ok());
-        let said = said.unwrap_or_default()[&**name].clone();
+        let condition = pod.condition("SidecarSetUpgradable");
+        let shown = condition.and_then(|one| serde_json::from_str::<Value>(one["message"].as_str()?).ok());
+        let shown = shown.unwrap_or_default()[&**name].clone();
         let is_stranded = !spec.is_updated(pod) && spec.selects(pod) && !spec.can_follow(pod);
         let is_right = if is_stranded {
-            said == false
+            shown == false
         } else {
-            !spec.is_updated(pod) || said != false
+            !spec.is_updated(pod) || shown != false
         };
         if !is_right {
             return Err(format!(
-                "pod {} is told {said} by {name}, stranded: {is_stranded}",
+                "condition of pod {} shows {shown} for {name}, stranded: {is_stranded}",
                 pod.name
             ));
         }
@@ -109,9 +104,9 @@ fn status(spec: Spec<'_>, pods: &[&Object]) -> Result<(), String> {
             updated.iter().filter(|pod| ready(pod)).count() as i64,
         ),
     ] {
-        let told = set.value()["status"][name].as_i64().unwrap_or(0);
-        if told != wanted {
-            return Err(format!("{}: status.{name} is {told}, not {wanted}", set.name));
+        let reported = set.value()["status"][name].as_i64().unwrap_or(0);
+        if reported != wanted {
+            return Err(format!("{}: status.{name} is {reported}, not {wanted}", set.name));
         }
     }
     Ok(())
@@ -132,7 +127,7 @@ fn history(set: &Object, pods: &[&Object], mirror: &Mirror) -> Result<(), String
     }
     let (stored, wanted) = (&newest.value()["data"]["spec"], &set.value()["spec"]);
     if !same_template(&stored["containers"], &wanted["containers"]) {
-        return Err(format!("{} is not what the set says", newest.name));
+        return Err(format!("{} is not the specification", newest.name));
     }
     let limit = set.value()["spec"]["revisionHistoryLimit"]
         .as_u64()

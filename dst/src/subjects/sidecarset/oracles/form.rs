@@ -4,10 +4,9 @@
 use serde_json::Value;
 
 use super::{change::Change, view, view::Spec};
-use crate::{
-    engine::{object::is_injected, verdict::Violation, write::Write},
-    subjects::pod_writes::guards::differences,
-};
+use crate::engine::object::is_injected;
+use crate::engine::oracles::{Violation, Write};
+use crate::subjects::pod_writes::guards::differences;
 
 /// What a SidecarSet may change of a pod.
 const OURS: &[&str] = &[

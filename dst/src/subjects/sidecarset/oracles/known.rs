@@ -3,15 +3,8 @@
 use std::sync::Arc;
 
 use super::{memory::Memory, view::Spec};
-use crate::{
-    engine::{
-        mirror::Mirror,
-        object::Object,
-        resource::{NAMESPACES, PODS},
-        write::Write,
-    },
-    subjects::sidecarset::start::SIDECARSETS,
-};
+use crate::engine::oracles::{Mirror, NAMESPACES, Object, PODS, Write};
+use crate::subjects::sidecarset::start::SIDECARSETS;
 
 /// A pod as its sender may have seen it.
 struct Seen<'a> {

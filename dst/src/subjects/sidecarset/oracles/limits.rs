@@ -1,4 +1,4 @@
-//! *"Partition pods stay as they are, never more than maxUnavailable are out of service by the set's doing, and only
+//! *"Partition pods stay as they are, never more than maxUnavailable are unavailable because of the SidecarSet, and only
 //! those that the selector names are upgraded, of which no more than images differ."*
 
 use super::{change::Change, known::Known, view::Spec};
@@ -31,7 +31,7 @@ fn partition(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option<(&
 
 fn availability(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option<(&'static str, String)> {
     let before = change.before;
-    // What is out of service already costs nothing.
+    // What is unavailable already costs nothing.
     if !spec.is_ready(before) {
         return None;
     }
@@ -39,7 +39,7 @@ fn availability(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option
     let all = known.most(spec, &before.uid, |_| true) + 1;
     let limit = spec.max_unavailable(all);
     (out >= limit).then(|| {
-        let text = format!("{out} others are out of service, at least, and {limit} of {all} may be");
+        let text = format!("{out} others are unavailable, at least, and {limit} of {all} may be");
         ("availability of a set", text)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::engine::process::ProcessId;
+use crate::engine::oracles::ProcessId;
 
 /// Who wrote what.
 #[derive(Debug, Default)]

@@ -24,13 +24,8 @@ use known::Known;
 use memory::Memory;
 use view::Spec;
 
-use crate::{
-    engine::{
-        mirror::Mirror, oracles::Oracles, process::ProcessId, report::Counters, verdict::Violation,
-        write::Write,
-    },
-    subjects::sidecarset::start::CONTROLLER,
-};
+use crate::engine::oracles::{Counters, Mirror, Oracles, ProcessId, Violation, Write};
+use crate::subjects::sidecarset::start::CONTROLLER;
 
 /// Least of writes of pods for a scenario to count.
 const UPGRADES: u32 = 6;
@@ -70,7 +65,7 @@ impl Oracles for SidecarSetOracles {
         self.born.judge(mirror)
     }
 
-    /// It has to look before it acts.
+    /// It must list before it acts.
     fn begins_to_lead(&mut self, process: ProcessId) {
         self.memory.led.insert(process, self.memory.newest);
     }
@@ -131,7 +126,7 @@ fn judge(write: &Write<'_>, change: Change<'_>, known: &Known<'_>) -> Option<Vio
     Some(Violation { oracle, what })
 }
 
-/// What is wrong with a change under a specification: which oracle says so, and why.
+/// What is wrong with a change under a specification: which oracle found it, and why.
 fn wrong(change: Change<'_>, spec: Spec<'_>, known: &Known<'_>) -> Option<(&'static str, String)> {
     let Change { before, after } = change;
     if !spec.counts(before) || !known.may_look(spec) {

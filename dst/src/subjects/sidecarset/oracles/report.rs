@@ -1,12 +1,10 @@
-//! *"Status tells what was"*, and what one status counts fits together.
+//! *"Status reports what was"*, and what one status counts fits together.
 
 use super::view;
-use crate::{
-    engine::{mirror::Mirror, resource::PODS, verdict::Violation, write::Write},
-    subjects::sidecarset::start::SIDECARSETS,
-};
+use crate::engine::oracles::{Mirror, PODS, Violation, Write};
+use crate::subjects::sidecarset::start::SIDECARSETS;
 
-/// Of what one status tells, the first counts some of those that the second counts.
+/// Of each pair in one status, the first counts some of those that the second counts.
 const PARTS: [(&str, &str); 4] = [
     ("updatedPods", "matchedPods"),
     ("readyPods", "matchedPods"),
@@ -27,7 +25,7 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let count = |name: &str| set.value()["status"][name].as_i64().unwrap_or(0);
     if let Some((part, whole)) = PARTS.iter().find(|(part, whole)| count(part) > count(whole)) {
         let what = format!(
-            "{} told {part} {} of {whole} {} of {}",
+            "{} reported {part} {} of {whole} {} of {}",
             write.process,
             count(part),
             count(whole),
@@ -42,9 +40,9 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     let ever = pods.filter(|versions| versions.iter().any(|pod| view::is_in_list(pod, write.name)));
     let ever = ever.count() as i64;
     (count("matchedPods") > ever).then(|| Violation {
-        oracle: "status of a set tells what was",
+        oracle: "status of a set reports what was",
         what: format!(
-            "{} told of {} pods of {}, and there were never more than {ever}",
+            "{} reported {} pods of {}, and there were never more than {ever}",
             write.process,
             count("matchedPods"),
             write.name

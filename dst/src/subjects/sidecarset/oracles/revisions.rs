@@ -3,48 +3,23 @@
 use kruise_sim::Method;
 
 use super::{known::Known, memory::Memory, view, view::Spec};
-use crate::{
-    engine::{mirror::Mirror, object::Object, resource::REVISIONS, verdict::Violation, write::Write},
-    subjects::template::same_template,
-};
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
+use crate::subjects::{pod_writes::guards, template::same_template};
 
 /// Label that names the set.
 pub const SET: &str = "kruise.io/sidecarset-name";
 
 /// Judges writes of revisions.
 pub fn judge(memory: &Memory, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-    let revisions = mirror.of(REVISIONS);
-    let version = revisions.changes.get(write.marks.of(REVISIONS))?.version;
-    let versions = revisions
-        .objects
-        .values()
-        .find(|versions| versions.iter().any(|one| one.version == version))?;
-    let after = versions.last()?;
-    let violation = |what: String| {
-        Some(Violation {
-            oracle: "revisions of a set are stable",
-            what: format!("{} {what}", write.process),
-        })
-    };
-    if let [.., before, after] = versions.as_slice()
-        && before.value()["data"] != after.value()["data"]
-    {
-        return violation(format!("changed the content of {}", after.name));
+    let oracle = "revisions of a set are stable";
+    if write.method != Method::Delete {
+        return guards::rewritten(write, mirror, oracle, true);
     }
-    if write.method == Method::Delete {
-        let used = use_of(after, &Known::of(memory, write, mirror, after.label(SET)))?;
-        return violation(format!("deleted {}, {used}", after.name));
-    }
-    let twin = revisions.now().find(|other| {
-        other.uid != after.uid
-            && other.owner() == after.owner()
-            && other.value()["data"] == after.value()["data"]
-            && !after.gone
-    })?;
-    violation(format!(
-        "created {} beside {}, which is the same",
-        after.name, twin.name
-    ))
+    let versions = mirror.of(REVISIONS).changed_at(write.marks.of(REVISIONS))?;
+    let revision = versions.last()?;
+    let used = use_of(revision, &Known::of(memory, write, mirror, revision.label(SET)))?;
+    let what = format!("{} deleted {}, {used}", write.process, revision.name);
+    Some(Violation { oracle, what })
 }
 
 /// What a revision is used for, whichever of the specifications that may have been believed is taken.
@@ -59,7 +34,7 @@ fn use_of(revision: &Object, known: &Known<'_>) -> Option<String> {
             Some("which new pods get".to_owned())
         } else {
             let stored = &revision.value()["data"]["spec"]["containers"];
-            same_template(stored, &wanted["containers"]).then(|| "which is what the set says".to_owned())
+            same_template(stored, &wanted["containers"]).then(|| "which is the specification".to_owned())
         }
     };
     let mut found = None;

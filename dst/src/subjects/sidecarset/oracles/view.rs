@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::object::Object;
+use crate::engine::oracles::Object;
 
 /// Pod annotation: what each set injected.
 const HASH: &str = "kruise.io/sidecarset-hash";
@@ -37,7 +37,7 @@ impl Sidecar<'_> {
     }
 }
 
-/// What a version of a set asks for.
+/// What a version of a SidecarSet demands.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec<'a>(pub &'a Object);
 
@@ -97,7 +97,7 @@ impl<'a> Spec<'a> {
         if is_all { of - 1 } else { kept.clamp(0, of) }
     }
 
-    /// Pods that may be out of service for its sake, of so many.
+    /// Pods that may be unavailable because of it, of so many.
     pub fn max_unavailable(self, of: i64) -> i64 {
         scaled(&self.strategy()["maxUnavailable"], of, 1)
     }
@@ -132,7 +132,7 @@ impl<'a> Spec<'a> {
         all.all(|name| running(pod, &name).is_some_and(|running| Some(running) == image(pod, &name)))
     }
 
-    /// Is it in service, with one twin of each idle?
+    /// Is it ready, with one twin of each idle?
     pub fn is_ready(self, pod: &Object) -> bool {
         let idles = |one: &Sidecar<'_>| {
             one.empty.is_none_or(|empty| {
@@ -147,7 +147,7 @@ impl<'a> Spec<'a> {
             && self.sidecars().iter().all(idles)
     }
 
-    /// Is it out of service for the set's sake: upgraded and not back, or changed and not there yet?
+    /// Is it unavailable because of the SidecarSet: upgraded and not back, or changed and not there yet?
     pub fn is_out(self, pod: &Object) -> bool {
         if self.is_updated(pod) {
             return !self.runs(pod) || !self.is_ready(pod);
@@ -178,7 +178,7 @@ pub fn revision(pod: &Object, set: &str) -> String {
     text(&entry(pod, HASH, set)["controllerRevision"]).to_owned()
 }
 
-/// Names of the sets that a pod says other things about than it did, or nothing any more.
+/// Names of the SidecarSets for which the annotations of a pod changed.
 pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
     let mut sets: Vec<String> = Vec::new();
     for key in [HASH, STATE] {
