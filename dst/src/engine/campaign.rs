@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     play::{Keep, Played, play, replay},
-    report::RICH,
+    report::{EDITS, KINDS, WRITES},
     scenario::Scenario,
     subject::Subjects,
     verdict::{Judged, Violation},
@@ -236,7 +236,7 @@ impl fmt::Display for Tally {
         writeln!(
             f,
             "{} count: at least {} edits, {} kinds of fault, {} writes, and what the subject demands",
-            self.rich, RICH.edits, RICH.kinds, RICH.writes
+            self.rich, EDITS, KINDS, WRITES
         )?;
         for (subject, counts) in &self.counts {
             writeln!(f, "{subject}, each scenario: {counts}")?;

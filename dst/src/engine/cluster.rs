@@ -24,7 +24,7 @@ use super::{
     oracles::Judges,
     process::{Process, ProcessId, Sent},
     random::{Purpose, Random},
-    report::{Counters, RICH, Reply, Trace},
+    report::{Counters, Reply, Trace, WRITES},
     resource::{PerResource, Resource},
     verdict::{Judged, Violation},
     webhooks::{self, Answer, Later},
@@ -309,7 +309,7 @@ impl State {
 
     /// Does the scenario count, if so many writes are still to come?
     pub fn counts_with(&self, writes: u32) -> bool {
-        self.counters.are_enough(RICH.writes.saturating_sub(writes))
+        self.counters.are_enough(WRITES.saturating_sub(writes))
             && self.judges.each().all(|oracles| oracles.counts(&self.counters))
     }
 

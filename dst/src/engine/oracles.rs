@@ -115,15 +115,15 @@ impl Judges {
             }
             return None;
         }
-        let of = |component: &Option<&str>| *component == Some(write.component);
-        let has_owner = self.subjects.iter().any(|(component, _)| of(component));
+        let of = |component: Option<&str>| component == Some(write.component);
+        let has_owner = self.subjects.iter().any(|(component, _)| of(*component));
         let mut verdict = self.leader.judge(write);
         let mut remembers = false;
         for (component, oracles) in &mut self.subjects {
-            if !has_owner || of(component) {
+            if !has_owner || of(*component) {
                 verdict = verdict.or_else(|| oracles.judge(write, mirror));
             }
-            remembers |= of(component) && oracles.remembers_pods();
+            remembers |= of(*component) && oracles.remembers_pods();
         }
         if remembers && write.resource == "pods" {
             self.learn(write, mirror, processes);

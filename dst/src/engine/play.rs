@@ -11,7 +11,7 @@ use super::{
     network::link::PATIENCE,
     oracles::Judges,
     panics,
-    report::{Counters, RICH, Trace},
+    report::{Counters, Trace, WRITES},
     scenario::{Action, Edit, Scenario, Step, SuddenFault},
     subject::{Subjects, Users},
     user,
@@ -202,7 +202,7 @@ impl<'a> Play<'a> {
                 end = end.max(step.ends_at());
                 let is_enough = cluster.with(|state| {
                     // What else it needs is known sooner.
-                    let is_near = self.scenario.brief && state.counts_with(RICH.writes);
+                    let is_near = self.scenario.brief && state.counts_with(WRITES);
                     is_near && state.counts_with(state.writes_to_come(settling))
                 });
                 if is_enough {
@@ -301,7 +301,9 @@ impl<'a> Play<'a> {
             }
             Action::Once(fault) => self.inject(fault),
         };
-        cluster.look(|state| fired.into_iter().for_each(|name| state.counters.fired(name)));
+        if let Some(name) = fired {
+            cluster.look(|state| state.counters.fired(name));
+        }
         Ok(())
     }
 
@@ -325,16 +327,16 @@ impl<'a> Play<'a> {
             }),
             SuddenFault::CutWatches(plural) => {
                 let resources = self.subjects.resources();
-                let of = resources.into_iter().find(|one| one.plural == plural);
-                of.into_iter().for_each(|of| cluster.cut(of));
+                if let Some(of) = resources.into_iter().find(|one| one.plural == plural) {
+                    cluster.cut(of);
+                }
                 None
             }
             SuddenFault::Compact => {
                 cluster.with(|state| state.world.api().compact());
-                self.subjects
-                    .resources()
-                    .into_iter()
-                    .for_each(|of| cluster.cut(of));
+                for of in self.subjects.resources() {
+                    cluster.cut(of);
+                }
                 None
             }
         }

@@ -127,23 +127,12 @@ fn name(method: Method) -> &'static str {
     }
 }
 
-/// Least of a scenario that counts.
-#[derive(Clone, Copy, Debug)]
-pub struct Rich {
-    /// Edits accepted.
-    pub edits: u32,
-    /// Kinds of fault that had an effect.
-    pub kinds: usize,
-    /// Writes of managers.
-    pub writes: u32,
-}
-
-/// What makes a scenario count, beside what its subjects demand.
-pub const RICH: Rich = Rich {
-    edits: 3,
-    kinds: 3,
-    writes: 100,
-};
+/// Edits that a scenario needs to count, beside what its subjects demand.
+pub const EDITS: u32 = 3;
+/// Kinds of fault that must have had an effect.
+pub const KINDS: usize = 3;
+/// Writes of managers that it needs.
+pub const WRITES: u32 = 100;
 
 /// How much happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,7 +154,7 @@ pub struct Counters {
 impl Counters {
     /// Whether a scenario counts if so many writes are enough.
     pub fn are_enough(&self, writes: u32) -> bool {
-        self.edits >= RICH.edits && self.fired.len() >= RICH.kinds && self.writes >= writes
+        self.edits >= EDITS && self.fired.len() >= KINDS && self.writes >= writes
     }
 
     /// Writes of pods by a component.

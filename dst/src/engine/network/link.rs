@@ -60,7 +60,9 @@ impl Fate {
         for (left, fault) in state.faults.now() {
             let is_isolated = state.faults.isolates(process);
             let fired = fate.hit_by(fault, left, is_isolated, writes, request, &mut random);
-            fired.into_iter().for_each(|fired| state.counters.fired(fired));
+            if let Some(fired) = fired {
+                state.counters.fired(fired);
+            }
         }
         state.random = random;
         fate

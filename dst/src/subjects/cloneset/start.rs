@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// A CloneSet when it is created.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Start {
     /// `spec.replicas`.
     pub replicas: u32,
@@ -23,49 +23,34 @@ pub struct Start {
     /// `scaleStrategy.maxUnavailable`, as text; empty for none.
     pub scale_max_unavailable: String,
     /// A hook holds pods before they are updated in place, and marks them not ready.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hook: bool,
     /// A hook holds pods before they are deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_delete: Option<PreDelete>,
     /// Pods become available only with this mark.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_normal: Option<Mark>,
     /// `gracePeriodSeconds` of updates in place.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub grace: u32,
     /// Containers request processor time, and another amount now and then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resources: bool,
     /// The first container restarts for another amount.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarts: bool,
     /// The container reads an annotation of its pod.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub config: bool,
     /// There is a second container, which changes after the first.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batches: bool,
     /// `progressDeadlineSeconds`; zero for none.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub deadline: u32,
     /// Managers roll pods back when the partition grows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rolls_back: bool,
     /// Pods that users have marked are updated first.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority: bool,
     /// Pods that users have marked are updated last.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub order: bool,
     /// Pods that users have marked are spread over a rollout.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scatter: bool,
     /// What happens to the claims of deleted pods; none for a CloneSet without claims.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
     /// Further labels of its pods.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
@@ -78,31 +63,9 @@ impl Start {
             max_unavailable: "2".into(),
             max_surge: "0".into(),
             partition: "0".into(),
-            min_ready_seconds: 0,
-            scale_max_unavailable: String::new(),
-            hook: false,
-            pre_delete: None,
-            pre_normal: None,
-            grace: 0,
-            resources: false,
-            restarts: false,
-            config: false,
-            batches: false,
-            deadline: 0,
-            rolls_back: false,
-            priority: false,
-            order: false,
-            scatter: false,
-            claims: None,
-            labels: BTreeMap::new(),
+            ..Self::default()
         }
     }
-}
-
-// Serde passes references.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero(value: &u32) -> bool {
-    *value == 0
 }
 
 /// What happens to the claims of deleted pods.
@@ -136,9 +99,10 @@ pub struct PreDelete {
 }
 
 /// How pods are updated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Policy {
     /// By new pods.
+    #[default]
     ReCreate,
     /// In place where the change allows.
     InPlaceIfPossible,

@@ -100,7 +100,7 @@ impl<'a> Spec<'a> {
 
 /// What the sender of a write may have believed.
 pub fn knowledge<'a>(write: &Write<'_>, mirror: &'a Mirror) -> Option<Knowledge<'a>> {
-    Knowledge::of(write, mirror, CLONESETS, |set| Spec::of(set))
+    Knowledge::of(write, mirror, CLONESETS, Spec::of)
 }
 
 /// Which way a percentage is rounded.
