@@ -36,6 +36,12 @@ pub fn find(group: &str, kind: &str) -> Option<&'static Kind> {
         .find(|known| known.kind == kind && known.group == group)
 }
 
+/// The kind that is this resource.
+pub fn of_resource(group: &str, plural: &str) -> Option<&'static Kind> {
+    ALL.into_iter()
+        .find(|known| known.plural == plural && known.group == group)
+}
+
 /// The definitions of all kinds. `namespace` is where the conversion webhook's service lives.
 pub fn definitions(namespace: &str) -> Vec<Value> {
     ALL.into_iter().map(|kind| kind.manifest(namespace)).collect()

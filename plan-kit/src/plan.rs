@@ -5,7 +5,10 @@ use std::time::Duration;
 use kruise_api::names::events::Reason;
 use serde_json::Value;
 
-use crate::write::{Resource, Target, Write};
+use crate::{
+    ResourceId,
+    write::{Target, Write},
+};
 
 /// What to do now, what to report, and when to look again.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,7 +135,7 @@ pub struct Why {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// The whole object, from the cache's raw copy or the API.
-    Full(Resource, String, String),
+    Full(ResourceId, String, String),
     /// The object read from the API server, not from a cache.
-    Live(Resource, String, String),
+    Live(ResourceId, String, String),
 }

@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
+use crate::ResourceId;
+
 /// One write to the API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
@@ -133,54 +135,11 @@ impl Intent {
     }
 }
 
-/// A resource that planners write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resource {
-    /// core/v1 pods.
-    Pods,
-    /// core/v1 persistentvolumeclaims.
-    Claims,
-    /// core/v1 configmaps that are barriers of pods.
-    Barriers,
-    /// apps/v1 controllerrevisions.
-    Revisions,
-    /// apps.kruise.io clonesets, in the version on the wire.
-    CloneSets,
-    /// apps.kruise.io sidecarsets, in the version on the wire. Not in a namespace.
-    SidecarSets,
-    /// apps.kruise.io imagepulljobs, in the same version.
-    PullJobs,
-}
-
-impl Resource {
-    /// Plural name on the wire.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::Claims => "persistentvolumeclaims",
-            Self::Barriers => "configmaps",
-            Self::Revisions => "controllerrevisions",
-            Self::CloneSets => "clonesets",
-            Self::SidecarSets => "sidecarsets",
-            Self::PullJobs => "imagepulljobs",
-        }
-    }
-
-    /// Group and version, where they do not depend on the cluster.
-    pub fn fixed_api_version(self) -> Option<&'static str> {
-        match self {
-            Self::Pods | Self::Claims | Self::Barriers => Some("v1"),
-            Self::Revisions => Some("apps/v1"),
-            Self::CloneSets | Self::SidecarSets | Self::PullJobs => None,
-        }
-    }
-}
-
 /// Which object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// Resource.
-    pub resource: Resource,
+    pub resource: ResourceId,
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -189,7 +148,7 @@ pub struct Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.resource.plural(), self.name)
+        write!(f, "{}/{}", self.resource.plural, self.name)
     }
 }
 
@@ -313,10 +272,13 @@ impl fmt::Display for Write {
 }
 
 impl Patch {
+    /// `Content-Type` of merge patches.
+    pub const MERGE: &'static str = "application/merge-patch+json";
+
     /// `Content-Type` of the request.
     pub fn content_type(&self) -> &'static str {
         match self {
-            Self::Merge(_) => "application/merge-patch+json",
+            Self::Merge(_) => Self::MERGE,
             Self::Strategic(_) => "application/strategic-merge-patch+json",
             Self::Json(_) => "application/json-patch+json",
         }

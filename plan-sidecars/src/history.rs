@@ -5,7 +5,7 @@ use std::sync::Arc;
 use go_compat::revision::{revision_hash, revision_name};
 use kruise_api::names::{CONTROLLER_HASH, LAST_APPLIED};
 use kruise_plan_kit::{
-    Body, Chain, Intent, Part, Patch, Precondition, Resource, Target, Wave, Write, put,
+    Body, Chain, Intent, Part, Patch, Precondition, ResourceId, Target, Wave, Write, put,
     revision::sort,
     sidecars::{Hashes, names, revision_data},
 };
@@ -203,7 +203,7 @@ pub(crate) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member
 
 fn target(observed: &Observed<'_>, name: &str) -> Target {
     Target {
-        resource: Resource::Revisions,
+        resource: ResourceId::REVISIONS,
         namespace: observed.namespace.to_owned(),
         name: name.to_owned(),
     }

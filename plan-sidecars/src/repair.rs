@@ -12,7 +12,7 @@ use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, RECREATE_UNINJECTED, SPECIFIED_DELETE};
 use kruise_plan_kit::{
-    EventNote, Intent, Part, Plan, Precondition, Resource, Step, Target, Why, Write,
+    EventNote, Intent, Part, Plan, Precondition, ResourceId, Step, Target, Why, Write,
     availability::{Service, service},
     events,
     sidecars::{is_in_list, names},
@@ -308,7 +308,7 @@ fn removal(pod: &PodView) -> Step {
     let write = Write::Delete {
         intent: Intent::DeletePod,
         target: Target {
-            resource: Resource::Pods,
+            resource: ResourceId::PODS,
             namespace: pod.namespace.to_string(),
             name: pod.name.to_string(),
         },

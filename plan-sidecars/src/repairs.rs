@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_api::names::SPECIFIED_DELETE;
-use kruise_plan_kit::{Intent, Plan, Resource};
+use kruise_plan_kit::{Intent, Plan, ResourceId};
 use kruise_views::PodView;
 
 /// How long a removed pod counts as out of service. Its owner may not want it back.
@@ -259,7 +259,7 @@ fn removed(plan: &Plan) -> impl Iterator<Item = &str> {
     let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
     steps
         .map(|step| &step.write)
-        .filter(|write| write.target().resource == Resource::Pods)
+        .filter(|write| write.target().resource == ResourceId::PODS)
         .filter(|write| matches!(write.intent(), Intent::DeletePod | Intent::RequestDelete))
         .filter_map(|write| write.uid())
 }

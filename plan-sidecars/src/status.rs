@@ -1,7 +1,7 @@
 //! What the set reports.
 
 use kruise_api::sidecarset::SidecarSetStatus;
-use kruise_plan_kit::{Resource, StatusPatch, Target};
+use kruise_plan_kit::{ResourceId, StatusPatch, Target};
 use serde_json::{Map, Value, json};
 
 use crate::{history::Found, member::Member, observe::Observed};
@@ -37,7 +37,7 @@ pub(crate) fn report(observed: &Observed<'_>, found: &Found, members: &[Member<'
     let done = status.updated_ready_pods == status.matched_pods;
     Some(StatusPatch {
         target: Target {
-            resource: Resource::SidecarSets,
+            resource: ResourceId::SIDECARSETS,
             namespace: String::new(),
             name: set.metadata.name.clone(),
         },

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use kruise_plan_kit::{Chain, Plan, Precondition, Resource, Write};
+use kruise_plan_kit::{Chain, Plan, Precondition, ResourceId, Write};
 
 /// When a plan that had to wait is made anew, if nothing changes before.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ fn seen(write: &Write) -> Option<(&str, &str)> {
             target,
             precondition: Precondition::UidAndVersion(uid, version),
             ..
-        } if target.resource == Resource::Pods => Some((uid, version)),
+        } if target.resource == ResourceId::PODS => Some((uid, version)),
         _ => None,
     }
 }

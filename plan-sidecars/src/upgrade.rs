@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write,
     inplace::ImageStatus,
     planted::{Bug, is_planted},
     put,
@@ -204,7 +204,7 @@ pub(crate) fn patch(
     let write = Write::Patch {
         intent,
         target: Target {
-            resource: Resource::Pods,
+            resource: ResourceId::PODS,
             namespace: pod.namespace.to_string(),
             name: pod.name.to_string(),
         },

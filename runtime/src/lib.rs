@@ -3,6 +3,7 @@
 //! Decisions are made by machines without I/O ([`executor::Run`], `kube_cache::Reflector`); what is async here only
 //! performs their effects.
 
+pub mod caches;
 pub mod client;
 mod clock;
 pub mod discovery;
@@ -13,9 +14,11 @@ pub mod follow;
 pub mod freshness;
 pub mod lease;
 pub mod metrics;
+mod served;
 pub mod shutdown;
 pub mod worker;
 
 pub use client::Client;
 pub use clock::Clock;
 pub use error::{ApiError, Status};
+pub use served::{NotServed, Served};

@@ -24,7 +24,7 @@ pub struct ClaimView {
     pub deleting: bool,
 }
 
-kube_cache::cached!(ClaimView);
+kube_cache::cached!(ClaimView; deleting);
 
 #[derive(Deserialize)]
 struct Wire {

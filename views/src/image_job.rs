@@ -24,7 +24,7 @@ pub struct ImageJobView {
     pub deleting: bool,
 }
 
-kube_cache::cached!(ImageJobView);
+kube_cache::cached!(ImageJobView; deleting);
 
 #[derive(Deserialize)]
 struct Wire {

@@ -185,7 +185,7 @@ impl PodView {
     }
 }
 
-kube_cache::cached!(PodView);
+kube_cache::cached!(PodView; deleting);
 
 fn is_read(annotation: &str) -> bool {
     annotation == names::DELETION_COST

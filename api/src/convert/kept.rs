@@ -43,8 +43,8 @@ fn version(direction: Direction) -> &'static str {
     }
 }
 
-/// Rules are undone in the opposite order.
-fn apply(object: &mut Value, rules: &[Rule], direction: Direction) {
+/// Applies rules and keeps nothing. Rules are undone in the opposite order.
+pub fn apply(object: &mut Value, rules: &[Rule], direction: Direction) {
     match direction {
         Direction::Newer => rules.iter().for_each(|rule| rule.apply(object, direction)),
         Direction::Older => rules.iter().rev().for_each(|rule| rule.apply(object, direction)),

@@ -11,7 +11,7 @@ mod kept;
 pub(crate) mod path;
 mod rule;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use rule::{Direction, Rule};
 
@@ -102,6 +102,21 @@ pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), C
     }
     path::set(object, &["apiVersion"], wanted.into());
     Ok(())
+}
+
+/// A status, or a merge patch of one, of the newer version as `version` (such as `v1alpha1`) has it. What that version
+/// cannot express is left out: a status is written anew by whoever reports it, so nothing is kept for a way back.
+pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
+    if version != OLDER {
+        return status;
+    }
+    let mut object = json!({"apiVersion": format!("{}/{NEWER}", kind.group), "status": status});
+    match &kind.conversion {
+        Conversion::OneVersion | Conversion::Same => {}
+        Conversion::Rules(rules) => kept::apply(&mut object, rules, Direction::Older),
+        Conversion::Own(function) => function(&mut object, Direction::Older),
+    }
+    path::take(&mut object, &["status"]).unwrap_or_default()
 }
 
 fn served(kind: &Kind, version: &str) -> Result<&'static str, ConvertError> {

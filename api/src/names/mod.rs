@@ -92,6 +92,8 @@ pub const LAUNCH_PRIORITY_VARIABLE: &str = "KRUISE_CONTAINER_PRIORITY";
 pub const LAUNCH_BARRIER_VARIABLE: &str = "KRUISE_CONTAINER_BARRIER";
 /// Label of barriers, by which they are told from all other ConfigMaps.
 pub const LAUNCH_BARRIER_LABEL: &str = "apps.kruise.io/container-launch-barrier";
+/// Selects barriers.
+pub const LAUNCH_BARRIER_SELECTOR: &str = "apps.kruise.io/container-launch-barrier=true";
 
 /// Namespace label that the API server sets to the namespace's name.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

@@ -301,10 +301,17 @@ impl State {
     }
 
     /// What is not yet as it must be at the end.
-    pub fn unfinished(&self) -> Result<(), String> {
-        let now = self.now();
-        let mut each = self.judges.each();
-        each.try_for_each(|oracles| oracles.unfinished(&self.mirror, now))
+    pub fn unfinished(&mut self) -> Result<(), String> {
+        let paths: Vec<_> = self.judges.each().map(|oracles| oracles.reads()).collect();
+        let mut read = |path: &str| match self.answer(&Request::new(Method::Get, path, None)) {
+            Reply::Response(Response { code: 200, body, .. }) => serde_json::from_slice(&body).ok(),
+            _ => None,
+        };
+        let read: Vec<Option<Value>> = paths.into_iter().map(|path| read(path?)).collect();
+        let (now, mut each) = (self.now(), self.judges.each().zip(&read));
+        each.try_for_each(|(oracles, read)| {
+            oracles.unfinished(&self.mirror, now, read.as_ref().unwrap_or(&Value::Null))
+        })
     }
 
     /// Does the scenario count, if so many writes are still to come?

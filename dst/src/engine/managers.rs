@@ -41,7 +41,7 @@ pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>)
 pub fn config(gates: &[&str]) -> anyhow::Result<Arc<Config>> {
     let on: Vec<String> = gates.iter().map(|gate| format!("{gate}=true")).collect();
     let gates = format!("--feature-gates={}", on.join(","));
-    let values = FlagSet::new(FLAGS)
+    let values = FlagSet::new(&FLAGS)
         .parse(LINE.iter().copied().chain([gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
@@ -101,7 +101,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, users: &Users, config: Arc<C
 }
 
 fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> Host {
-    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default(), &[]);
     let settings = client::Settings {
         user_agent: "kruise-manager".into(),
         timeout: PATIENCE,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::leader::Leader;
 
@@ -27,8 +28,14 @@ pub trait Oracles: Send {
     /// subject.
     fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation>;
 
-    /// What is not yet as it must be once nobody edits or breaks anything any more.
-    fn unfinished(&self, mirror: &Mirror, now: Timestamp) -> Result<(), String>;
+    /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
+    /// [`Oracles::reads`], or null.
+    fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
+
+    /// The path of an object that the end conditions need and that no manager watches.
+    fn reads(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Is it a pod of the subject's workload? Actions on pods choose among these.
     fn owns(&self, _pod: &Object, _mirror: &Mirror) -> bool {

@@ -45,7 +45,8 @@ pub trait Subject: Sync {
     /// Definitions that the cluster has for its sake.
     fn definitions(&self) -> Vec<Value>;
 
-    /// What its controller watches, and what its oracles read. The order of all resources is part of what a seed means.
+    /// What its controller watches, and what its oracles read. Watches are woken in this order, and opening each takes a
+    /// request, from which uids follow: another resource changes the fingerprints of all seeds.
     fn resources(&self) -> &'static [Resource];
 
     /// Labels by which its controller selects objects in lists and watches.

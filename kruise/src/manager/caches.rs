@@ -10,7 +10,7 @@ use std::{
 use anyhow::bail;
 use kruise_api::names::LAUNCH_BARRIER_LABEL;
 use kruise_plan_kit::{
-    Resource, Target,
+    ResourceId, Target,
     planted::{Bug, is_planted},
 };
 use kruise_runtime::{
@@ -218,21 +218,22 @@ impl Caches {
     }
 
     /// Newest version of a resource that the cache shows.
-    pub fn observed(&self, resource: Resource) -> Option<Version> {
+    pub fn observed(&self, resource: ResourceId) -> Option<Version> {
         match resource {
-            Resource::Pods => self.pods.observed(),
-            Resource::Revisions => self.revisions.observed(),
-            Resource::CloneSets => self.sets.observed(),
-            Resource::Claims => self.claims.observed(),
-            Resource::SidecarSets => self.sidecars.sets.observed(),
-            Resource::PullJobs => self.pull_jobs.observed(),
-            Resource::Barriers => self.barriers.observed(),
+            ResourceId::PODS => self.pods.observed(),
+            ResourceId::REVISIONS => self.revisions.observed(),
+            ResourceId::CLONESETS => self.sets.observed(),
+            ResourceId::CLAIMS => self.claims.observed(),
+            ResourceId::SIDECARSETS => self.sidecars.sets.observed(),
+            ResourceId::IMAGE_PULL_JOBS => self.pull_jobs.observed(),
+            ResourceId::CONFIG_MAPS => self.barriers.observed(),
+            _ => None,
         }
     }
 
     /// Version of an object as the cache shows it; only known of pods, which others change, too.
     pub fn version(&self, target: &Target, uid: &str) -> Option<Version> {
-        if target.resource != Resource::Pods {
+        if target.resource != ResourceId::PODS {
             return None;
         }
         let key = ObjectKey::new(&*target.namespace, &*target.name);
@@ -241,37 +242,37 @@ impl Caches {
     }
 
     /// Is an object with this uid in the cache and not on its way out?
-    pub fn present(&self, resource: Resource, uid: &str) -> bool {
+    pub fn present(&self, resource: ResourceId, uid: &str) -> bool {
         match resource {
-            Resource::Pods => self
+            ResourceId::PODS => self
                 .pods
                 .snapshot()
                 .by_index(&PODS_BY_UID, uid)
                 .iter()
                 .any(|pod| !pod.deleting),
-            Resource::Revisions => !self
+            ResourceId::REVISIONS => !self
                 .revisions
                 .snapshot()
                 .by_index(&REVISIONS_BY_UID, uid)
                 .is_empty(),
-            Resource::Claims => self
+            ResourceId::CLAIMS => self
                 .claims
                 .snapshot()
                 .by_index(&CLAIMS_BY_UID, uid)
                 .iter()
                 .any(|claim| !claim.deleting),
-            Resource::PullJobs => self
+            ResourceId::IMAGE_PULL_JOBS => self
                 .pull_jobs
                 .snapshot()
                 .by_index(&PULL_JOBS_BY_UID, uid)
                 .iter()
                 .any(|job| !job.deleting),
-            Resource::Barriers => !self
+            ResourceId::CONFIG_MAPS => !self
                 .barriers
                 .snapshot()
                 .by_index(&BARRIERS_BY_UID, uid)
                 .is_empty(),
-            Resource::CloneSets | Resource::SidecarSets => false,
+            _ => false,
         }
     }
 }

@@ -1,6 +1,11 @@
 //! What the manager serves: webhooks over TLS, probes, metrics. In every replica, whoever leads.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use anyhow::{Context, bail};
 use kruise_api::definition::Kind;
@@ -23,7 +28,6 @@ use tokio::{
 };
 
 use super::{
-    caches,
     config::Config,
     process::{Routes, Wishes},
     registrar::Registrar,
@@ -108,7 +112,7 @@ pub(super) async fn start(
         api: Registrar(client.named("kruise-manager/webhook-controller")),
         settings: settings(config, &server, webhooks.wishes),
         tls,
-        jitter: caches::jitter(),
+        jitter: jitter(),
         progress: progress.clone(),
     };
     tasks.spawn(keeper.keep(stop, first));
@@ -167,6 +171,11 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Set
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
         conditional: Some((pods_of_sets, wishes)),
     }
+}
+
+/// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
+pub(super) fn jitter() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn plain(

@@ -12,7 +12,7 @@ use kruise::gates::{self, Stage};
 use kruise::manager::FLAGS;
 use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
-use kruise_runtime::metrics::Metrics;
+use kruise_runtime::metrics::{Metrics, objects::Form};
 use kruise_server::pass::Progress;
 use kruise_server::tls::Tls;
 use prometheus_client::registry::Registry;
@@ -139,7 +139,7 @@ fn type_of(schema: &Value) -> String {
 
 fn of_manager() -> String {
     let mut page = String::from("# The manager\n\n## Flags\n\n| Flag | Default | What |\n|---|---|---|\n");
-    for flag in FLAGS {
+    for flag in FLAGS.iter() {
         let default = if flag.default.is_empty() {
             String::new()
         } else {
@@ -178,13 +178,20 @@ fn of_manager() -> String {
 
 /// Metrics with labels are shown once they were counted.
 fn controllers(registry: &mut Registry) {
-    let metrics = Metrics::register(registry);
+    let declared = kruise::controllers::metrics();
+    let metrics = Metrics::register(registry, &declared);
     metrics.competing("lease");
-    metrics.leaked("namespace", "name");
-    metrics.pods.uninjected("set", 1);
+    for spec in declared {
+        let series = metrics.objects(spec);
+        let object = ["name", "name"];
+        match spec.form {
+            Form::Counter => series.count(&object),
+            Form::Gauge => series.set(&object, 1),
+        }
+    }
     metrics.pods.review().ended("step", "unchanged");
     metrics.requested("GET", "host", "200");
-    let observer = metrics.controller("controller", 1);
+    let observer = metrics.controller("controller", 1, None);
     observer.reconciled("success", Duration::ZERO);
     observer.queued(
         0,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kruise_plan_kit::{Plan, Resource, sidecars::names};
+use kruise_plan_kit::{Plan, ResourceId, sidecars::names};
 use kruise_plan_sidecars::Explain;
 use serde_json::json;
 
@@ -328,7 +328,7 @@ fn a_pod_that_was_just_made_is_left_alone_for_a_moment() {
     let plan = world.plan_with(&seen, Explain::Yes);
     let writes_pods = |plan: &Plan| {
         let mut writes = plan.chains.iter().flat_map(|chain| &chain.steps);
-        writes.any(|step| step.write.target().resource == Resource::Pods)
+        writes.any(|step| step.write.target().resource == ResourceId::PODS)
     };
     assert!(!writes_pods(&plan), "{:?}", plan.chains);
     assert_eq!(plan.requeue, Some(Duration::from_secs(5)));

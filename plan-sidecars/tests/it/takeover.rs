@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use kruise_plan_kit::{Intent, Resource, sidecars::names};
+use kruise_plan_kit::{Intent, ResourceId, sidecars::names};
 use kruise_plan_sidecars::Explain;
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ fn a_revision_that_openkruise_wrote_is_made_again_with_the_same_bytes() {
         let write = &chain.steps[0].write;
         assert_eq!(
             (write.intent(), write.target().resource),
-            (Intent::CreateRevision, Resource::Revisions)
+            (Intent::CreateRevision, ResourceId::REVISIONS)
         );
         assert_eq!(write.target().name, newest, "{about}");
         bare.carry_out(&plan);

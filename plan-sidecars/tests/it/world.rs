@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{meta::LabelSelector, sidecarset::SidecarSet};
 use kruise_plan_kit::{
-    Memory, Part, Patch, Plan, Precondition, Resource, Write,
+    Memory, Part, Patch, Plan, Precondition, ResourceId, Write,
     sidecars::{hashes, names, sidecar_list},
 };
 use kruise_plan_sidecars::{Explain, Observed, Repairs, learn, plan};
@@ -309,7 +309,7 @@ impl World {
             Write::Delete {
                 target, precondition, ..
             } => {
-                if target.resource == Resource::Revisions {
+                if target.resource == ResourceId::REVISIONS {
                     return self.revisions.remove(&name).is_some();
                 }
                 let Precondition::UidAndVersion(uid, version) = precondition else {
@@ -330,7 +330,7 @@ impl World {
                 assert!(!matches!(precondition, Precondition::Test(..)));
                 let body = patch.guarded(precondition, previous.as_deref());
                 let store = match target.resource {
-                    Resource::Pods => &mut self.pods,
+                    ResourceId::PODS => &mut self.pods,
                     _ => &mut self.revisions,
                 };
                 let Some(stored) = store.get_mut(&name) else {

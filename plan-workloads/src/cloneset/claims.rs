@@ -15,7 +15,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
-    Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Why, Write, events,
+    Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Why, Write, events,
     planted::{Bug, is_planted},
 };
 use kruise_views::{ClaimView, PodView};
@@ -202,7 +202,7 @@ pub(super) fn tend(observed: &Observed<'_>, planned: &[Chain]) -> (Vec<Chain>, V
 
 fn pod_named(observed: &Observed<'_>, name: &str) -> Target {
     Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: observed.set.metadata.namespace.clone(),
         name: name.to_owned(),
     }
@@ -248,7 +248,7 @@ fn delete(claim: &ClaimView, precondition: Precondition, reason: String) -> Step
 
 fn target(claim: &ClaimView) -> Target {
     Target {
-        resource: Resource::Claims,
+        resource: ResourceId::CLAIMS,
         namespace: claim.namespace.to_string(),
         name: claim.name.to_string(),
     }

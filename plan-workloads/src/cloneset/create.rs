@@ -8,7 +8,7 @@ use kruise_api::names::{
     POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, Resource, Step, Target, Wave, Why, Write, events, instance,
+    Body, Chain, FailureNote, Intent, Pace, ResourceId, Step, Target, Wave, Why, Write, events, instance,
     lifecycle::{State, go_time},
     put,
     revision::Revision,
@@ -129,7 +129,7 @@ fn one(observed: &Observed<'_>, volumes: &Volumes<'_, '_>, base: Arc<Value>, id:
     set.extend(of_pod.map(|volumes| ("/spec/volumes", volumes)));
     let body = Body { base, set };
     let target = Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: metadata.namespace.clone(),
         name: name.clone(),
     };

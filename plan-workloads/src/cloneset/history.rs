@@ -8,7 +8,8 @@ use kruise_api::{
     names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, LAST_APPLIED, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
 };
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Template, Wave, Write, put,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Template, Wave, Write,
+    put,
     revision::{self, Match, Revision},
 };
 use kruise_views::RevisionView;
@@ -237,7 +238,7 @@ pub(super) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member
 
 pub(super) fn target(observed: &Observed<'_>, name: &str) -> Target {
     Target {
-        resource: Resource::Revisions,
+        resource: ResourceId::REVISIONS,
         namespace: observed.set.metadata.namespace.clone(),
         name: name.to_owned(),
     }

@@ -15,7 +15,7 @@ use kruise_api::{
     names::{CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED, REVISION_HASH},
 };
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write, events,
+    Body, Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write, events,
     inplace::Change, put,
 };
 use kruise_views::{ImageJobView, RevisionView};
@@ -252,7 +252,7 @@ fn create(observed: &Observed<'_>, mut body: Value, name: String, image: &str) -
         write: Write::Create {
             intent: Intent::CreatePullJob,
             target: Target {
-                resource: Resource::PullJobs,
+                resource: ResourceId::IMAGE_PULL_JOBS,
                 namespace: set.namespace.clone(),
                 name,
             },
@@ -274,7 +274,7 @@ fn delete(job: &ImageJobView, rolls: bool) -> Step {
     let write = Write::Delete {
         intent: Intent::DeletePullJob,
         target: Target {
-            resource: Resource::PullJobs,
+            resource: ResourceId::IMAGE_PULL_JOBS,
             namespace: job.namespace.to_string(),
             name: job.name.to_string(),
         },

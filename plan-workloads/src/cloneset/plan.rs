@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, Resource, Step, Target, Wave, Why,
+    Chain, EventNote, Intent, Pace, Part, Patch, Plan, Precondition, ResourceId, Step, Target, Wave, Why,
     Write, events, inplace::Progress,
 };
 use serde_json::{Value, json};
@@ -302,7 +302,7 @@ fn prune(observed: &Observed<'_>, members: &[Member<'_>]) -> Option<Chain> {
     let write = Write::Patch {
         intent: Intent::PrunePodsToDelete,
         target: Target {
-            resource: Resource::CloneSets,
+            resource: ResourceId::CLONESETS,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
         },

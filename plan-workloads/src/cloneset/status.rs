@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
 use kruise_api::names::conditions;
 use kruise_plan_kit::{
-    EventNote, Memory, Resource, StatusPatch, Target,
+    EventNote, Memory, ResourceId, StatusPatch, Target,
     availability::Service,
     planted::{Bug, is_planted},
 };
@@ -201,7 +201,7 @@ fn patch(set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
     let urgent = weighty.iter().any(|key| changed.contains_key(*key)) || settled(set, status);
     Some(StatusPatch {
         target: Target {
-            resource: Resource::CloneSets,
+            resource: ResourceId::CLONESETS,
             namespace: set.metadata.namespace.clone(),
             name: set.metadata.name.clone(),
         },

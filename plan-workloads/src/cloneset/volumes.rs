@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::names::INSTANCE_ID;
-use kruise_plan_kit::{Body, FailureNote, Intent, Resource, Step, Target, Write, events};
+use kruise_plan_kit::{Body, FailureNote, Intent, ResourceId, Step, Target, Write, events};
 use serde_json::{Map, Value, json};
 
 use super::{create::INSTANCE_ID_POINTER, observe::Observed, writes};
@@ -67,7 +67,7 @@ impl<'o, 'a> Volumes<'o, 'a> {
             suffix: format!(", pvc: {name}"),
         };
         let target = Target {
-            resource: Resource::Claims,
+            resource: ResourceId::CLAIMS,
             namespace: metadata.namespace.clone(),
             name,
         };

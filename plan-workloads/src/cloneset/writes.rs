@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_api::names::REVISION_HASH;
 use kruise_api::names::events::Reason;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target,
+    Body, Chain, EventNote, FailureNote, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target,
     Wave, Write, events, lifecycle::State, put, readiness, revision,
 };
 use kruise_views::PodView;
@@ -34,7 +34,7 @@ pub(super) fn on_revision(pod: &PodView, revision_name: &str) -> bool {
 /// A pod as a target.
 pub(super) fn target(pod: &PodView) -> Target {
     Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: pod.namespace.to_string(),
         name: pod.name.to_string(),
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::names::{LAUNCH_BARRIER_LABEL, LAUNCH_COMPLETED};
-use kruise_plan_kit::{Intent, Part, Patch, Precondition, Resource, Step, Target, Write};
+use kruise_plan_kit::{Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write};
 use kruise_views::{BarrierView, PodView};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ pub(super) fn delete(seen: &BarrierView) -> Step {
 /// Nothing is left to be ordered.
 pub(super) fn complete(pod: &PodView) -> Step {
     let target = Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: pod.namespace.to_string(),
         name: pod.name.to_string(),
     };
@@ -100,7 +100,7 @@ fn patched(intent: Intent, target: Target, uid: &str, patch: Value) -> Write {
 
 fn barrier(namespace: &str, name: &str) -> Target {
     Target {
-        resource: Resource::Barriers,
+        resource: ResourceId::CONFIG_MAPS,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     }

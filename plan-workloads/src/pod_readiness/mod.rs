@@ -9,7 +9,7 @@
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use kruise_plan_kit::{
-    Chain, Intent, Part, Patch, Plan, Precondition, Resource, Target, Wave, Write, lifecycle::go_time,
+    Chain, Intent, Part, Patch, Plan, Precondition, ResourceId, Target, Wave, Write, lifecycle::go_time,
 };
 use kruise_views::PodView;
 use serde_json::json;
@@ -35,7 +35,7 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
     let write = Write::Patch {
         intent: Intent::MarkReady,
         target: Target {
-            resource: Resource::Pods,
+            resource: ResourceId::PODS,
             namespace: pod.namespace.to_string(),
             name: pod.name.to_string(),
         },

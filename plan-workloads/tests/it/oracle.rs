@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, Resource, Step, Write};
+use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, ResourceId, Step, Write};
 use serde_json::Value;
 
 use crate::{
@@ -152,10 +152,10 @@ pub(crate) fn apply(world: &mut World, step: &Step, previous: &mut Option<String
     let write = &step.write;
     assert_guarded(world, write);
     let target = write.target();
-    if target.resource == Resource::Claims {
+    if target.resource == ResourceId::CLAIMS {
         assert_claim(world, step);
     }
-    if target.resource != Resource::Pods {
+    if target.resource != ResourceId::PODS {
         return world.apply(write, previous);
     }
     let before = world.clone();
@@ -315,7 +315,7 @@ fn assert_guarded(world: &World, write: &Write) {
         }
     }
     let created = matches!(write, Write::Create { .. });
-    if let (Resource::Pods, false, Some(pod)) = (target.resource, created, world.pods.get(&target.name)) {
+    if let (ResourceId::PODS, false, Some(pod)) = (target.resource, created, world.pods.get(&target.name)) {
         let leaves = write.intent() == Intent::ReleasePod;
         assert!(
             if leaves {
@@ -328,10 +328,10 @@ fn assert_guarded(world: &World, write: &Write) {
     }
 }
 
-fn is_guarded(resource: Resource, precondition: &Precondition) -> bool {
+fn is_guarded(resource: ResourceId, precondition: &Precondition) -> bool {
     // The set itself is edited under a test of the very value that is edited.
     precondition.uid().is_some()
-        || (resource == Resource::CloneSets && matches!(precondition, Precondition::Test(..)))
+        || (resource == ResourceId::CLONESETS && matches!(precondition, Precondition::Test(..)))
 }
 
 /// No pod leaves service, by whatever write, below the line that the specification draws.

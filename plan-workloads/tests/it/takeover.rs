@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Intent, Memory, Plan, Resource};
+use kruise_plan_kit::{Intent, Memory, Plan, ResourceId};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn no_pod_and_no_revision_of_a_stored_set_is_written() {
             for step in plan.chains.iter().flat_map(|chain| &chain.steps) {
                 let (write, resource) = (&step.write, step.write.target().resource);
                 assert!(
-                    resource != Resource::Pods,
+                    resource != ResourceId::PODS,
                     "{}: {write}: {}",
                     stored.about,
                     step.reason

@@ -10,7 +10,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, Resource, Write};
+use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, ResourceId, Write};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde_json::{Map, Value, json};
@@ -198,12 +198,11 @@ impl World {
                 let body = patch.guarded(precondition, previous.as_deref());
                 let version = self.next_version();
                 let stored = match target.resource {
-                    Resource::Pods => self.pods.get_mut(&target.name),
-                    Resource::Revisions => self.revisions.get_mut(&target.name),
-                    Resource::CloneSets => Some(&mut self.set),
-                    Resource::SidecarSets | Resource::Barriers => None,
-                    Resource::Claims => self.claims.get_mut(&target.name),
-                    Resource::PullJobs => panic!("nobody changes jobs"),
+                    ResourceId::PODS => self.pods.get_mut(&target.name),
+                    ResourceId::REVISIONS => self.revisions.get_mut(&target.name),
+                    ResourceId::CLONESETS => Some(&mut self.set),
+                    ResourceId::CLAIMS => self.claims.get_mut(&target.name),
+                    other => panic!("no CloneSet changes {other}"),
                 };
                 let stored = stored.ok_or(Refused::NotFound)?;
                 let changed = patched(stored, &body, patch, *part)?;
@@ -226,16 +225,15 @@ impl World {
         }
     }
 
-    fn create(&mut self, resource: Resource, name: &str, mut object: Value) -> Result<(), Refused> {
+    fn create(&mut self, resource: ResourceId, name: &str, mut object: Value) -> Result<(), Refused> {
         let version = self.next_version();
         self.serial += 1;
         let store = match resource {
-            Resource::Pods => &mut self.pods,
-            Resource::Revisions => &mut self.revisions,
-            Resource::Claims => &mut self.claims,
-            Resource::PullJobs => &mut self.jobs,
-            Resource::CloneSets | Resource::SidecarSets => panic!("nobody creates sets"),
-            Resource::Barriers => panic!("no set has barriers"),
+            ResourceId::PODS => &mut self.pods,
+            ResourceId::REVISIONS => &mut self.revisions,
+            ResourceId::CLAIMS => &mut self.claims,
+            ResourceId::IMAGE_PULL_JOBS => &mut self.jobs,
+            other => panic!("no CloneSet creates {other}"),
         };
         if store.contains_key(name) {
             return Err(Refused::AlreadyExists);
@@ -247,27 +245,27 @@ impl World {
         object["metadata"]["uid"] = json!(format!("uid-{}", self.serial));
         object["metadata"]["resourceVersion"] = version;
         object["metadata"]["creationTimestamp"] = json!(text(self.now));
-        if resource == Resource::Pods {
+        if resource == ResourceId::PODS {
             object["status"] = json!({"phase": "Pending"});
             let claims = mounts(&object)
                 .into_iter()
                 .filter_map(|name| self.claims.get(&name));
             self.mounted.extend(claims.map(uid_of));
         }
-        if resource == Resource::Claims {
+        if resource == ResourceId::CLAIMS {
             let version = self.set["metadata"]["resourceVersion"].clone();
             self.made_at.insert(uid_of(&object), version);
         }
         match resource {
-            Resource::Pods => self.pods.insert(name.to_owned(), object),
-            Resource::Revisions => self.revisions.insert(name.to_owned(), object),
-            Resource::PullJobs => self.jobs.insert(name.to_owned(), object),
+            ResourceId::PODS => self.pods.insert(name.to_owned(), object),
+            ResourceId::REVISIONS => self.revisions.insert(name.to_owned(), object),
+            ResourceId::IMAGE_PULL_JOBS => self.jobs.insert(name.to_owned(), object),
             _ => self.claims.insert(name.to_owned(), object),
         };
         Ok(())
     }
 
-    fn delete(&mut self, resource: Resource, name: &str, guard: &Precondition) -> Result<(), Refused> {
+    fn delete(&mut self, resource: ResourceId, name: &str, guard: &Precondition) -> Result<(), Refused> {
         if let Precondition::Unused(_, pod) = guard
             && self.pods.contains_key(&pod.name)
         {
@@ -275,12 +273,11 @@ impl World {
         }
         let version = self.next_version();
         let store = match resource {
-            Resource::Pods => &mut self.pods,
-            Resource::Revisions => &mut self.revisions,
-            Resource::Claims => &mut self.claims,
-            Resource::PullJobs => &mut self.jobs,
-            Resource::CloneSets | Resource::SidecarSets => panic!("nobody deletes sets"),
-            Resource::Barriers => panic!("no set has barriers"),
+            ResourceId::PODS => &mut self.pods,
+            ResourceId::REVISIONS => &mut self.revisions,
+            ResourceId::CLAIMS => &mut self.claims,
+            ResourceId::IMAGE_PULL_JOBS => &mut self.jobs,
+            other => panic!("no CloneSet deletes {other}"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
         let metadata = &mut object["metadata"];
@@ -292,7 +289,7 @@ impl World {
         {
             return Err(Refused::Conflict);
         }
-        if matches!(resource, Resource::Revisions | Resource::PullJobs) {
+        if matches!(resource, ResourceId::REVISIONS | ResourceId::IMAGE_PULL_JOBS) {
             store.remove(name);
         } else if metadata["deletionTimestamp"].is_null() {
             metadata["deletionTimestamp"] = json!(text(self.now));

@@ -5,7 +5,6 @@
 
 mod config;
 mod limit;
-mod path;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -21,7 +20,6 @@ use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
 pub use config::{ConnectError, Source, connect};
-pub use path::path_of;
 pub use watch::WatchLines;
 
 use crate::{ApiError, Clock};

@@ -6,8 +6,7 @@ use kruise_plan_kit::{Part, Target};
 use kube_cache::Version;
 
 use super::{Call, Report, Run, Stored};
-use crate::client::path_of;
-use crate::{ApiError, Client};
+use crate::{ApiError, Client, Served};
 
 /// What is asked before each call.
 pub struct World<'w> {
@@ -17,11 +16,11 @@ pub struct World<'w> {
     pub newest: &'w (dyn Fn(&Target, &str) -> Option<Version> + Sync),
 }
 
-/// Runs to the end. `clonesets` is the served version of `apps.kruise.io/clonesets`.
+/// Runs to the end. `served` says in which version each resource goes over the wire.
 ///
 /// Do not drop the future while calls are in flight: their outcome would be lost. To stop early, call [`Run::stop`]
 /// before, or let the world say so.
-pub async fn execute(client: &Client, clonesets: &str, mut run: Run, world: &World<'_>) -> Report {
+pub async fn execute(client: &Client, served: &Served, mut run: Run, world: &World<'_>) -> Report {
     let mut pending = FuturesUnordered::new();
     loop {
         if (world.should_stop)() {
@@ -37,7 +36,7 @@ pub async fn execute(client: &Client, clonesets: &str, mut run: Run, world: &Wor
                 if run.is_overtaken(id, world.newest) {
                     run.overtaken(id);
                 } else {
-                    pending.push(async move { (id, send(client, clonesets, call).await) });
+                    pending.push(async move { (id, send(client, served, call).await) });
                 }
             }
         }
@@ -48,15 +47,15 @@ pub async fn execute(client: &Client, clonesets: &str, mut run: Run, world: &Wor
     }
 }
 
-async fn send(client: &Client, clonesets: &str, call: Call) -> Result<Stored, ApiError> {
+async fn send(client: &Client, served: &Served, call: Call) -> Result<Stored, ApiError> {
     match call {
         Call::Create { mut target, body } => {
             target.name.clear();
-            client
-                .create(&path_of(&target, Part::Main, clonesets), &body)
-                .await
+            let path = served.path(&target, Part::Main)?;
+            let body = served.object(target.resource, body)?;
+            client.create(&path, &body).await
         }
-        Call::Get { target } => client.get(&path_of(&target, Part::Main, clonesets)).await,
+        Call::Get { target } => client.get(&served.path(&target, Part::Main)?).await,
         Call::Patch {
             target,
             part,
@@ -64,13 +63,9 @@ async fn send(client: &Client, clonesets: &str, call: Call) -> Result<Stored, Ap
             body,
         } => {
             client
-                .patch(&path_of(&target, part, clonesets), content_type, &body)
+                .patch(&served.path(&target, part)?, content_type, &body)
                 .await
         }
-        Call::Delete { target, body } => {
-            client
-                .delete(&path_of(&target, Part::Main, clonesets), &body)
-                .await
-        }
+        Call::Delete { target, body } => client.delete(&served.path(&target, Part::Main)?, &body).await,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_plan_kit::{Chain, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
-use kruise_plan_kit::{Holder, Resource, Target};
+use kruise_plan_kit::{Holder, ResourceId, Target};
 use kube_cache::{Expectation, Version};
 
 use super::call::delete_options;
@@ -484,7 +484,7 @@ fn patch_call(
 }
 
 /// What a write that succeeded makes the caches wait for; nothing where versions cannot be compared.
-fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<Resource>> {
+fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<ResourceId>> {
     let resource = write.target().resource;
     if let Write::Delete { precondition, .. } = write {
         let uid = precondition.uid()?.into();

@@ -1,6 +1,6 @@
 //! What a run came to.
 
-use kruise_plan_kit::{EventNote, Holder, Resource, Target};
+use kruise_plan_kit::{EventNote, Holder, ResourceId, Target};
 use kube_cache::Expectation;
 
 use super::StatusForm;
@@ -58,7 +58,7 @@ pub struct Report {
     /// Results by chain, then step, in the order of the plan.
     pub steps: Vec<Vec<StepResult>>,
     /// What the caches must show before the owner is planned again.
-    pub expectations: Vec<Expectation<Resource>>,
+    pub expectations: Vec<Expectation<ResourceId>>,
     /// Events of steps that ended, in the order they ended.
     pub events: Vec<EventNote>,
     /// Names the planner must not choose again.

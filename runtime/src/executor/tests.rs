@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, Part, Patch, Precondition, Resource, Step, Target, Wave, Write,
+    Body, Chain, FailureNote, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write,
 };
 use kube_cache::{Expectation, Version};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::ApiError;
 
 fn target(name: &str) -> Target {
     Target {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         namespace: "ns".into(),
         name: name.into(),
     }
@@ -119,7 +119,7 @@ fn a_create_that_finds_its_own_object_is_adopted() {
     let report = run.finish();
     assert_eq!(report.steps, [[StepResult::Adopted]]);
     let expected = Expectation::AtLeast {
-        resource: Resource::Pods,
+        resource: ResourceId::PODS,
         version: Version::new(7),
     };
     assert_eq!(report.expectations, [expected]);

@@ -79,7 +79,7 @@ pub(super) fn learn(
 
 #[cfg(test)]
 mod tests {
-    use kruise_plan_kit::{Holder, Intent, Memory, Resource, Target};
+    use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
     use super::learn;
     use crate::executor::{Failure, Report, StatusForm, StepResult};
@@ -129,7 +129,7 @@ mod tests {
         let mut memory = Memory::default();
         let taken = Report {
             taken: vec![Target {
-                resource: Resource::Pods,
+                resource: ResourceId::PODS,
                 namespace: "shop".into(),
                 name: "web-1".into(),
             }],

@@ -23,12 +23,7 @@ use crate::engine::user::{insist, int_or_string};
 /// Name of the subject.
 pub const NAME: &str = "deployment";
 const PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
-const DEPLOYMENTS: Resource = Resource {
-    group: "apps",
-    version: "v1",
-    plural: "deployments",
-    kind: "Deployment",
-};
+const OBJECT: &str = "/apis/apps/v1/namespaces/default/deployments/web";
 /// Least of replicas at first for a scenario to count.
 const REPLICAS: u32 = 5;
 
@@ -60,7 +55,7 @@ impl Subject for Deployment {
     }
 
     fn resources(&self) -> &'static [Resource] {
-        &[DEPLOYMENTS, PODS]
+        &[PODS]
     }
 
     /// None by itself: it is there for others.
@@ -109,8 +104,12 @@ impl Oracles for DeploymentOracles {
         pod_writes::judge(write, mirror, CLONESETS)
     }
 
-    fn unfinished(&self, mirror: &Mirror, _: Timestamp) -> Result<(), String> {
-        rolled_out(mirror)
+    fn unfinished(&self, mirror: &Mirror, _: Timestamp, deployment: &Value) -> Result<(), String> {
+        rolled_out(deployment, mirror)
+    }
+
+    fn reads(&self) -> Option<&'static str> {
+        Some(OBJECT)
     }
 
     fn owns(&self, pod: &Object, _: &Mirror) -> bool {
@@ -159,19 +158,13 @@ async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
         Edit::Paused(paused) => json!({"spec": {"paused": paused}}),
         _ => return false,
     };
-    let request = Request::new(Method::Patch, &format!("{PATH}/web"), Some(&patch))
+    let request = Request::new(Method::Patch, OBJECT, Some(&patch))
         .content_type("application/strategic-merge-patch+json");
     insist(cluster, request).await
 }
 
 /// The pods of a Deployment are there and ready.
-fn rolled_out(mirror: &Mirror) -> Result<(), String> {
-    let deployment = mirror
-        .of(DEPLOYMENTS)
-        .now()
-        .next()
-        .ok_or("there is no deployment")?
-        .value();
+fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
     let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
     let pods = mirror.of(PODS);
     // A pod that was relabelled has no owner any more.

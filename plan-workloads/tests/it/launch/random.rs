@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::{Holder, Memory, Plan, Resource, Write};
+use kruise_plan_kit::{Holder, Memory, Plan, ResourceId, Write};
 use kruise_views::{BarrierView, PodView};
 use serde_json::Value;
 
@@ -248,7 +248,7 @@ impl World {
                 return;
             }
             let accepted = self.write(&step.write);
-            let barriers = step.write.target().resource == Resource::Barriers;
+            let barriers = step.write.target().resource == ResourceId::CONFIG_MAPS;
             self.writes[usize::from(!barriers)] += usize::from(accepted);
             if accepted {
                 if barriers {
@@ -295,7 +295,7 @@ impl World {
                 patch,
                 precondition,
                 ..
-            } if target.resource == Resource::Barriers => {
+            } if target.resource == ResourceId::CONFIG_MAPS => {
                 let Some(found) = &mut self.barrier else {
                     self.memory = Memory::default();
                     return false;

@@ -12,13 +12,13 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use kruise_plan_kit::{Part, StatusPatch};
+use kruise_plan_kit::{Part, Patch, StatusPatch};
 use kube_cache::Version;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
-use crate::{Client, client::path_of};
+use crate::{ApiError, Client, Served};
 use coalescer::{Coalescer, Written};
 
 /// Objects written at a time: one that hangs holds up nobody else.
@@ -27,7 +27,7 @@ const SIDE_BY_SIDE: usize = 8;
 /// Writes statuses from a task of its own, so that a slow server does not hold up pods.
 pub(super) struct StatusWriter<K> {
     client: Client,
-    clonesets: String,
+    served: Arc<Served>,
     started: Instant,
     state: Arc<State<K>>,
 }
@@ -39,7 +39,7 @@ impl<K> Clone for StatusWriter<K> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            clonesets: self.clonesets.clone(),
+            served: self.served.clone(),
             started: self.started,
             state: Arc::clone(&self.state),
         }
@@ -47,10 +47,10 @@ impl<K> Clone for StatusWriter<K> {
 }
 
 impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
-    pub(super) fn new(client: Client, clonesets: String) -> Self {
+    pub(super) fn new(client: Client, served: Arc<Served>) -> Self {
         Self {
             client,
-            clonesets,
+            served,
             started: Instant::now(),
             state: Arc::default(),
         }
@@ -121,10 +121,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
     }
 
     async fn write(&self, patch: &StatusPatch) -> Written {
-        let path = path_of(&patch.target, Part::Status, &self.clonesets);
-        let body = guarded(patch);
-        let content_type = "application/merge-patch+json";
-        match self.client.patch::<Stored>(&path, content_type, &body).await {
+        match self.send(patch).await {
             Ok(stored) => Written::Yes(stored.metadata.resource_version.parse::<Version>().ok()),
             Err(error) if error.is_not_found() => Written::Gone,
             Err(error) if error.is_conflict() => {
@@ -136,6 +133,12 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
                 Written::No
             }
         }
+    }
+
+    async fn send(&self, patch: &StatusPatch) -> Result<Stored, ApiError> {
+        let path = self.served.path(&patch.target, Part::Status)?;
+        let body = self.served.status_patch(patch.target.resource, guarded(patch))?;
+        self.client.patch(&path, Patch::MERGE, &body).await
     }
 
     fn with<R>(&self, change: impl FnOnce(&mut (Coalescer<K>, bool)) -> R) -> R {

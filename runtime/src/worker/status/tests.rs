@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use kruise_plan_kit::{Resource, StatusPatch, Target};
+use kruise_plan_kit::{ResourceId, StatusPatch, Target};
 use kube_client::client::Body;
 use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::StatusWriter;
-use crate::{Client, client};
+use crate::{Client, Served, client};
 
 /// An object as a server keeps it: a patch of another version is a conflict.
 #[derive(Default)]
@@ -20,6 +20,10 @@ struct Kept {
 }
 
 type Server = Arc<Mutex<Kept>>;
+
+fn served() -> Arc<Served> {
+    Arc::new([(ResourceId::CLONESETS, "v1beta1")].into_iter().collect())
+}
 
 fn server(version: u64) -> (Client, Server) {
     let kept = Server::default();
@@ -58,7 +62,7 @@ fn server(version: u64) -> (Client, Server) {
 fn patch(version: u64, available: i32) -> StatusPatch {
     StatusPatch {
         target: Target {
-            resource: Resource::CloneSets,
+            resource: ResourceId::CLONESETS,
             namespace: "n".into(),
             name: "web".into(),
         },
@@ -97,7 +101,7 @@ async fn until(condition: impl Fn() -> bool) {
 #[tokio::test]
 async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
     let (client, kept) = server(7);
-    let writer = StatusWriter::new(client, "v1beta1".into());
+    let writer = StatusWriter::new(client, served());
     let task = tokio::spawn(writer.clone().run());
 
     // Somebody changed the object since 6 was seen: nothing is stored.
@@ -118,7 +122,7 @@ async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
 #[tokio::test]
 async fn a_status_whose_write_panicked_is_written_again() {
     let asked = Arc::default();
-    let writer = StatusWriter::new(shaken_server(&asked), "v1beta1".into());
+    let writer = StatusWriter::new(shaken_server(&asked), served());
     let task = tokio::spawn(writer.clone().run());
     writer.submit(&"web", Some(patch(7, 5)));
     let again = until(|| *asked.lock().unwrap() == 2);

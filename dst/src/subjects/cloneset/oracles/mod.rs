@@ -12,6 +12,7 @@ mod size;
 mod spec;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use names::Names;
 use spec::Spec;
@@ -59,7 +60,7 @@ impl Oracles for CloneSetOracles {
         })
     }
 
-    fn unfinished(&self, mirror: &Mirror, now: Timestamp) -> Result<(), String> {
+    fn unfinished(&self, mirror: &Mirror, now: Timestamp, _: &Value) -> Result<(), String> {
         end::unfinished(mirror, now, self.start.rolls_back)
     }
 

@@ -17,6 +17,7 @@ pub mod view;
 
 use jiff::Timestamp;
 use kruise_sim::Method;
+use serde_json::Value;
 
 use born::Born;
 use change::Change;
@@ -48,7 +49,7 @@ impl Oracles for SidecarSetOracles {
         }
     }
 
-    fn unfinished(&self, mirror: &Mirror, _: Timestamp) -> Result<(), String> {
+    fn unfinished(&self, mirror: &Mirror, _: Timestamp, _: &Value) -> Result<(), String> {
         end::unfinished(mirror)
     }
 

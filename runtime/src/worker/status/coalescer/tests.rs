@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use kruise_plan_kit::{Resource, StatusPatch, Target};
+use kruise_plan_kit::{ResourceId, StatusPatch, Target};
 use kube_cache::Version;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const KEY: &str = "n/web";
 /// Made from the object in this version.
 fn patch(version: u64, ready: i32, urgent: bool) -> StatusPatch {
     let target = Target {
-        resource: Resource::CloneSets,
+        resource: ResourceId::CLONESETS,
         namespace: "n".into(),
         name: "web".into(),
     };

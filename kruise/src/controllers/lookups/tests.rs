@@ -29,19 +29,20 @@ fn read_all<T: serde::de::DeserializeOwned>(objects: &[Value]) -> Vec<T> {
 }
 
 /// Caches whose first lists are in.
-pub(in crate::manager) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> SidecarCaches {
-    let caches = SidecarCaches::new(Some("v1beta1"));
-    fill_with(&caches, sets, namespaces, revisions);
-    caches
+pub(crate) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> Lookups {
+    let lookups = empty(Some("v1beta1"));
+    fill_with(&lookups, sets, namespaces, revisions);
+    lookups
+}
+
+/// Caches whose first lists are not in, on a cluster that serves SidecarSets in this version.
+pub(crate) fn empty(version: Option<&'static str>) -> Lookups {
+    let served = version.map(|version| (ResourceId::SIDECARSETS, version));
+    Lookups::new(&mut Caches::default(), &Arc::new(served.into_iter().collect()))
 }
 
 /// Brings the first lists in.
-pub(in crate::manager) fn fill_with(
-    caches: &SidecarCaches,
-    sets: &[Value],
-    namespaces: &[Value],
-    revisions: &[Value],
-) {
+pub(crate) fn fill_with(caches: &Lookups, sets: &[Value], namespaces: &[Value], revisions: &[Value]) {
     fill(&caches.namespaces, read_all(namespaces));
     fill(&caches.revisions, read_all(revisions));
     fill(&caches.sets, read_all(sets));
@@ -56,10 +57,10 @@ fn set(name: &str, spec: Value) -> Value {
 #[test]
 fn before_the_first_list_nothing_is_known_and_without_the_kind_there_are_no_sets() {
     let mut known = Known::default();
-    let caches = SidecarCaches::new(Some("v1alpha1"));
+    let caches = empty(Some("v1alpha1"));
     assert_eq!(caches.answer("ns", &Need::Sets, &mut known), Found::NotYet);
     assert!(known.sets.is_none());
-    let caches = SidecarCaches::new(None);
+    let caches = empty(None);
     assert_eq!(caches.answer("ns", &Need::Sets, &mut known), Found::Yes);
     assert_eq!(known.sets.unwrap().iter().count(), 0);
 }
@@ -116,11 +117,11 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
 async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_changes() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
-    let mut wishes = caches.wishes();
+    let mut conditions = caches.condition();
     let (stop, stopped) = watch::channel(false);
-    let kept = tokio::spawn(caches.clone().keep_scope(stopped));
-    wishes.changed().await.unwrap();
-    let first = wishes.borrow_and_update().clone();
+    let kept = tokio::spawn(caches.clone().keep_condition(stopped));
+    conditions.changed().await.unwrap();
+    let first = conditions.borrow_and_update().clone();
     assert!(
         matches!(&first, Presence::Where(text) if text.contains("l['app'] == 'web'")),
         "{first:?}"
@@ -143,8 +144,8 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
         .apply(Event::Modified(version("102", paused)))
         .unwrap();
     caches.table.change();
-    wishes.changed().await.unwrap();
-    assert_eq!(*wishes.borrow_and_update(), Presence::Absent);
+    conditions.changed().await.unwrap();
+    assert_eq!(*conditions.borrow_and_update(), Presence::Absent);
     stop.send_replace(true);
     kept.await.unwrap();
 }

@@ -144,7 +144,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::manager::caches::PODS_BY_SIDECARSET;
+    use crate::controllers::caches::PODS_BY_SIDECARSET;
 
     fn set(selector: &Value, namespace: Option<&str>) -> Arc<Set> {
         let namespaces = namespace.map(|name| json!({"matchLabels": {"kubernetes.io/metadata.name": name}}));

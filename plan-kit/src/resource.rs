@@ -1,0 +1,62 @@
+//! Which resource of the API, as data: a kind that comes later is a constant, not a new arm of a match.
+
+use std::fmt;
+
+use kruise_api::names::APPS_GROUP;
+
+/// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceId {
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// Plural name in paths, such as `pods`.
+    pub plural: &'static str,
+}
+
+impl ResourceId {
+    /// Pods.
+    pub const PODS: Self = Self::core("pods");
+    /// Persistent volume claims.
+    pub const CLAIMS: Self = Self::core("persistentvolumeclaims");
+    /// ConfigMaps.
+    pub const CONFIG_MAPS: Self = Self::core("configmaps");
+    /// Nodes.
+    pub const NODES: Self = Self::core("nodes");
+    /// Namespaces.
+    pub const NAMESPACES: Self = Self::core("namespaces");
+    /// Controller revisions of `apps`.
+    pub const REVISIONS: Self = Self {
+        group: "apps",
+        plural: "controllerrevisions",
+    };
+    /// CloneSets.
+    pub const CLONESETS: Self = Self::kruise("clonesets");
+    /// SidecarSets. They are in no namespace.
+    pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
+    /// ImagePullJobs.
+    pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
+
+    /// A resource of the core group.
+    pub const fn core(plural: &'static str) -> Self {
+        Self { group: "", plural }
+    }
+
+    /// A resource of `apps.kruise.io`.
+    pub const fn kruise(plural: &'static str) -> Self {
+        Self {
+            group: APPS_GROUP,
+            plural,
+        }
+    }
+}
+
+impl fmt::Display for ResourceId {
+    /// `plural` of the core group, else `plural.group`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.plural)?;
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        write!(f, ".{}", self.group)
+    }
+}

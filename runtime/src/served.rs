@@ -1,0 +1,186 @@
+//! The boundary to the wire: which version of each resource the cluster serves, and how a write gets there.
+//!
+//! Plans know one shape of each kind, that of its newest version. A cluster may serve an older one, and it may do so for
+//! one kind and not for its neighbour: chart 1.8.3 serves StatefulSets as `v1beta1` beside ImagePullJobs as `v1alpha1`.
+//! So the version is chosen for each resource, and what is sent (objects, patches, statuses) is converted here and
+//! nowhere else.
+
+use std::collections::BTreeMap;
+
+use kruise_api::{convert, kinds};
+use kruise_plan_kit::{Part, ResourceId, Target};
+use serde_json::Value;
+
+use crate::ApiError;
+
+/// Versions by resource. Built-in resources need no entry: theirs is `v1` on every supported server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    versions: BTreeMap<ResourceId, &'static str>,
+}
+
+/// A write whose resource the cluster does not serve.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the cluster does not serve {0}")]
+pub struct NotServed(pub ResourceId);
+
+impl FromIterator<(ResourceId, &'static str)> for Served {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, &'static str)>>(versions: I) -> Self {
+        Self {
+            versions: versions.into_iter().collect(),
+        }
+    }
+}
+
+impl Served {
+    /// The version on the wire, such as `v1alpha1`; `None` if the resource is not served.
+    pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
+        match resource.group {
+            "" | "apps" => Some("v1"),
+            _ => self.versions.get(&resource).copied(),
+        }
+    }
+
+    /// `apiVersion` on the wire, such as `apps.kruise.io/v1alpha1`.
+    pub fn api_version(&self, resource: ResourceId) -> Result<String, NotServed> {
+        let version = self.version(resource).ok_or(NotServed(resource))?;
+        Ok(match resource.group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        })
+    }
+
+    /// The path of all objects of a resource, in one namespace or in all (`None`, also for what is in no namespace).
+    pub fn collection(&self, resource: ResourceId, namespace: Option<&str>) -> Result<String, NotServed> {
+        let api_version = self.api_version(resource)?;
+        let root = if resource.group.is_empty() { "api" } else { "apis" };
+        let plural = resource.plural;
+        Ok(match namespace {
+            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+            None => format!("/{root}/{api_version}/{plural}"),
+        })
+    }
+
+    /// The path of a part of an object, or of its collection where `name` is empty.
+    pub fn path(&self, target: &Target, part: Part) -> Result<String, NotServed> {
+        let namespace = Some(&*target.namespace).filter(|namespace| !namespace.is_empty());
+        let mut path = self.collection(target.resource, namespace)?;
+        if !target.name.is_empty() {
+            path.push('/');
+            path.push_str(&target.name);
+        }
+        path.push_str(match part {
+            Part::Main => "",
+            Part::Status => "/status",
+            Part::Resize => "/resize",
+        });
+        Ok(path)
+    }
+
+    /// An object as it goes over the wire.
+    pub fn object(&self, resource: ResourceId, mut object: Value) -> Result<Value, NotServed> {
+        let wanted = self.api_version(resource)?;
+        if let Some(kind) = kinds::of_resource(resource.group, resource.plural) {
+            // Kinds of ours are converted between all versions that discovery knows.
+            convert::convert_as(kind, &mut object, &wanted).map_err(|_| NotServed(resource))?;
+        }
+        Ok(object)
+    }
+
+    /// A merge patch of a status, `{"status": {…}}` and what guards it, as it goes over the wire.
+    pub fn status_patch(&self, resource: ResourceId, mut patch: Value) -> Result<Value, NotServed> {
+        let version = self.version(resource).ok_or(NotServed(resource))?;
+        if let Some(kind) = kinds::of_resource(resource.group, resource.plural)
+            && let Some(status) = patch.get_mut("status")
+        {
+            *status = convert::convert_status(kind, status.take(), version);
+        }
+        Ok(patch)
+    }
+}
+
+impl From<NotServed> for ApiError {
+    fn from(error: NotServed) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const STATEFULSETS: ResourceId = ResourceId::kruise("statefulsets");
+
+    /// What chart 1.8.3 serves.
+    fn chart() -> Served {
+        [
+            (STATEFULSETS, "v1beta1"),
+            (ResourceId::IMAGE_PULL_JOBS, "v1alpha1"),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    fn target(resource: ResourceId, name: &str) -> Target {
+        Target {
+            resource,
+            namespace: "shop".into(),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn each_resource_has_the_version_that_is_served_for_it() {
+        let served = chart();
+        for (resource, part, path) in [
+            (
+                ResourceId::PODS,
+                Part::Resize,
+                "/api/v1/namespaces/shop/pods/a/resize",
+            ),
+            (
+                ResourceId::REVISIONS,
+                Part::Main,
+                "/apis/apps/v1/namespaces/shop/controllerrevisions/a",
+            ),
+            (
+                STATEFULSETS,
+                Part::Status,
+                "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets/a/status",
+            ),
+            (
+                ResourceId::IMAGE_PULL_JOBS,
+                Part::Main,
+                "/apis/apps.kruise.io/v1alpha1/namespaces/shop/imagepulljobs/a",
+            ),
+        ] {
+            assert_eq!(served.path(&target(resource, "a"), part).unwrap(), path);
+        }
+        let missing = served.path(&target(ResourceId::CLONESETS, "a"), Part::Main);
+        assert_eq!(
+            missing.unwrap_err().to_string(),
+            "the cluster does not serve clonesets.apps.kruise.io"
+        );
+    }
+
+    #[test]
+    fn an_object_is_converted_to_the_version_that_is_served() {
+        let job = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "spec": {"image": "web:1"}});
+        let sent = chart().object(ResourceId::IMAGE_PULL_JOBS, job).unwrap();
+        assert_eq!(sent["apiVersion"], "apps.kruise.io/v1alpha1");
+        assert_eq!(sent["spec"]["image"], "web:1");
+        let pod = json!({"apiVersion": "v1", "kind": "Pod"});
+        assert_eq!(chart().object(ResourceId::PODS, pod.clone()).unwrap(), pod);
+    }
+
+    #[test]
+    fn a_status_patch_says_nothing_that_the_served_version_lacks() {
+        let patch = json!({"status": {"replicas": 3, "updatedReadyReplicas": 2}});
+        let older: Served = [(STATEFULSETS, "v1alpha1")].into_iter().collect();
+        let sent = older.status_patch(STATEFULSETS, patch.clone()).unwrap();
+        assert_eq!(sent, json!({"status": {"replicas": 3}}));
+        assert_eq!(chart().status_patch(STATEFULSETS, patch.clone()).unwrap(), patch);
+    }
+}
