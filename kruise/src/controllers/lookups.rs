@@ -11,7 +11,7 @@ use kruise_admission::pod::{
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::Presence;
+use kruise_server::configuration::DesiredCondition;
 use kruise_views::NamespaceView;
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub struct Lookups {
     /// Revisions of SidecarSets, in the manager's namespace.
     pub revisions: SharedInformer<CachedRevision>,
     table: Arc<Table>,
-    desired: watch::Sender<Presence>,
+    desired: watch::Sender<DesiredCondition>,
 }
 
 /// All sets in their order, made when somebody asks after a change.
@@ -66,7 +66,7 @@ impl Lookups {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            desired: watch::channel(Presence::default()).0,
+            desired: watch::channel(DesiredCondition::default()).0,
         };
         let table = lookups.table.clone();
         caches.on_change(&SIDECARSETS, move |_| table.change());
@@ -126,7 +126,7 @@ impl Lookups {
     }
 
     /// The match condition of the webhook that injects sidecars, as the leader derives it from the sets.
-    pub fn condition(&self) -> watch::Receiver<Presence> {
+    pub fn condition(&self) -> watch::Receiver<DesiredCondition> {
         self.desired.subscribe()
     }
 
@@ -136,7 +136,7 @@ impl Lookups {
         loop {
             changes.mark_unchanged();
             if let Some(sets) = self.all() {
-                let desired = condition(&sets).map_or(Presence::Absent, Presence::Where);
+                let desired = condition(&sets).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
                 self.desired.send_if_modified(|current| {
                     let differs = *current != desired;
                     if differs {

@@ -12,13 +12,13 @@ use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
-    configuration::{Conditional, Endpoint},
+    configuration::{ConditionalWebhook, Endpoint},
     health::Check,
-    pass::{Keeper, Phase, Progress, Settings, Source},
     plain::PlainServer,
     renewal,
     tls::Tls,
     webhook::{self, WebhookServer},
+    webhook_controller::{Phase, Progress, Settings, Source, WebhookController},
 };
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use tokio::{
@@ -108,14 +108,14 @@ pub(super) async fn start(
         stop.clone(),
     ));
     let (first, succeeded) = oneshot::channel();
-    let keeper = Keeper {
+    let keeper = WebhookController {
         api: Registrar(client.named("kruise-manager/webhook-controller")),
         settings: settings(config, &server, webhooks.wishes),
         tls,
         jitter: jitter(),
         progress: progress.clone(),
     };
-    tasks.spawn(keeper.keep(stop, first));
+    tasks.spawn(keeper.run(stop, first));
     let patience = config.webhook.initialize_timeout;
     match tokio::time::timeout(patience, succeeded).await {
         // The keeper only ends without success when the manager is stopping.
@@ -132,7 +132,7 @@ pub(super) async fn start(
 
 fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Settings {
     use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};
-    let pods_of_sets = Conditional {
+    let pods_of_sets = ConditionalWebhook {
         name: PODS_OF_SETS.into(),
         path: MUTATE_POD.into(),
         condition: "matches-a-sidecarset".into(),

@@ -18,7 +18,7 @@ use kruise_runtime::{
     metrics::Metrics,
     shutdown,
 };
-use kruise_server::{configuration::Presence, webhook::Handler};
+use kruise_server::{configuration::DesiredCondition, webhook::Handler};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},
@@ -63,7 +63,7 @@ pub struct Host {
 pub type Routes = BTreeMap<String, Handler>;
 
 /// For which pods API servers are to call the webhook that injects, as the leader derives it.
-pub type Wishes = watch::Receiver<Presence>;
+pub type Wishes = watch::Receiver<DesiredCondition>;
 
 /// Runs until told to stop, or until something fails that a restart must mend. `open` opens the doors: it gets the
 /// webhooks to answer, for which pods, and a receiver that turns true when the doors are to close, and returns once API

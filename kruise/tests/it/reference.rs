@@ -13,8 +13,8 @@ use kruise::manager::FLAGS;
 use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
 use kruise_runtime::metrics::{Metrics, objects::Form};
-use kruise_server::pass::Progress;
 use kruise_server::tls::Tls;
+use kruise_server::webhook_controller::Progress;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ fn of_manager() -> String {
         };
         let _ = writeln!(page, "| `--{}` | {default} | {} |", flag.name, flag.help);
     }
-    page.push_str("\n## Feature gates\n\nSet with `--feature-gates=Name=true,Other=false`. All are accepted; what a gate switches comes with its\nfeature.\n\n| Gate | Default | Stage |\n|---|---|---|\n");
+    page.push_str("\n## Feature gates\n\nSet with `--feature-gates=Name=true,Other=false`. All gates of OpenKruise are accepted. A\ngate of a feature that is not built yet has no effect.\n\n| Gate | Default | Stage |\n|---|---|---|\n");
     for (name, default, stage) in gates::all() {
         let stage = match stage {
             Stage::Alpha => "alpha",

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, collections::BTreeMap, rc::Rc};
 
 use jiff::Timestamp;
 use kruise_api::{
-    cloneset::LifecycleHook,
+    lifecycle::LifecycleHook,
     names::{INPLACE_STATE, REVISION_HASH},
 };
 use kruise_plan_kit::{

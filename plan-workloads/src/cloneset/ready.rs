@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use kruise_api::{
-    cloneset::Lifecycle,
+    lifecycle::Lifecycle,
     names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD_TEMPLATE_HASH, REVISION_HASH},
 };
 use kruise_plan_kit::{

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use kruise::manager::{Routes, Wishes};
 use kruise_admission::manifests;
 use kruise_runtime::Client;
-use kruise_server::configuration::{Conditional, Endpoint, Presence, webhooks};
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition, Endpoint, webhooks};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -17,14 +17,14 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Registers the webhook for pods that SidecarSets are injected into, whenever the leader wants it otherwise.
 pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wishes: Wishes) {
     loop {
-        let wish = wishes.borrow_and_update().clone();
+        let desired = wishes.borrow_and_update().clone();
         let routes = cluster.look(|state| state.routes.get(&id).cloned());
         let Some(routes) = routes else {
             return std::future::pending().await;
         };
-        let written = match &wish {
-            Presence::AsFound => Ok(()),
-            wish => write_configuration(&client, &routes, wish).await,
+        let written = match &desired {
+            DesiredCondition::Unmanaged => Ok(()),
+            desired => write_configuration(&client, &routes, desired).await,
         };
         let changed = async {
             if wishes.changed().await.is_err() {
@@ -40,13 +40,17 @@ pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut 
     }
 }
 
-async fn write_configuration(client: &Client, routes: &Routes, wish: &Presence) -> anyhow::Result<()> {
+async fn write_configuration(
+    client: &Client,
+    routes: &Routes,
+    desired: &DesiredCondition,
+) -> anyhow::Result<()> {
     let path = format!(
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{}",
         manifests::MUTATING
     );
     let current: Value = client.get(&path).await?;
-    let pods_of_sets = Conditional {
+    let pods_of_sets = ConditionalWebhook {
         name: manifests::PODS_OF_SETS.into(),
         path: manifests::MUTATE_POD.into(),
         condition: "matches-a-sidecarset".into(),
@@ -56,7 +60,7 @@ async fn write_configuration(client: &Client, routes: &Routes, wish: &Presence) 
         name: manifests::SERVICE.into(),
     };
     let served = |path: &str| routes.contains_key(path);
-    let wanted = webhooks(&current, b"ca", &endpoint, served, Some((&pods_of_sets, wish)))?;
+    let wanted = webhooks(&current, b"ca", &endpoint, served, Some((&pods_of_sets, desired)))?;
     if let Some(patch) = wanted.patch {
         client
             .patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch)

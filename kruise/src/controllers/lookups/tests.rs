@@ -123,7 +123,7 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
     conditions.changed().await.unwrap();
     let first = conditions.borrow_and_update().clone();
     assert!(
-        matches!(&first, Presence::Where(text) if text.contains("l['app'] == 'web'")),
+        matches!(&first, DesiredCondition::Expression(text) if text.contains("l['app'] == 'web'")),
         "{first:?}"
     );
 
@@ -145,7 +145,7 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
         .unwrap();
     caches.table.change();
     conditions.changed().await.unwrap();
-    assert_eq!(*conditions.borrow_and_update(), Presence::Absent);
+    assert_eq!(*conditions.borrow_and_update(), DesiredCondition::Absent);
     stop.send_replace(true);
     kept.await.unwrap();
 }

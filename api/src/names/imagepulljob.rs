@@ -1,10 +1,8 @@
-//! Keys of NodeImages, ImagePullJobs and the copies of their pull secrets. Wire format.
+//! Keys of ImagePullJobs and of the copies of their pull secrets. Wire format.
 
-/// NodeImage label: it has no node, and stays nevertheless.
-pub const FAKE_NODE_IMAGE: &str = "apps.kruise.io/fake-nodeimage";
 /// ImagePullJob finalizer: pull secrets may have been copied for it.
 pub const PULL_JOB_PROTECTION: &str = "apps.kruise.io/deletion-protection";
-/// Annotation of a copied pull secret: what it is a copy of, `namespace/name`.
+/// Annotation of a copied pull secret: the original, `namespace/name`.
 pub const SECRET_SOURCE: &str = "imagepulljobs.kruise.io/source-key";
 /// Annotation of a copied pull secret: the jobs that need it, sorted, joined by commas.
 pub const SECRET_REFERENCES: &str = "imagepulljobs.kruise.io/references";

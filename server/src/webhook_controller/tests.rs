@@ -14,12 +14,12 @@ static PAIR: LazyLock<Pair> = LazyLock::new(|| issue("svc.ns.svc", Timestamp::no
 static RIVAL: LazyLock<Value> =
     LazyLock::new(|| issue("svc.ns.svc", Timestamp::now()).unwrap().secret_data());
 
-/// An API server with optimistic concurrency, and a rival who writes just before us when told to.
+/// An API server with optimistic concurrency, and another writer that writes just before us when the test says so.
 #[derive(Default)]
 struct Memory {
     objects: Mutex<BTreeMap<String, Value>>,
-    /// What the rival stores, by object, at the next write to it.
-    rival: Mutex<BTreeMap<String, Value>>,
+    /// What the other writer stores, by object, at the next write to it.
+    other_writer: Mutex<BTreeMap<String, Value>>,
     writes: Mutex<Vec<String>>,
 }
 
@@ -68,7 +68,7 @@ impl Memory {
         change: impl FnOnce(Option<Value>) -> Result<Value, ApiError>,
     ) -> Result<(), ApiError> {
         self.writes.lock().unwrap().push(name.to_owned());
-        if let Some(object) = self.rival.lock().unwrap().remove(name) {
+        if let Some(object) = self.other_writer.lock().unwrap().remove(name) {
             self.put(name, object);
         }
         let changed = change(self.get(name).ok())?;
@@ -157,7 +157,7 @@ fn installed() -> Arc<Memory> {
     Arc::new(memory)
 }
 
-/// Settings whose directory goes with them.
+/// Settings whose directory is removed with them.
 struct Scratch(Settings, std::path::PathBuf);
 
 impl std::ops::Deref for Scratch {
@@ -175,7 +175,8 @@ impl Drop for Scratch {
 }
 
 fn settings(test: &str, source: Source) -> Scratch {
-    let directory = std::env::temp_dir().join(format!("kruise-server-pass-{test}-{}", std::process::id()));
+    let directory =
+        std::env::temp_dir().join(format!("kruise-server-controller-{test}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&directory);
     let settings = Settings {
         namespace: "ns".into(),
@@ -196,11 +197,11 @@ fn settings(test: &str, source: Source) -> Scratch {
 }
 
 #[tokio::test]
-async fn the_first_pass_puts_everything_in_shape_and_the_second_writes_nothing() {
+async fn the_first_reconcile_writes_everything_and_the_second_writes_nothing() {
     let api = installed();
     let settings = settings("first", Source::Secret);
     let now = Timestamp::now();
-    let first = run_once(&api, &settings, None, now).await.unwrap();
+    let first = reconcile(&api, &settings, None, now).await.unwrap();
     assert_eq!(api.writes(), ["certs", "hooks", CRD]);
     assert_eq!(first.dropped, ["two"]);
     let bundle = STANDARD.encode(&first.pair.ca_pem);
@@ -212,7 +213,7 @@ async fn the_first_pass_puts_everything_in_shape_and_the_second_writes_nothing()
     let written = settings.cert_dir.read().unwrap();
     assert_eq!(written.cert, Some(first.pair.cert_pem.clone()));
     assert_eq!(written.ca_key, None);
-    assert_eq!(run_once(&api, &settings, None, now).await.unwrap(), first);
+    assert_eq!(reconcile(&api, &settings, None, now).await.unwrap(), first);
     assert_eq!(api.writes(), Vec::<String>::new());
 }
 
@@ -220,8 +221,8 @@ async fn the_first_pass_puts_everything_in_shape_and_the_second_writes_nothing()
 async fn a_secret_created_by_another_replica_meanwhile_is_the_one_that_counts() {
     let api = installed();
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
-    api.rival.lock().unwrap().insert("certs".into(), theirs);
-    let outcome = run_once(&api, &settings("create", Source::Secret), None, Timestamp::now())
+    api.other_writer.lock().unwrap().insert("certs".into(), theirs);
+    let outcome = reconcile(&api, &settings("create", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let cert = RIVAL["tls.crt"].as_str().unwrap();
@@ -238,8 +239,8 @@ async fn an_empty_secret_filled_by_another_replica_meanwhile_is_not_overwritten(
     let api = installed();
     api.put("certs", json!({"metadata": {"name": "certs"}, "type": "Opaque"}));
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
-    api.rival.lock().unwrap().insert("certs".into(), theirs);
-    let outcome = run_once(&api, &settings("update", Source::Secret), None, Timestamp::now())
+    api.other_writer.lock().unwrap().insert("certs".into(), theirs);
+    let outcome = reconcile(&api, &settings("update", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let key = RIVAL["tls.key"].as_str().unwrap();
@@ -252,8 +253,8 @@ async fn a_configuration_edited_meanwhile_is_read_again() {
     let api = installed();
     let mut edited = configuration();
     edited["metadata"]["labels"] = json!({"by": "somebody"});
-    api.rival.lock().unwrap().insert("hooks".into(), edited);
-    run_once(&api, &settings("edited", Source::Secret), None, Timestamp::now())
+    api.other_writer.lock().unwrap().insert("hooks".into(), edited);
+    reconcile(&api, &settings("edited", Source::Secret), None, Timestamp::now())
         .await
         .unwrap();
     let hooks = api.get("hooks").unwrap();
@@ -265,7 +266,7 @@ async fn a_configuration_edited_meanwhile_is_read_again() {
 async fn a_missing_configuration_is_an_error_that_names_it() {
     let api = installed();
     api.objects.lock().unwrap().remove("hooks");
-    let error = run_once(&api, &settings("missing", Source::Secret), None, Timestamp::now())
+    let error = reconcile(&api, &settings("missing", Source::Secret), None, Timestamp::now())
         .await
         .unwrap_err();
     assert!(
@@ -282,11 +283,11 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
     let value = |pem: &[u8]| STANDARD.encode(pem);
     let mut data = json!({"tls.crt": value(&PAIR.cert_pem), "tls.key": value(&PAIR.key_pem)});
     api.put("certs", json!({"data": data}));
-    let error = run_once(&api, &settings, None, now).await.unwrap_err();
+    let error = reconcile(&api, &settings, None, now).await.unwrap_err();
     assert_eq!(error.to_string(), "the external certificate has no ca.crt");
     data["ca.crt"] = json!(value(&PAIR.ca_pem));
     api.put("certs", json!({"data": data}));
-    let error = run_once(&api, &settings, None, now).await.unwrap_err();
+    let error = reconcile(&api, &settings, None, now).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "caBundle of hooks does not match the external caBundle"
@@ -296,12 +297,12 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
         webhook["clientConfig"]["caBundle"] = data["ca.crt"].clone();
     }
     api.put("hooks", hooks);
-    let error = run_once(&api, &settings, None, now).await.unwrap_err();
+    let error = reconcile(&api, &settings, None, now).await.unwrap_err();
     assert!(error.to_string().contains(CRD), "{error}");
     let mut crd = api.get(CRD).unwrap();
     crd["spec"]["conversion"]["webhook"] = json!({"clientConfig": {"caBundle": data["ca.crt"]}});
     api.put(CRD, crd);
-    let outcome = run_once(&api, &settings, None, now).await.unwrap();
+    let outcome = reconcile(&api, &settings, None, now).await.unwrap();
     assert_eq!(outcome.pair, *PAIR);
     assert_eq!(api.writes(), Vec::<String>::new());
 }
@@ -310,11 +311,11 @@ async fn external_certificates_are_checked_and_nothing_is_written() {
 async fn the_directory_is_a_store_of_its_own() {
     let api = installed();
     let settings = settings("directory", Source::Directory);
-    let first = run_once(&api, &settings, None, Timestamp::now()).await.unwrap();
+    let first = reconcile(&api, &settings, None, Timestamp::now()).await.unwrap();
     assert_eq!(api.writes(), ["hooks", CRD]);
     assert!(settings.cert_dir.read().unwrap().ca_key.is_some());
     assert_eq!(
-        run_once(&api, &settings, None, Timestamp::now())
+        reconcile(&api, &settings, None, Timestamp::now())
             .await
             .unwrap()
             .pair,
@@ -323,13 +324,13 @@ async fn the_directory_is_a_store_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
+async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret() {
     let api = installed();
     let hooks = api.objects.lock().unwrap().remove("hooks").unwrap();
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
-    let scratch = settings("keeper", Source::Secret);
-    let keeper = Keeper {
+    let scratch = settings("retry", Source::Secret);
+    let controller = WebhookController {
         api: api.clone(),
         settings: scratch.clone(),
         tls: tls.clone(),
@@ -338,7 +339,7 @@ async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
     };
     let (stop, stopped) = watch::channel(false);
     let (first, mut done) = oneshot::channel();
-    let task = tokio::spawn(keeper.keep(stopped, first));
+    let task = tokio::spawn(controller.run(stopped, first));
     // Failures at 0 s, 1 s, 3 s and 7 s.
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(progress.failures.get(), 4);
@@ -356,7 +357,7 @@ async fn the_keeper_retries_serves_what_it_got_and_follows_a_new_secret() {
     let theirs = tls.pair().unwrap();
     assert_ne!(theirs, served);
 
-    // The other replicas serve the old certificate until their own next pass.
+    // The other replicas serve the old certificate until their own next reconcile.
     api.objects.lock().unwrap().remove("certs");
     tokio::time::sleep(Duration::from_mins(1)).await;
     let ours = tls.pair().unwrap();
@@ -389,23 +390,23 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_otherwise() {
+async fn the_conditional_webhook_is_written_when_its_condition_changes_and_not_otherwise() {
     let api = installed();
     let mut configuration = configuration();
     configuration["webhooks"][0]["matchConditions"] = json!([{"name": "c", "expression": "true"}]);
     api.put("hooks", configuration);
-    let scratch = settings("wishes", Source::Secret);
-    let conditional = Conditional {
+    let scratch = settings("condition", Source::Secret);
+    let conditional = ConditionalWebhook {
         name: "more".into(),
         path: "/one".into(),
         condition: "needed".into(),
     };
-    let (wish, wishes) = watch::channel(Presence::AsFound);
+    let (sender, receiver) = watch::channel(DesiredCondition::Unmanaged);
     let settings = Settings {
-        conditional: Some((conditional, wishes)),
+        conditional: Some((conditional, receiver)),
         ..scratch.clone()
     };
-    let keeper = Keeper {
+    let controller = WebhookController {
         api: api.clone(),
         settings,
         tls: Arc::default(),
@@ -414,7 +415,7 @@ async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_othe
     };
     let (stop, stopped) = watch::channel(false);
     let (first, succeeded) = oneshot::channel();
-    let kept = tokio::spawn(keeper.keep(stopped, first));
+    let task = tokio::spawn(controller.run(stopped, first));
     succeeded.await.unwrap();
     assert_eq!(api.writes(), ["certs", "hooks", CRD]);
 
@@ -427,22 +428,22 @@ async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_othe
             .find(|one| one["name"] == "more");
         more.map(|more| more["matchConditions"][0]["expression"].clone())
     };
-    for (wished, expected) in [
-        (Presence::Where("a".into()), Some(json!("a"))),
-        (Presence::Where("b".into()), Some(json!("b"))),
-        (Presence::Absent, None),
+    for (desired, expected) in [
+        (DesiredCondition::Expression("a".into()), Some(json!("a"))),
+        (DesiredCondition::Expression("b".into()), Some(json!("b"))),
+        (DesiredCondition::Absent, None),
     ] {
-        wish.send_replace(wished.clone());
+        sender.send_replace(desired.clone());
         until(|| expression() == expected).await;
         assert_eq!(api.writes(), ["hooks"]);
-        wish.send_replace(wished);
+        sender.send_replace(desired);
     }
-    // nothing is left to write when what is wished is there already
-    wish.send_replace(Presence::Where("c".into()));
+    // Nothing is left to write when the condition is registered already.
+    sender.send_replace(DesiredCondition::Expression("c".into()));
     until(|| expression() == Some(json!("c"))).await;
     assert_eq!(api.writes(), ["hooks"]);
 
-    // another replica made a certificate meanwhile: what trusts it goes on to
+    // Another replica wrote a new certificate meanwhile: the configurations go on trusting it.
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
     let bundle = RIVAL["ca-cert.pem"].clone();
     assert!(bundle.is_string());
@@ -452,10 +453,10 @@ async fn a_webhook_that_comes_and_goes_is_written_when_it_is_wished_and_not_othe
         webhook["clientConfig"]["caBundle"] = bundle.clone();
     }
     api.put("hooks", hooks);
-    wish.send_replace(Presence::Where("d".into()));
+    sender.send_replace(DesiredCondition::Expression("d".into()));
     until(|| expression() == Some(json!("d"))).await;
     let hooks = api.get("hooks").unwrap();
     assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle);
     stop.send_replace(true);
-    kept.await.unwrap();
+    task.await.unwrap();
 }

@@ -1,9 +1,10 @@
-//! The loop that keeps certificate, configurations and CRDs in shape, in every replica and regardless of leadership.
-//! A webhook that comes and goes is put where it is wanted as soon as that is known, between the passes.
+//! Reconciles the serving certificate, the webhook configurations and the conversion of the CRDs. It runs in every
+//! replica, leader or not. When the desired match condition of the conditional webhook changes, that webhook is written
+//! at once instead of at the next reconcile.
 //!
-//! A pass writes only what differs and under the version it has read, so replicas that race for the same write end
-//! up agreeing: the loser re-reads. Configurations are written before a new certificate is served, because they
-//! trust the old CA as well for a while, and the API server may call at any moment.
+//! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
+//! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
+//! certificate is served: they trust the old CA too, so the API server can call at any moment.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -25,14 +26,14 @@ use crate::{
     Error,
     cert_dir::CertDir,
     certs::{SecretDecision, Stored, reconcile_secret},
-    configuration::{self, Conditional, Endpoint, Presence},
+    configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint},
     tls::{Pair, Tls},
 };
 
-/// Attempts at one object before the pass gives up.
+/// Attempts at one object before a reconcile fails.
 const ATTEMPTS: usize = 3;
 
-/// Why the API server did not do as asked.
+/// Why a request to the API server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// There is no such object.
@@ -55,7 +56,7 @@ pub enum Phase {
     Validating,
 }
 
-/// The API server as a pass needs it. Patches are JSON merge patches.
+/// The requests to the API server that a reconcile needs. Patches are JSON merge patches.
 pub trait Api: Send + Sync {
     /// Reads a Secret.
     fn get_secret(&self, namespace: &str, name: &str)
@@ -86,57 +87,61 @@ pub trait Api: Send + Sync {
 /// Where certificates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A Secret all replicas share and keep good.
+    /// A Secret that all replicas share and renew.
     Secret,
-    /// The certificate directory, each replica its own.
+    /// The certificate directory of each replica.
     Directory,
-    /// A Secret somebody else issues; configurations and CRDs are somebody else's too and only checked.
+    /// A Secret that an external issuer writes. Configurations and CRDs are managed externally too, and only checked.
     External,
 }
 
-/// What a pass works on.
+/// Input of a reconcile.
 #[derive(Clone)]
 pub struct Settings {
     /// Namespace of the Secret.
     pub namespace: String,
     /// Name of the Secret.
     pub secret: String,
-    /// Webhook configurations; they must exist.
+    /// Names of the webhook configurations. They must exist.
     pub configurations: Vec<(Phase, String)>,
-    /// CRDs that may be converted here; those that do not exist are passed over.
+    /// Names of CRDs that this server converts. Those that do not exist are skipped.
     pub crds: Vec<String>,
-    /// Where the API server calls.
+    /// Where the API server calls this server.
     pub endpoint: Endpoint,
     /// How long before its end a certificate is replaced.
     pub lead: Duration,
     /// Where certificates come from.
     pub source: Source,
-    /// Where they are written.
+    /// Where certificates are written.
     pub cert_dir: CertDir,
-    /// Whether a path has a handler.
+    /// True if a path has a handler.
     pub served: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// A webhook of the mutating configurations that comes and goes, and whether it is to be there now.
-    pub conditional: Option<(Conditional, watch::Receiver<Presence>)>,
+    /// The conditional webhook of the mutating configurations, and its desired match condition.
+    pub conditional: Option<(ConditionalWebhook, watch::Receiver<DesiredCondition>)>,
 }
 
 impl Settings {
-    fn presence(&self) -> Option<Presence> {
-        let (_, presence) = self.conditional.as_ref()?;
-        Some(presence.borrow().clone())
+    fn desired_condition(&self) -> Option<DesiredCondition> {
+        let (_, desired) = self.conditional.as_ref()?;
+        Some(desired.borrow().clone())
     }
 }
 
-/// What a pass found.
+/// Result of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What to serve.
+    /// The certificate to serve.
     pub pair: Pair,
     /// Webhooks left out because their path has no handler.
     pub dropped: Vec<String>,
 }
 
-/// Does everything once. `served` is what is being served until then; other replicas may serve it a while longer.
-pub async fn run_once(
+/// Reconciles once. `served` is the certificate that is served until then; other replicas may serve it longer, so its CA
+/// stays trusted.
+///
+/// # Errors
+/// Fails if an object cannot be read or written, or if all attempts at it end in a conflict.
+pub async fn reconcile(
     api: &impl Api,
     settings: &Settings,
     served: Option<&Pair>,
@@ -182,7 +187,7 @@ async fn obtain(
     Ok(pair)
 }
 
-/// The pair of the shared Secret, made by whichever replica comes first.
+/// The pair of the shared Secret. If it is missing or about to expire, the first replica that sees this writes a new one.
 async fn shared(
     api: &impl Api,
     settings: &Settings,
@@ -197,7 +202,7 @@ async fn shared(
             Err(source) => return Err(failed(name, source)),
         };
         let (host, lead, served_ca) = (settings.endpoint.host(), settings.lead, served_ca.clone());
-        // Making keys takes long enough to be felt by whoever shares the thread.
+        // Generating keys takes long enough to delay other tasks of this thread.
         let decision =
             blocking(move || reconcile_secret(current.as_ref(), served_ca.as_deref(), &host, now, lead))
                 .await?;
@@ -214,7 +219,7 @@ async fn shared(
         };
         match written {
             Ok(()) => return Ok(pair),
-            // Another replica was faster, or somebody deleted the Secret: look again.
+            // Another replica wrote first, or the Secret was deleted: read again.
             Err(ApiError::Conflict | ApiError::NotFound) => {}
             Err(source) => return Err(failed(name, source)),
         }
@@ -222,7 +227,7 @@ async fn shared(
     Err(failed(name, ApiError::Conflict))
 }
 
-/// Brings one webhook configuration into shape; returns the names of the webhooks that are left out.
+/// Reconciles one webhook configuration. Returns the names of the webhooks that are left out.
 async fn configure(
     api: &impl Api,
     settings: &Settings,
@@ -243,11 +248,11 @@ async fn configure(
                 .ok_or_else(|| Error::Bundle(name.to_owned()));
         }
         let served = |path: &str| (settings.served)(path);
-        let presence = settings.presence();
-        let conditional = settings.conditional.as_ref().zip(presence.as_ref());
+        let desired = settings.desired_condition();
+        let conditional = settings.conditional.as_ref().zip(desired.as_ref());
         let conditional = conditional
             .filter(|_| phase == Phase::Mutating)
-            .map(|((conditional, _), presence)| (conditional, presence));
+            .map(|((conditional, _), desired)| (conditional, desired));
         let wanted =
             configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
         let Some(patch) = wanted.patch else {
@@ -262,7 +267,7 @@ async fn configure(
     Err(failed(name, ApiError::Conflict))
 }
 
-/// Brings the conversion of one CRD into shape.
+/// Reconciles the conversion webhook of one CRD.
 async fn convert(api: &impl Api, settings: &Settings, pair: &Pair, name: &str) -> Result<(), Error> {
     for _ in 0..ATTEMPTS {
         let crd = match api.get_crd(name).await {
@@ -299,7 +304,7 @@ fn failed(object: &str, source: ApiError) -> Error {
     }
 }
 
-/// How the passes went.
+/// Results of the reconciles so far, as metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     failures: Counter,
@@ -309,7 +314,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Why the last pass failed, if it did.
+    /// Error of the last reconcile; `None` if it succeeded.
     pub fn last_failure(&self) -> Option<String> {
         self.last_failure
             .lock()
@@ -317,7 +322,7 @@ impl Progress {
             .clone()
     }
 
-    fn passed(&self, failure: Option<String>) {
+    fn finished(&self, failure: Option<String>) {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
@@ -335,44 +340,44 @@ impl Progress {
     }
 }
 
-/// Repeats the pass.
-pub struct Keeper<A> {
+/// Reconciles periodically.
+pub struct WebhookController<A> {
     /// The API server.
     pub api: A,
-    /// What a pass works on.
+    /// Input of each reconcile.
     pub settings: Settings,
     /// Where new certificates are served.
     pub tls: Arc<Tls>,
-    /// Any number that differs between replicas, so that their passes do not coincide.
+    /// A number that differs between replicas, so that they do not reconcile at the same time.
     pub jitter: u64,
-    /// How the passes went.
+    /// Results so far.
     pub progress: Progress,
 }
 
-impl<A: Api> Keeper<A> {
-    /// Passes every 45 to 55 s, so that whatever is amiss is in shape again within a minute even if keys have to be
-    /// made; sooner after a failure. Ends when `stop` turns true or its sender is dropped.
+impl<A: Api> WebhookController<A> {
+    /// Reconciles every 45 to 55 s, so that an edit is corrected within a minute even if keys have to be generated. After a
+    /// failure the pause is shorter. Ends when `stop` becomes true or its sender is dropped.
     ///
-    /// `first_success` is told once when everything was in shape for the first time and is being served.
-    pub async fn keep(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
+    /// Sends on `first_success` once, after the first reconcile that succeeds.
+    pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
-        let mut wishes = self
+        let mut desired = self
             .settings
             .conditional
             .as_ref()
-            .map(|(_, wishes)| wishes.clone());
+            .map(|(_, desired)| desired.clone());
         let period = Duration::from_secs(45) + Duration::from_millis(self.jitter % 10_000);
         let mut failures = 0;
         loop {
-            if let Some(wishes) = &mut wishes {
-                wishes.mark_unchanged();
+            if let Some(desired) = &mut desired {
+                desired.mark_unchanged();
             }
-            let pause = match self.pass().await {
+            let pause = match self.reconcile().await {
                 Ok(()) => {
                     failures = 0;
-                    self.progress.passed(None);
+                    self.progress.finished(None);
                     if let Some(first) = first_success.take() {
-                        // Nobody may be waiting any more.
+                        // The receiver may have been dropped.
                         let _ = first.send(());
                     }
                     period
@@ -386,7 +391,7 @@ impl<A: Api> Keeper<A> {
             let between = async {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    pause = self.meanwhile(&mut wishes) => tokio::time::sleep(pause).await,
+                    pause = self.follow(&mut desired) => tokio::time::sleep(pause).await,
                 }
             };
             tokio::select! {
@@ -396,34 +401,34 @@ impl<A: Api> Keeper<A> {
         }
     }
 
-    /// Does as is wished until that fails; returns the pause before the next pass.
-    async fn meanwhile(&self, wishes: &mut Option<watch::Receiver<Presence>>) -> Duration {
-        let Some(wishes) = wishes else {
+    /// Writes each change of the desired match condition until a write fails. Returns the pause before the next reconcile.
+    async fn follow(&self, desired: &mut Option<watch::Receiver<DesiredCondition>>) -> Duration {
+        let Some(desired) = desired else {
             return std::future::pending().await;
         };
         loop {
-            if wishes.changed().await.is_err() {
-                // Nobody wishes anything any more.
+            if desired.changed().await.is_err() {
+                // The sender was dropped: the condition changes no more.
                 return std::future::pending().await;
             }
-            if let Err(error) = self.fulfil().await {
+            if let Err(error) = self.write_condition().await {
                 return self.failed(&error, 0);
             }
         }
     }
 
-    /// Puts the webhook that comes and goes where it is wanted. The certificate is looked at again first: a replica that
-    /// made another one has had it trusted already, and the CA that is served here would distrust it.
-    async fn fulfil(&self) -> Result<(), Error> {
+    /// Writes the conditional webhook. The certificate is read again first: if another replica has written a new one, the
+    /// configurations trust it already, and writing the CA that is served here would revoke that.
+    async fn write_condition(&self) -> Result<(), Error> {
         let served = self.tls.pair();
         if served.is_none() || self.settings.source == Source::External {
-            // Without a certificate: the next pass makes one, and does this.
+            // Without a certificate the next reconcile creates one and writes this webhook, too.
             return Ok(());
         }
         let served_ca = served.as_ref().map(|pair| pair.ca_pem.clone());
         let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
         if served.as_ref() != Some(&pair) {
-            return self.pass().await;
+            return self.reconcile().await;
         }
         for (phase, name) in &self.settings.configurations {
             if *phase == Phase::Mutating {
@@ -433,18 +438,18 @@ impl<A: Api> Keeper<A> {
         Ok(())
     }
 
-    /// Notes a failure; returns how long to wait after it.
+    /// Counts a failure. Returns the pause after it.
     fn failed(&self, error: &Error, failures: u32) -> Duration {
         tracing::warn!(%error, "webhook pass failed");
         self.progress.failures.inc();
-        self.progress.passed(Some(error.to_string()));
+        self.progress.finished(Some(error.to_string()));
         backoff(failures)
     }
 
-    async fn pass(&self) -> Result<(), Error> {
+    async fn reconcile(&self) -> Result<(), Error> {
         let now = Timestamp::now();
         let served = self.tls.pair();
-        let outcome = run_once(&self.api, &self.settings, served.as_ref(), now).await?;
+        let outcome = reconcile(&self.api, &self.settings, served.as_ref(), now).await?;
         if served.as_ref() != Some(&outcome.pair) {
             self.tls.swap(outcome.pair)?;
             tracing::info!("serving a new certificate");

@@ -1,4 +1,4 @@
-//! ContainerRecreateRequest: containers of a running pod that are to be started anew.
+//! ContainerRecreateRequest: restarts containers of a running pod.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,9 @@ use crate::convert::{
     path::{get, set},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{APPS_GROUP, CRR_SYNC_CONTAINER_STATUSES, CRR_UNREADY_ACQUIRED, PRE_RECREATE_GRACE};
+use crate::names::APPS_GROUP;
+use crate::names::conditions::PRE_RECREATE_GRACE;
+use crate::names::containerrecreaterequest::{SYNC_CONTAINER_STATUSES, UNREADY_ACQUIRED};
 use crate::schema::shared::{exec, http_get, standard_conditions, tcp_socket};
 use crate::schema::{Object, at_least, defaulted, int32, int64, one_of, string};
 
@@ -18,7 +20,7 @@ pub const KIND: Kind = Kind {
     plural: "containerrecreaterequests",
     short_names: &["crr"],
     scope: Scope::Namespaced,
-    about: "ContainerRecreateRequest starts containers of a running pod anew, without touching the pod.",
+    about: "ContainerRecreateRequest restarts containers of a running pod, without recreating the pod.",
     versions,
     conversion: Conversion::Rules(&[
         Rule::Special {
@@ -30,10 +32,10 @@ pub const KIND: Kind = Kind {
     ]),
 };
 
-const STATUSES: [&str; 3] = ["metadata", "annotations", CRR_SYNC_CONTAINER_STATUSES];
-const ACQUIRED: [&str; 3] = ["metadata", "annotations", CRR_UNREADY_ACQUIRED];
+const STATUSES: [&str; 3] = ["metadata", "annotations", SYNC_CONTAINER_STATUSES];
+const ACQUIRED: [&str; 3] = ["metadata", "annotations", UNREADY_ACQUIRED];
 
-/// The older version tells in annotations, which stay, what the newer tells in its status.
+/// Annotations of the older version are status fields of the newer. The annotations stay.
 fn from_annotations(object: &mut Value) {
     if !object.get("status").is_some_and(Value::is_object) {
         return;
@@ -84,7 +86,7 @@ fn to_annotations(object: &mut Value) {
     }
 }
 
-/// Does a version check what is written?
+/// Does the schema of a version check values?
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checks {
     None,
@@ -155,18 +157,18 @@ fn versions() -> Vec<Version> {
 
 fn spec(checks: Checks) -> Object {
     let strategy = Object::new(
-        "How the containers are started anew; all fields are optional. Default: those of its fields.",
+        "How the containers are restarted; all fields are optional. Default: those of its fields.",
     )
     .with(
         "failurePolicy",
         checks.one_of(
-            string("After a container that failed: Fail ends, Ignore goes on. Default: Fail."),
+            string("After a container that failed: Fail ends, Ignore continues. Default: Fail."),
             &["Fail", "Ignore"],
         ),
     )
     .flag(
         "forceRecreate",
-        "Stop containers that have started anew by themselves, too. Default: false.",
+        "Stop containers that have restarted by themselves, too. Default: false.",
     )
     .with(
         "minStartedSeconds",
@@ -190,14 +192,14 @@ fn spec(checks: Checks) -> Object {
             "Seconds the pod is out of service before the stop. Default: 0.",
         )),
     );
-    Object::new("Which containers of which pod are started anew, and how.")
+    Object::new("Which containers of which pod are restarted, and how.")
         .text(
             "podName",
-            "Name of the pod in this namespace whose containers are meant.",
+            "Name of the pod in this namespace whose containers are restarted.",
         )
         .list(
             "containers",
-            "Containers that are started anew, in this order, no name twice.",
+            "Containers that are restarted, in this order, no name twice.",
             container(),
         )
         .with("strategy", strategy)
@@ -250,17 +252,16 @@ fn container() -> Object {
                 "tcpSocket",
                 tcp_socket("Open a connection to the container before it is stopped. Default: none."),
             );
-    let context = Object::new(
-        "Which container it was that is to be stopped; set by the webhook. Default: as the pod says.",
-    )
-    .text(
-        "containerID",
-        "Identity of the container that is to be stopped, with its runtime.",
-    )
-    .int32("restartCount", "Number of restarts when the request was made.")
-    .required(&["containerID", "restartCount"]);
-    Object::new("One container that is started anew; only its name is for you to set.")
-        .text("name", "Name of the container in the pod that is started anew.")
+    let context =
+        Object::new("Identity of the container to stop; set by the webhook. Default: that of the pod.")
+            .text(
+                "containerID",
+                "Identity of the container that is to be stopped, with its runtime.",
+            )
+            .int32("restartCount", "Number of restarts when the request was created.")
+            .required(&["containerID", "restartCount"]);
+    Object::new("One container that is restarted; only its name is for you to set.")
+        .text("name", "Name of the container in the pod that is restarted.")
         .list(
             "ports",
             "Ports of the container; set by the webhook from the pod. Default: none.",
@@ -273,28 +274,28 @@ fn container() -> Object {
 
 fn status(checks: Checks) -> Object {
     let phase = |help: &str| checks.one_of(string(help), PHASES);
-    let state = Object::new("How far starting one container anew has come.")
+    let state = Object::new("Progress of the restart of one container.")
         .text("name", "Name of the container, as in the specification.")
         .with(
             "phase",
             phase("Where the container is: Pending, Recreating, Succeeded or Failed."),
         )
-        .text("message", "A sentence for people that says why it is there.")
+        .text("message", "Explanation of the phase, a sentence for people.")
         .flag(
             "isKilled",
             "Has the container been stopped already? Default: false.",
         )
         .required(&["name", "phase"]);
-    Object::new("How far the request has come; written by controller and agent.")
+    Object::new("Progress of the request; written by controller and agent.")
         .time("completionTime", "Time when the request was over, well or badly.")
         .list(
             "containerRecreateStates",
-            "How far each container has come, in their order.",
+            "Progress of each container, in the order of the containers.",
             state,
         )
         .text(
             "message",
-            "A sentence for people that says how the request ended.",
+            "Explanation of how the request ended, a sentence for people.",
         )
         .with(
             "phase",
