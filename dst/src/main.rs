@@ -65,7 +65,7 @@ enum Command {
     /// Play scenarios without faults, with a crash after each of their writes.
     Enumerate,
     /// Find each of the injected bugs.
-    #[cfg(feature = "planted")]
+    #[cfg(feature = "injected-bugs")]
     InjectedBugs {
         /// Scenarios for each, at most: less than a minute's.
         #[arg(long, default_value_t = 1000)]
@@ -119,7 +119,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Replay { case } => replay(&case),
         Command::Fingerprints { from, count } => fingerprints(from, count),
         Command::Enumerate => enumerated(),
-        #[cfg(feature = "planted")]
+        #[cfg(feature = "injected-bugs")]
         Command::InjectedBugs { scenarios } => injected_bugs(scenarios),
         Command::Show { seed } => {
             print!("{}", serde_saphyr::to_string(&ALL.generate(seed)?.1)?);
@@ -175,10 +175,10 @@ fn enumerated() -> anyhow::Result<bool> {
     Ok(clean)
 }
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "injected-bugs")]
 fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
-    for bug in kruise_plan_kit::planted::Bug::ALL {
+    for bug in kruise_plan_kit::injected::Bug::ALL {
         if let Some(found) = kruise_dst::engine::injected::hunt(ALL, bug, most)? {
             let violation = found.violation;
             println!(

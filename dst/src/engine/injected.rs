@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kruise_plan_kit::planted::Bug;
+use kruise_plan_kit::injected::Bug;
 
 use super::{
     play::{Keep, play},

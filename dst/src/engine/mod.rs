@@ -13,7 +13,7 @@ pub mod cluster;
 pub mod enumerate;
 pub mod faults;
 pub mod generate;
-#[cfg(feature = "planted")]
+#[cfg(feature = "injected-bugs")]
 pub mod injected;
 pub mod leader;
 pub mod managers;

@@ -70,8 +70,8 @@ pub fn play(subjects: Subjects, scenario: &Scenario, keep: Keep) -> anyhow::Resu
 
 /// Plays a scenario once.
 pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judged) -> anyhow::Result<Played> {
-    #[cfg(feature = "planted")]
-    kruise_plan_kit::planted::plant(scenario.bug.as_deref().and_then(bug));
+    #[cfg(feature = "injected-bugs")]
+    kruise_plan_kit::injected::inject(scenario.bug.as_deref().and_then(bug));
     let panics = panics::count();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -101,9 +101,9 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
 }
 
 /// The injected bug of a name.
-#[cfg(feature = "planted")]
-fn bug(name: &str) -> Option<kruise_plan_kit::planted::Bug> {
-    let mut all = kruise_plan_kit::planted::Bug::ALL.into_iter();
+#[cfg(feature = "injected-bugs")]
+fn bug(name: &str) -> Option<kruise_plan_kit::injected::Bug> {
+    let mut all = kruise_plan_kit::injected::Bug::ALL.into_iter();
     all.find(|bug| format!("{bug:?}") == name)
 }
 

@@ -34,7 +34,7 @@ use super::{
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.
 ///
-/// Then inject a bug (`kruise_plan_kit::planted`) for each oracle, and see it found.
+/// Then inject a bug (`kruise_plan_kit::injected`) for each oracle, and see it found.
 pub trait Subject: Sync {
     /// Its name in case files and on the command line.
     fn name(&self) -> &'static str;
@@ -107,7 +107,7 @@ pub trait User: Send + Sync {
         _cluster: &Arc<Cluster>,
         _process: ProcessId,
         _client: Client,
-        _wishes: Wishes,
+        _desired: Wishes,
     ) -> Option<BoxFuture<'static, ()>> {
         None
     }

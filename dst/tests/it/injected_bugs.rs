@@ -1,7 +1,7 @@
 //! Injected bugs, each with the oracles that may find it first.
 
 use kruise_dst::{engine::injected::hunt, subjects::ALL};
-use kruise_plan_kit::planted::Bug;
+use kruise_plan_kit::injected::Bug;
 
 fn oracles(bug: Bug) -> &'static [&'static str] {
     match bug {

@@ -5,5 +5,5 @@
 mod cases;
 mod scenarios;
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "injected-bugs")]
 mod injected_bugs;

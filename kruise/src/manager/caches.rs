@@ -11,7 +11,7 @@ use anyhow::bail;
 use kruise_api::names::LAUNCH_BARRIER_LABEL;
 use kruise_plan_kit::{
     ResourceId, Target,
-    planted::{Bug, is_planted},
+    injected::{Bug, is_injected},
 };
 use kruise_runtime::{
     follow::{Scope, follow},
@@ -198,7 +198,7 @@ impl Caches {
         );
         let owners = synced(&self.sets, "clonesets", patience).await?;
         let claims = synced(&self.claims, "persistentvolumeclaims", patience).await?;
-        if !is_planted(Bug::StaleListTrusted) {
+        if !is_injected(Bug::StaleListTrusted) {
             self.pods.require(owners.max(claims));
         }
         spawn(

@@ -100,7 +100,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     if Path::new(path).ends_with("Cargo.toml") {
         found.extend(layers::edges(path, text));
-        found.extend(chance::planted(path, text));
+        found.extend(chance::injected(path, text));
     }
     if Path::new(path)
         .extension()

@@ -15,9 +15,9 @@ use crate::engine::{cluster::Cluster, process::ProcessId};
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Registers the webhook for pods that SidecarSets are injected into, whenever the leader wants it otherwise.
-pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wishes: Wishes) {
+pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut changes: Wishes) {
     loop {
-        let desired = wishes.borrow_and_update().clone();
+        let desired = changes.borrow_and_update().clone();
         let routes = cluster.look(|state| state.routes.get(&id).cloned());
         let Some(routes) = routes else {
             return std::future::pending().await;
@@ -27,7 +27,7 @@ pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut 
             desired => write_configuration(&client, &routes, desired).await,
         };
         let changed = async {
-            if wishes.changed().await.is_err() {
+            if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         };

@@ -64,9 +64,9 @@ impl User for SidecarSetUser {
         cluster: &Arc<Cluster>,
         process: ProcessId,
         client: Client,
-        wishes: Wishes,
+        desired: Wishes,
     ) -> Option<BoxFuture<'static, ()>> {
-        Some(registration::register(cluster.clone(), process, client, wishes).boxed())
+        Some(registration::register(cluster.clone(), process, client, desired).boxed())
     }
 }
 

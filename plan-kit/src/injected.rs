@@ -1,7 +1,7 @@
-//! Bugs on purpose, which the simulation must find: a test of the tests.
+//! Injected bugs, which the simulation must find: a test of the tests.
 //!
-//! They exist only in builds with the feature `planted`, which nothing but the simulation's own feature of that name
-//! turns on. In all other builds [`is_planted`] is a constant, and what it guards is not compiled in.
+//! They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's own feature of that name
+//! turns on. In all other builds [`is_injected`] is a constant, and what it guards is not compiled in.
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Bug {
     ];
 }
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "injected-bugs")]
 mod active {
     use std::cell::Cell;
 
@@ -82,14 +82,14 @@ mod active {
         static DRAWN: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Plants a bug on this thread, or none.
-    pub fn plant(bug: Option<Bug>) {
+    /// Injects a bug into this thread, or none.
+    pub fn inject(bug: Option<Bug>) {
         ACTIVE.set(bug);
         DRAWN.set(0);
     }
 
-    /// Is this bug planted here?
-    pub fn is_planted(bug: Bug) -> bool {
+    /// Is this bug active here?
+    pub fn is_injected(bug: Bug) -> bool {
         ACTIVE.get() == Some(bug)
     }
 
@@ -100,17 +100,17 @@ mod active {
     }
 }
 
-#[cfg(feature = "planted")]
-pub use active::{draw, is_planted, plant};
+#[cfg(feature = "injected-bugs")]
+pub use active::{draw, inject, is_injected};
 
-/// Is this bug planted here? Never, in this build.
-#[cfg(not(feature = "planted"))]
-pub const fn is_planted(_: Bug) -> bool {
+/// Is this bug active here? Never, in this build.
+#[cfg(not(feature = "injected-bugs"))]
+pub const fn is_injected(_: Bug) -> bool {
     false
 }
 
 /// Another number at every call; not in this build.
-#[cfg(not(feature = "planted"))]
+#[cfg(not(feature = "injected-bugs"))]
 pub const fn draw() -> u64 {
     0
 }
