@@ -32,6 +32,8 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
             "its hook allows its deletion",
             "kept when replicas are short",
             "preferred pods first",
+            // A SidecarSet may follow its specification of before.
+            "images are those of the set",
         ],
         Bug::StatusBeforePods => &["status reports what was"],
         Bug::ReadyBeforeCompletion => &["available when complete"],
