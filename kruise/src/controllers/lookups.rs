@@ -4,14 +4,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kruise_admission::pod::{
-    Known, Need, Revision,
-    sidecars::{Sets, condition},
+use kruise_admission::{
+    manifests::{MUTATE_POD, PODS_OF_SETS},
+    pod::{
+        Known, Need, Revision,
+        sidecars::{Sets, condition},
+    },
 };
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::DesiredCondition;
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition};
 use kruise_views::NamespaceView;
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
@@ -22,6 +25,15 @@ use super::{
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::lookup::newest;
+
+/// The webhook whose match condition follows the SidecarSets.
+pub fn conditional_webhook() -> ConditionalWebhook {
+    ConditionalWebhook {
+        name: PODS_OF_SETS.into(),
+        path: MUTATE_POD.into(),
+        condition: "matches-a-sidecarset".into(),
+    }
+}
 
 /// What a cache says of something that a review needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

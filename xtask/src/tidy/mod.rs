@@ -10,6 +10,7 @@ use crate::workspace;
 mod chance;
 mod circles;
 mod keys;
+mod kinds;
 mod layers;
 
 /// Folders of the pure crates.
@@ -80,10 +81,14 @@ pub(crate) fn run() -> Result<()> {
         violations.extend(circles::circle(source, &files.collect()));
     }
     let controllers = layers::controllers(tracked.lines());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    let sources = tracked.lines().filter(|path| path.ends_with(".rs"));
+    let kinds = sources.flat_map(|path| kinds::names(path, &read(path))).collect();
     for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             violations.extend(check(path, &text));
             violations.extend(layers::siblings(path, &text, &controllers));
+            violations.extend(kinds::named(path, &text, &kinds));
         }
     }
     if violations.is_empty() {

@@ -65,29 +65,7 @@ pub fn resumes(action: &Action) -> bool {
 pub fn draft(seed: u64) -> Draft {
     let mut random = Random::new(seed, SCENARIO);
     let random = &mut random;
-    let replicas = random.between(5, 10) as u32;
-    let surge = if random.percent(25) { "1" } else { "0" };
-    let policy = policy(random, surge);
-    let start = Start {
-        max_unavailable: random.text(&["1", "2", "20%", "40%"]),
-        max_surge: surge.to_owned(),
-        partition: random.text(&["0", "0", "0", "2", "40%"]),
-        min_ready_seconds: if random.percent(20) { 3 } else { 0 },
-        scale_max_unavailable: if random.percent(15) {
-            "3".into()
-        } else {
-            String::new()
-        },
-        grace: grace(seed, policy),
-        claims: match random.between(0, 9) {
-            0..3 => Some(Claims::Reused),
-            3..6 => Some(Claims::Gone),
-            _ => None,
-        },
-        ..Start::plain(replicas, policy)
-    };
-    let hook = policy != Policy::ReCreate && random.percent(25);
-    let start = Start { hook, ..start };
+    let start = start(seed, random);
     let mut steps = Vec::new();
     let mut at = FIRST;
     // One in twenty is played to its end; the others end once they count.
@@ -139,6 +117,32 @@ pub fn draft(seed: u64) -> Draft {
         steps,
     };
     Draft { scenario, start }
+}
+
+fn start(seed: u64, random: &mut Random) -> Start {
+    let replicas = random.between(5, 10) as u32;
+    let surge = if random.percent(25) { "1" } else { "0" };
+    let policy = policy(random, surge);
+    let start = Start {
+        max_unavailable: random.text(&["1", "2", "20%", "40%"]),
+        max_surge: surge.to_owned(),
+        partition: random.text(&["0", "0", "0", "2", "40%"]),
+        min_ready_seconds: if random.percent(20) { 3 } else { 0 },
+        scale_max_unavailable: if random.percent(15) {
+            "3".into()
+        } else {
+            String::new()
+        },
+        grace: grace(seed, policy),
+        claims: match random.between(0, 9) {
+            0..3 => Some(Claims::Reused),
+            3..6 => Some(Claims::Gone),
+            _ => None,
+        },
+        ..Start::plain(replicas, policy)
+    };
+    let hook = policy != Policy::ReCreate && random.percent(25);
+    Start { hook, ..start }
 }
 
 /// Drawn by itself, so that it changes nothing else of the scenario.
