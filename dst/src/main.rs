@@ -1,21 +1,23 @@
-//! `kruise-dst run --seconds 60`, `kruise-dst replay CASE.yaml`, `kruise-dst enumerate`, `kruise-dst planted`.
+//! `kruise-dst run|replay|enumerate|show|fingerprints|injected-bugs`.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use kruise_dst::{
-    campaign::{self, Of},
-    enumerate,
-    history::{self, History, Policy},
-    play::{Keep, play},
-    shrink,
+    engine::{
+        campaign, enumerate,
+        play::{Keep, play},
+        scenario::Scenario,
+        shrink,
+    },
+    subjects::ALL,
 };
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Plays faulty histories of the production manager on an embedded cluster.
+/// Plays scenarios with faults against the production manager on an embedded cluster.
 #[derive(Parser)]
 #[command(name = "kruise-dst")]
 struct Cli {
@@ -27,44 +29,58 @@ struct Cli {
 enum Command {
     /// Play one seed after the other.
     Run {
-        /// For so long.
+        /// For this many seconds.
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// From this seed on.
+        /// The first seed.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// On so many threads.
+        /// The number of threads.
         #[arg(long, default_value_t = 2)]
         threads: u64,
-        /// Stop at so many seeds.
+        /// Stop after this many seeds.
         #[arg(long, default_value_t = u64::MAX)]
-        histories: u64,
-        /// Pass over seeds of other histories.
-        #[arg(long, value_enum, default_value_t)]
-        of: Of,
-        /// Stop at so many failures.
+        scenarios: u64,
+        /// Pass over seeds of other subjects than this one.
+        #[arg(long, value_parser = names())]
+        of: Option<String>,
+        /// Stop after this many failures.
         #[arg(long, default_value_t = 1)]
         failures: usize,
     },
-    /// Play one history and print everything that happens.
+    /// Play one scenario and print everything that happens.
     Replay {
         /// A case file, or a seed.
         case: String,
     },
-    /// Play a clean run with a crash after each of its writes.
-    Enumerate,
-    /// Find each of the bugs that are planted.
-    #[cfg(feature = "planted")]
-    Planted {
-        /// Histories for each, at most: less than a minute's.
-        #[arg(long, default_value_t = 1000)]
-        histories: u64,
+    /// Print the fingerprint of each seed: a change that is to alter nothing keeps them all.
+    Fingerprints {
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        from: u64,
+        /// The number of seeds.
+        #[arg(long, default_value_t = 200)]
+        count: u64,
     },
-    /// Print the history of a seed.
+    /// Play scenarios without faults, with a crash after each of their writes.
+    Enumerate,
+    /// Find each of the injected bugs.
+    #[cfg(feature = "injected-bugs")]
+    InjectedBugs {
+        /// Scenarios for each, at most: less than a minute's.
+        #[arg(long, default_value_t = 1000)]
+        scenarios: u64,
+    },
+    /// Print the scenario of a seed.
     Show {
         /// The seed.
         seed: u64,
     },
+}
+
+/// Names of the subjects.
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(ALL.0.iter().map(|one| one.name()))
 }
 
 fn main() -> ExitCode {
@@ -85,62 +101,71 @@ fn run(command: Command) -> anyhow::Result<bool> {
             seconds,
             seed,
             threads,
-            histories,
+            scenarios,
             of,
             failures,
         } => {
             let limits = campaign::Limits {
                 of,
                 time: Duration::from_secs(seconds),
-                histories,
+                scenarios,
                 failures,
             };
-            let tally = campaign::run(seed, threads, limits)?;
+            let tally = campaign::run(ALL, seed, threads, limits)?;
             print!("{tally}");
             tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty() && tally.silent().is_empty())
         }
         Command::Replay { case } => replay(&case),
+        Command::Fingerprints { from, count } => fingerprints(from, count),
         Command::Enumerate => enumerated(),
-        #[cfg(feature = "planted")]
-        Command::Planted { histories } => planted(histories),
+        #[cfg(feature = "injected-bugs")]
+        Command::InjectedBugs { scenarios } => injected_bugs(scenarios),
         Command::Show { seed } => {
-            print!("{}", serde_saphyr::to_string(&history::generate(seed))?);
+            print!("{}", serde_saphyr::to_string(&ALL.generate(seed)?.1)?);
             Ok(true)
         }
     }
 }
 
-/// Shortens a history that failed and keeps it, to be named and committed.
+/// Shortens a scenario that failed and keeps it, to be named and committed.
 fn keep(failure: &campaign::Failure) -> anyhow::Result<()> {
-    let history = shrink::shrink(&failure.history, failure.violation.oracle)?;
+    let scenario = shrink::shrink(ALL, &failure.scenario, failure.violation.oracle)?;
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases");
     let name = failure.violation.oracle.replace(' ', "-");
-    let path = folder.join(format!("{name}-{}.yaml", failure.history.seed));
-    std::fs::write(&path, serde_saphyr::to_string(&history)?)
+    let path = folder.join(format!("{name}-{}.yaml", failure.scenario.seed));
+    std::fs::write(&path, serde_saphyr::to_string(&scenario)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!(
-        "{} acts are left of seed {}: {}",
-        history.acts.len(),
-        failure.history.seed,
+        "{} steps are left of seed {}: {}",
+        scenario.steps.len(),
+        failure.scenario.seed,
         path.display()
     );
     Ok(())
 }
 
+fn fingerprints(from: u64, count: u64) -> anyhow::Result<bool> {
+    for seed in from..from.saturating_add(count) {
+        let played = play(ALL, &ALL.generate(seed)?.1, Keep::Hash)?;
+        println!("{seed} {:x}", played.hash);
+    }
+    Ok(true)
+}
+
 fn enumerated() -> anyhow::Result<bool> {
     let mut clean = true;
-    for policy in [Policy::InPlaceIfPossible, Policy::ReCreate] {
-        let enumerated = enumerate::run(policy, 1, 2)?;
+    for (name, scenario) in ALL.0.iter().flat_map(|one| one.clean_scenarios()) {
+        let enumerated = enumerate::run(ALL, &scenario, 1, 2)?;
         println!(
-            "{policy:?}: {} writes, each once the last: {} failures",
+            "{name}: {} writes, each once the last: {} failures",
             enumerated.writes,
             enumerated.failures.len()
         );
         for failure in &enumerated.failures {
             println!(
                 "FAILED {:?}: {}: {}",
-                failure.history.acts.first(),
+                failure.scenario.steps.first(),
                 failure.violation.oracle,
                 failure.violation.what
             );
@@ -150,22 +175,21 @@ fn enumerated() -> anyhow::Result<bool> {
     Ok(clean)
 }
 
-#[cfg(feature = "planted")]
-fn planted(most: u64) -> anyhow::Result<bool> {
+#[cfg(feature = "injected-bugs")]
+fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     let mut all = true;
-    for bug in kruise_plan_kit::planted::Bug::ALL {
-        if let Some(found) = kruise_dst::planted::hunt(bug, most)? {
+    for bug in kruise_plan_kit::injected::Bug::ALL {
+        if let Some(found) = kruise_dst::engine::injected::hunt(ALL, bug, most)? {
             let violation = found.violation;
             println!(
-                "{bug:?}: {:.1} s, {} histories, seed {}: {}: {}",
+                "{bug:?}: {:.1} s, seed {}: {}: {}",
                 found.took.as_secs_f64(),
-                found.histories,
                 found.seed,
                 violation.oracle,
                 violation.what
             );
         } else {
-            println!("{bug:?}: NOT FOUND in {most} histories");
+            println!("{bug:?}: NOT FOUND in {most} scenarios");
             all = false;
         }
     }
@@ -173,13 +197,13 @@ fn planted(most: u64) -> anyhow::Result<bool> {
 }
 
 fn replay(case: &str) -> anyhow::Result<bool> {
-    let history: History = if let Ok(seed) = case.parse() {
-        history::generate(seed)
+    let scenario: Scenario = if let Ok(seed) = case.parse() {
+        ALL.generate(seed)?.1
     } else {
         let text = std::fs::read_to_string(case).with_context(|| format!("cannot read {case}"))?;
-        serde_saphyr::from_str(&text).with_context(|| format!("{case} is no history"))?
+        serde_saphyr::from_str(&text).with_context(|| format!("{case} is no scenario"))?
     };
-    let played = play(&history, Keep::Lines)?;
+    let played = play(ALL, &scenario, Keep::Lines)?;
     for line in &played.lines {
         println!("{line}");
     }

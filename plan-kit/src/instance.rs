@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::planted::{Bug, draw, is_planted};
+use crate::injected::{Bug, draw, is_injected};
 
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const LENGTH: usize = 5;
@@ -14,7 +14,7 @@ const LENGTH: usize = 5;
 /// the state of their pods, sorted.
 pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) -> Vec<String> {
     let mut chosen = BTreeSet::new();
-    let mut index: u64 = if is_planted(Bug::RandomNames) {
+    let mut index: u64 = if is_injected(Bug::RandomNames) {
         draw() << 20
     } else {
         0

@@ -6,13 +6,13 @@
 
 pub mod availability;
 pub mod image;
+pub mod injected;
 pub mod inplace;
 pub mod instance;
 pub mod lifecycle;
 mod memory;
 pub mod order;
 mod plan;
-pub mod planted;
 pub mod priority;
 mod put;
 pub mod readiness;

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
+    injected::{Bug, is_injected},
     lifecycle::{State, go_time},
-    planted::{Bug, is_planted},
 };
 
 /// How this writer calls itself in the list.
@@ -69,7 +69,7 @@ pub fn settle(pod: &PodView, state: State, lifecycle: Option<&Lifecycle>, now: T
         };
         if wanted {
             after.insert(hold);
-        } else if !is_planted(Bug::HookKeyLeft) {
+        } else if !is_injected(Bug::HookKeyLeft) {
             after.remove(&hold);
         }
     };

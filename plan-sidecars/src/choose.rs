@@ -12,8 +12,8 @@ use kruise_api::scatter::ScatterTerm;
 use kruise_plan_kit::{
     Why,
     availability::service,
+    injected::{Bug, is_injected},
     order::{Candidate, sort_for_update},
-    planted::{Bug, is_planted},
     priority,
 };
 use kruise_views::Labels;
@@ -92,7 +92,7 @@ pub(crate) fn choose<'m, 'a>(
         }
         return choice;
     };
-    let kept = if is_planted(Bug::SetPartitionIgnored) {
+    let kept = if is_injected(Bug::SetPartitionIgnored) {
         0
     } else {
         kept
@@ -182,7 +182,7 @@ fn take(
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize
-        + usize::from(is_planted(Bug::SetUnavailableOffByOne));
+        + usize::from(is_injected(Bug::SetUnavailableOffByOne));
     // A twin that is told to idle restarts, whether or not its pod is to follow.
     let is_out = |member: &&Member<'_>| member.is_out(set) || busy.pods.contains(&*member.pod.uid);
     let mut out = busy.gone + members.iter().filter(is_out).count();

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventNote, FailureNote, Intent, Part, events,
-    planted::{Bug, is_planted},
+    injected::{Bug, is_injected},
     sidecars::{Working, names},
 };
 use kruise_views::Phase;
@@ -115,7 +115,7 @@ pub(crate) fn settle(
         let mut needed = pod.statuses.iter().filter(|status| !is_left_over(&status.name));
         needed.all(|status| status.ready)
     };
-    if !is_planted(Bug::HotBeforeReady) && (!consistent || !(in_service || all_ready())) {
+    if !is_injected(Bug::HotBeforeReady) && (!consistent || !(in_service || all_ready())) {
         return None;
     }
     let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

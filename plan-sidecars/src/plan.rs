@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Chain, EventNote, Plan, Why, events,
-    planted::{Bug, is_planted},
+    injected::{Bug, is_injected},
     sidecars::{Hashes, hashes_of},
 };
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn held(observed: &Observed<'_>) -> Option<&'static str> {
     if strategy.kind == "NotUpdate" {
         return Some("injects only: updateStrategy.type is NotUpdate");
     }
-    (strategy.paused && !is_planted(Bug::SetPausedIgnored)).then_some("upgrades are paused")
+    (strategy.paused && !is_injected(Bug::SetPausedIgnored)).then_some("upgrades are paused")
 }
 
 /// What a plan for this snapshot teaches about pods without sidecars, once it is known which of its writes are sent.

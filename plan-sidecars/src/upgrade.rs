@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kruise_plan_kit::{
     Body, Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write,
+    injected::{Bug, is_injected},
     inplace::ImageStatus,
-    planted::{Bug, is_planted},
     put,
     sidecars::{Hashes, Record, names, patched},
 };
@@ -197,7 +197,7 @@ pub(crate) fn patch(
     reason: String,
 ) -> Step {
     let precondition = match guard {
-        _ if is_planted(Bug::SetVersionDropped) => Precondition::Uid(pod.uid.to_string()),
+        _ if is_injected(Bug::SetVersionDropped) => Precondition::Uid(pod.uid.to_string()),
         Guard::Seen => Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
         Guard::Previous => Precondition::VersionFromPreviousStep(pod.uid.to_string()),
     };

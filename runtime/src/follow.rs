@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kube_cache::{Cached, Delta, Effect, Event, Failure, Input, Reflector, SharedInformer, Version, wire};
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{sync::Notify, time::Instant};
@@ -158,7 +158,7 @@ impl Follower<'_> {
         limit: Option<u32>,
     ) -> Input<T> {
         let mut query = self.scope.query();
-        if is_planted(Bug::StaleListTrusted) {
+        if is_injected(Bug::StaleListTrusted) {
             query.push_str("&resourceVersion=0");
         }
         if let Some(limit) = limit {

@@ -1,11 +1,10 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
-//! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `histories`
-//! simulates at full speed, `tidy` holds the rules of ARCHITECTURE.md. Nothing here is shipped.
+//! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
+//! rules of ARCHITECTURE.md. Nothing here is shipped.
 
 mod bench;
 mod demo;
-mod histories;
 mod installation;
 mod interrupt;
 mod lab;
@@ -35,8 +34,6 @@ enum Task {
     E2e(suite::Options),
     /// Measure a CloneSet's life: time, CPU, memory and API requests of the manager.
     Bench(bench::Options),
-    /// Play random histories, with an executable that is laid out for them.
-    Histories(histories::Options),
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -47,7 +44,6 @@ fn main() -> ExitCode {
         Task::Lab(command) => lab::run(command),
         Task::E2e(options) => suite::run(&options),
         Task::Bench(options) => bench::run(&options),
-        Task::Histories(options) => histories::run(&options),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)

@@ -1,8 +1,9 @@
-//! Histories of the production manager.
+//! Scenarios of the production manager.
 //!
-//! `KRUISE_DST_SECONDS` says how long random histories are played, 60 by default.
+//! `KRUISE_DST_SECONDS` is how long random scenarios are played, 60 by default.
 
 mod cases;
-mod histories;
-#[cfg(feature = "planted")]
-mod planted;
+mod scenarios;
+
+#[cfg(feature = "injected-bugs")]
+mod injected_bugs;

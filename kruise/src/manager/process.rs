@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
 use futures::future::join_all;
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
-use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_runtime::{
     Client, Served,
     caches::{Caches, Following, Jitter, Watches},
@@ -288,7 +288,7 @@ async fn lead(
 /// How to compete for the lease; `None` for who needs none.
 fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     let lease = config.lease.clone();
-    let lease = lease.filter(|_| !config.dry_run && !is_planted(Bug::TwoLeaders))?;
+    let lease = lease.filter(|_| !config.dry_run && !is_injected(Bug::TwoLeaders))?;
     Some(lease::Settings {
         annotations: [Decides::of(config).annotation(identity)].into(),
         namespace: lease.namespace,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     image::same_image,
-    planted::{Bug, is_planted},
+    injected::{self, Bug},
 };
 
 use super::{
@@ -64,7 +64,7 @@ fn of_state(pod: &PodView, state: UpdateState, template: Option<&Value>, now: Ti
 
 /// Do the containers that were changed so far run what they should?
 fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Progress {
-    if is_planted(Bug::ReadyBeforeCompletion) {
+    if injected::is_injected(Bug::ReadyBeforeCompletion) {
         return Progress::Complete;
     }
     let meta = match pod

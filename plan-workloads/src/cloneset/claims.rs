@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
     Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Why, Write, events,
-    planted::{Bug, is_planted},
+    injected::{Bug, is_injected},
 };
 use kruise_views::{ClaimView, PodView};
 use serde_json::json;
@@ -179,7 +179,7 @@ pub(super) fn tend(observed: &Observed<'_>, planned: &[Chain]) -> (Vec<Chain>, V
         let name = format!("{}-{id}", observed.set.metadata.name);
         let live = claims.iter().filter(|claim| !claim.deleting);
         match pods.get(id) {
-            Some(pod) if pod.is_active() && is_planted(Bug::ClaimOfLivePod) => {
+            Some(pod) if pod.is_active() && is_injected(Bug::ClaimOfLivePod) => {
                 let same = |claim: &ClaimView| Precondition::Uid(claim.uid.to_string());
                 chains.extend(live.map(|claim| chain(delete(claim, same(claim), String::new()))));
             }

@@ -9,9 +9,9 @@ use kruise_api::{
 };
 use kruise_plan_kit::{
     Chain, EventNote, Intent, Part, Precondition, Step, Why, Write, events,
+    injected::{Bug, is_injected},
     inplace::{self, Change, NotInPlace, Outset, Phase, Resize, RevisionLabels},
     lifecycle::{self, State},
-    planted::{Bug, is_planted},
     revision::Revision,
 };
 use kruise_views::PodView;
@@ -383,7 +383,7 @@ impl<'o, 'a> Mover<'o, 'a> {
         ));
         step.failed = Some(failed());
         let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
-        if is_planted(Bug::ResizeAfterPodWrite) {
+        if is_injected(Bug::ResizeAfterPodWrite) {
             change.reverse();
         }
         steps.extend(change);

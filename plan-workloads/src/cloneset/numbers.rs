@@ -2,7 +2,7 @@
 
 use go_compat::{IntOrString, Rounding, partition};
 use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 
 use super::members::{Member, Side, Standing};
 use kruise_plan_kit::lifecycle::State;
@@ -266,7 +266,7 @@ fn surge(
 }
 
 fn kept(partition: i32) -> i32 {
-    if is_planted(Bug::PartitionOffByOne) {
+    if is_injected(Bug::PartitionOffByOne) {
         return (partition - 1).max(0);
     }
     partition

@@ -8,7 +8,7 @@ use kruise_api::names::conditions;
 use kruise_plan_kit::{
     EventNote, Memory, ResourceId, StatusPatch, Target,
     availability::Service,
-    planted::{Bug, is_planted},
+    injected::{Bug, is_injected},
 };
 use serde_json::{Map, Value, json};
 
@@ -92,7 +92,7 @@ fn count(
     let new = |member: &Member<'_>| member.side == Side::New;
     let mut updated = matching(&new);
     let mut replicas = members.len() as i32;
-    if is_planted(Bug::StatusBeforePods) {
+    if is_injected(Bug::StatusBeforePods) {
         replicas = limits.replicas;
         updated = limits.replicas - limits.partition;
     }

@@ -20,7 +20,7 @@ use std::{
 };
 
 use kruise_plan_kit::ResourceId;
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kube_cache::{Cached, Delta, Index, SharedInformer, Version};
 use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::JoinSet};
@@ -206,7 +206,7 @@ impl Caches {
                 least = least.max(Some(synced(before, following.patience).await?));
             }
             if let Some(least) = least
-                && !is_planted(Bug::StaleListTrusted)
+                && !is_injected(Bug::StaleListTrusted)
             {
                 entry.require(least);
             }

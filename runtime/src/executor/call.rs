@@ -1,6 +1,6 @@
 //! Requests as data, and the little that is read from their replies.
 
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Part, Precondition, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
         Precondition::Uid(_) | Precondition::Unused(..) | Precondition::Test(..) => None,
     };
     let mut guards = serde_json::Map::new();
-    if let Some(uid) = precondition.uid().filter(|_| !is_planted(Bug::UidDropped)) {
+    if let Some(uid) = precondition.uid().filter(|_| !is_injected(Bug::UidDropped)) {
         guards.insert("uid".into(), uid.into());
     }
     if let Some(version) = version {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Chain, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
 use kruise_plan_kit::{Holder, ResourceId, Target};
 use kube_cache::{Expectation, Version};
@@ -256,7 +256,7 @@ impl Run {
             if track.chain.wave != wave || track.state != State::Waiting {
                 continue;
             }
-            if track.chain.pace == Pace::SlowStart && !is_planted(Bug::SlowStartOff) {
+            if track.chain.pace == Pace::SlowStart && !is_injected(Bug::SlowStartOff) {
                 if slow == 0 {
                     continue;
                 }
@@ -576,7 +576,7 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         _ => {}
     }
     let is_new = matches!(write, Write::Create { .. }) && stage == Stage::Write && error.may_have_happened();
-    if is_planted(Bug::LostReplyRetried) && is_new {
+    if is_injected(Bug::LostReplyRetried) && is_new {
         return Verdict::Failed(Failure::NameTaken(message));
     }
     Verdict::Failed(if error.is_conflict() {

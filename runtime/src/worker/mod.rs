@@ -32,7 +32,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use kruise_plan_kit::planted::{Bug, is_planted};
+use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
 use kube_cache::{Gate, ObjectKey, Seen, Verdict};
 use kube_queue::{Priority, Queue};
@@ -260,7 +260,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// Says how the look ends if the gate holds it.
     fn hold(&self, key: &ObjectKey) -> Option<&'static str> {
-        if is_planted(Bug::GateOff) {
+        if is_injected(Bug::GateOff) {
             return None;
         }
         let now = self.started.elapsed();

@@ -18,7 +18,7 @@ const UNREPEATABLE: &[&str] = &[
     concat!("uu", "id::"),
 ];
 /// Manifests that may name the feature with the bugs.
-const PLANTERS: &[&str] = &["plan-kit/Cargo.toml", "dst/Cargo.toml"];
+const INJECTORS: &[&str] = &["plan-kit/Cargo.toml", "dst/Cargo.toml"];
 
 /// Lines that would make two runs of one seed differ.
 pub(super) fn unrepeatable(path: &str, text: &str) -> Vec<String> {
@@ -45,13 +45,13 @@ pub(super) fn unrepeatable(path: &str, text: &str) -> Vec<String> {
 }
 
 /// Manifests through which injected bugs could get into a build that is not the simulation's.
-pub(super) fn planted(path: &str, text: &str) -> Vec<String> {
-    let names = |line: &&str| line.contains("planted") && !line.starts_with('#');
+pub(super) fn injected(path: &str, text: &str) -> Vec<String> {
+    let names = |line: &&str| line.contains("injected-bugs") && !line.starts_with('#');
     let mut lines = text.lines().filter(names);
-    let allowed = |line: &str| PLANTERS.contains(&path) && line.starts_with("planted = ");
+    let allowed = |line: &str| INJECTORS.contains(&path) && line.starts_with("injected-bugs = ");
     lines
         .find(|line| !allowed(line))
-        .map(|line| format!("{path}: {line:?} would plant bugs in other builds"))
+        .map(|line| format!("{path}: {line:?} would inject bugs into other builds"))
         .into_iter()
         .collect()
 }
@@ -78,10 +78,23 @@ mod tests {
 
     #[test]
     fn bugs_are_injected_by_the_simulation_alone() {
-        assert!(planted("dst/Cargo.toml", "planted = [\"kruise-plan-kit/planted\"]").is_empty());
-        assert_eq!(planted("dst/Cargo.toml", "default = [\"planted\"]").len(), 1);
+        assert!(
+            injected(
+                "dst/Cargo.toml",
+                "injected-bugs = [\"kruise-plan-kit/injected-bugs\"]"
+            )
+            .is_empty()
+        );
         assert_eq!(
-            planted("kruise/Cargo.toml", "planted = [\"kruise-plan-kit/planted\"]").len(),
+            injected("dst/Cargo.toml", "default = [\"injected-bugs\"]").len(),
+            1
+        );
+        assert_eq!(
+            injected(
+                "kruise/Cargo.toml",
+                "injected-bugs = [\"kruise-plan-kit/injected-bugs\"]"
+            )
+            .len(),
             1
         );
     }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
+mod circles;
 mod determinism;
 mod keys;
 mod kinds;
@@ -74,6 +75,11 @@ pub(crate) fn run() -> Result<()> {
         .context("git is needed")?;
     let mut violations = Vec::new();
     let tracked = String::from_utf8(output.stdout)?;
+    for (source, folder) in circles::FOLDERS {
+        let of = tracked.lines().filter(|path| path.starts_with(folder));
+        let files = of.filter_map(|path| Some((path, std::fs::read_to_string(root.join(path)).ok()?)));
+        violations.extend(circles::circle(source, &files.collect()));
+    }
     let controllers = layers::controllers(tracked.lines());
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     let sources = tracked.lines().filter(|path| path.ends_with(".rs"));
@@ -99,7 +105,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     if Path::new(path).ends_with("Cargo.toml") {
         found.extend(layers::edges(path, text));
-        found.extend(determinism::planted(path, text));
+        found.extend(determinism::injected(path, text));
     }
     if Path::new(path)
         .extension()

@@ -83,7 +83,7 @@ fn shaken_server(asked: &Arc<Mutex<usize>>) -> Client {
                 *asked += 1;
                 *asked
             };
-            assert_ne!(times, 1, "planted");
+            assert_ne!(times, 1, "injected");
             let body = json!({"metadata": {"resourceVersion": "8"}}).to_string();
             Ok::<_, std::io::Error>(Response::new(Body::from(body.into_bytes())))
         }

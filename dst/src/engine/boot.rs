@@ -1,0 +1,126 @@
+//! What every scenario starts from: a cluster with three nodes, definitions and our webhook configurations.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp};
+use kruise_sim::{Config, DEFAULT_STAGES, Method, Options, Request, Timings, World};
+use serde_json::{Value, json};
+
+/// The container of a pod crashes once, or fails its readiness, as an annotation says.
+const STAGES: &str = r"
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-crash}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: crash}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+    - {key: '.status.containerStatuses[]? | select(.state.running) | .name', operator: In, values: [main]}
+  next:
+    step: {kind: Crash, container: main, exitCode: 3}
+    patches:
+    - {root: metadata, type: merge, template: 'annotations: {dst/fault: crashed}'}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-unready}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: unready}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+  next: {step: {kind: Readiness, container: main, passes: false}}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: dst-ready}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {dst/fault: ready}
+    matchExpressions:
+    - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
+  next: {step: {kind: Readiness, container: main, passes: true}}
+";
+
+/// Names of the nodes.
+pub const NODES: [&str; 3] = ["n1", "n2", "n3"];
+
+/// What clocks show at first.
+pub fn origin() -> Timestamp {
+    // 2026-01-01T00:00:00Z
+    Timestamp::from_second(1_767_225_600).unwrap_or_default()
+}
+
+/// A node.
+pub fn node(name: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+}
+
+/// A cluster that is up, with these definitions. It booted once for all scenarios that have the same; what differs by seed
+/// comes after that.
+pub fn world(seed: u64, definitions: &[Value]) -> anyhow::Result<World> {
+    static BOOTED: Mutex<BTreeMap<Vec<String>, World>> = Mutex::new(BTreeMap::new());
+    let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let names: Vec<String> = definitions.iter().map(name).collect();
+    let mut booted = BOOTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut world = match booted.get(&names) {
+        Some(world) => world.clone(),
+        None => booted.entry(names).or_insert(boot(definitions)?).clone(),
+    };
+    drop(booted);
+    world.reseed(seed);
+    Ok(world)
+}
+
+fn boot(definitions: &[Value]) -> anyhow::Result<World> {
+    let config = Config {
+        seed: 1,
+        window: 100_000,
+    };
+    let stages = format!("{DEFAULT_STAGES}\n---\n{STAGES}");
+    let options = Options {
+        stages,
+        timings: Timings::default(),
+        daemon: true,
+        patience: SignedDuration::ZERO,
+    };
+    let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;
+    let mut post = |path: &str, body: &Value| {
+        let response = world
+            .handle(&Request::new(Method::Post, path, Some(body)))
+            .response();
+        let response = response.with_context(|| format!("{path} is not answered"))?;
+        anyhow::ensure!(response.code == 201, "{path}: {}", response.value());
+        anyhow::Ok(())
+    };
+    for definition in definitions {
+        post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            definition,
+        )?;
+    }
+    post(
+        "/api/v1/namespaces",
+        &json!({"metadata": {"name": "kruise-system"}}),
+    )?;
+    for object in kruise_admission::manifests::configurations("kruise-system", false) {
+        let plural = format!("{}s", object["kind"].as_str().unwrap_or_default().to_lowercase());
+        post(
+            &format!("/apis/admissionregistration.k8s.io/v1/{plural}"),
+            &object,
+        )?;
+    }
+    for name in NODES {
+        post("/api/v1/nodes", &node(name))?;
+    }
+    world.advance(origin());
+    Ok(world)
+}

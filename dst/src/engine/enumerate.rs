@@ -1,0 +1,59 @@
+//! A crash after every single write of a clean scenario, one play for each.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::{
+    campaign::{Failure, twice},
+    scenario::{Action, Scenario, Step, SuddenFault},
+    subject::Subjects,
+};
+
+/// The result of an enumeration.
+#[derive(Debug)]
+pub struct Enumerated {
+    /// Writes of the clean scenario, and so plays.
+    pub writes: u32,
+    /// What went wrong.
+    pub failures: Vec<Failure>,
+}
+
+/// Plays a clean scenario with a crash after each `every`-th of its writes.
+pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: usize) -> anyhow::Result<Enumerated> {
+    let (played, violation) = twice(subjects, clean)?;
+    let failures: Vec<_> = violation
+        .map(|violation| Failure {
+            scenario: clean.clone(),
+            violation,
+        })
+        .into_iter()
+        .collect();
+    let (next, failures) = (AtomicU32::new(every), Mutex::new(failures));
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let number = next.fetch_add(every, Ordering::Relaxed);
+            if number > played.counters.writes {
+                return Ok(());
+            }
+            let mut scenario = clean.clone();
+            let what = Action::Once(SuddenFault::CrashAfterWrites(number));
+            scenario.steps.insert(0, Step { at: 0, what });
+            if let (_, Some(violation)) = twice(subjects, &scenario)? {
+                failures
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(Failure { scenario, violation });
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
+    })?;
+    Ok(Enumerated {
+        writes: played.counters.writes,
+        failures: failures.into_inner().unwrap_or_else(PoisonError::into_inner),
+    })
+}

@@ -1,0 +1,168 @@
+//! Oracles: what judges managers while a scenario is played.
+//!
+//! Each oracle is written from the documentation of a kind, and knows nothing of how a manager decides. A write is judged
+//! by what its sender could know: of every object, the version that it must know ([`super::process::Sent::floors`]) or any
+//! later one. A write is a violation only if it would be one under each of them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::leader::Leader;
+
+// All that oracles read.
+pub use super::{
+    mirror::{Log, Mirror},
+    object::Object,
+    process::{Process, ProcessId},
+    report::Counters,
+    resource::{CLAIMS, CONFIGMAPS, NAMESPACES, NODES, PODS, REVISIONS, Resource},
+    verdict::Violation,
+    write::Write,
+};
+
+/// What judges a subject in one play.
+pub trait Oracles: Send {
+    /// Judges a write that the API server accepted, of the subject's own controller or of a component that belongs to no
+    /// subject.
+    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation>;
+
+    /// What is not yet as it must be once nobody edits or breaks anything any more. `read` is the object of
+    /// [`Oracles::reads`], or null.
+    fn unfinished(&self, mirror: &Mirror, now: Timestamp, read: &Value) -> Result<(), String>;
+
+    /// The path of an object that the end conditions need and that no manager watches.
+    fn reads(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Is it a pod of the subject's workload? Actions on pods choose among these.
+    fn owns(&self, _pod: &Object, _mirror: &Mirror) -> bool {
+        false
+    }
+
+    /// Did enough happen for the scenario to count, as far as the subject is concerned?
+    fn counts(&self, _counters: &Counters) -> bool {
+        true
+    }
+
+    /// How many writes are, about, under way, if that can be estimated from the objects.
+    fn writes_to_come(&self, _mirror: &Mirror) -> Option<u32> {
+        None
+    }
+
+    /// Must the controller take its own writes of pods into account in all that it decides later?
+    fn remembers_pods(&self) -> bool {
+        true
+    }
+
+    /// Judges the creation of a pod when it is sent, whatever becomes of it.
+    fn judge_sent(&mut self, _write: &Write<'_>, _mirror: &Mirror) -> Option<Violation> {
+        None
+    }
+
+    /// A pod has this name.
+    fn name_is_used(&mut self, _name: &str) {}
+
+    /// Judges pods that were created, whoever created them.
+    fn judge_newborn(&mut self, _mirror: &Mirror) -> Option<Violation> {
+        None
+    }
+
+    /// A process begins to lead.
+    fn begins_to_lead(&mut self, _process: ProcessId) {}
+}
+
+/// The oracles of all subjects of a scenario, and of the lease.
+pub struct Judges {
+    leader: Leader,
+    /// With the component of each subject's controller.
+    subjects: Vec<(Option<&'static str>, Box<dyn Oracles>)>,
+}
+
+impl Judges {
+    /// Those of subjects, each with the component of its controller. Only leaders may write as one of `controllers`.
+    pub fn new(
+        controllers: Vec<&'static str>,
+        subjects: Vec<(Option<&'static str>, Box<dyn Oracles>)>,
+    ) -> Self {
+        Self {
+            leader: Leader::of(controllers),
+            subjects,
+        }
+    }
+
+    /// Who holds the lease.
+    pub fn leader(&self) -> Option<ProcessId> {
+        self.leader.holder
+    }
+
+    /// The oracles of each subject.
+    pub fn each(&self) -> impl Iterator<Item = &dyn Oracles> {
+        self.subjects.iter().map(|(_, oracles)| &**oracles)
+    }
+
+    fn each_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn Oracles>> {
+        self.subjects.iter_mut().map(|(_, oracles)| oracles)
+    }
+
+    /// Judges an accepted write.
+    pub fn judge(
+        &mut self,
+        write: &Write<'_>,
+        mirror: &Mirror,
+        processes: &mut BTreeMap<ProcessId, Process>,
+    ) -> Option<Violation> {
+        if write.is_lease() {
+            let before = self.leader.holder;
+            self.leader.take(write, processes);
+            if self.leader.holder == Some(write.process) && before != self.leader.holder {
+                self.each_mut().for_each(|one| one.begins_to_lead(write.process));
+            }
+            return None;
+        }
+        let of = |component: Option<&str>| component == Some(write.component);
+        let has_owner = self.subjects.iter().any(|(component, _)| of(*component));
+        let mut verdict = self.leader.judge(write);
+        let mut remembers = false;
+        for (component, oracles) in &mut self.subjects {
+            if !has_owner || of(*component) {
+                verdict = verdict.or_else(|| oracles.judge(write, mirror));
+            }
+            remembers |= of(*component) && oracles.remembers_pods();
+        }
+        if remembers && write.resource == "pods" {
+            self.learn(write, mirror, processes);
+        }
+        verdict
+    }
+
+    /// Judges pods that were created.
+    pub fn judge_newborn(&mut self, mirror: &Mirror) -> Option<Violation> {
+        self.each_mut().find_map(|one| one.judge_newborn(mirror))
+    }
+
+    /// Judges the creation of a pod when it is sent.
+    pub fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        self.each_mut().find_map(|one| one.judge_sent(write, mirror))
+    }
+
+    /// A pod has this name.
+    pub fn name_is_used(&mut self, name: &str) {
+        self.each_mut().for_each(|one| one.name_is_used(name));
+    }
+
+    /// A component knows what it wrote itself, unless it had given up waiting for the answer.
+    fn learn(&mut self, write: &Write<'_>, mirror: &Mirror, processes: &mut BTreeMap<ProcessId, Process>) {
+        let Some(change) = mirror.of(PODS).changes.last() else {
+            return;
+        };
+        self.leader.note(write.component, change.version);
+        if let Some(process) = processes.get_mut(&write.process)
+            && !write.sent.is_given_up()
+        {
+            process.remembers(write.component, change.version);
+        }
+    }
+}

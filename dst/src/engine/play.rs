@@ -1,0 +1,344 @@
+//! Plays a scenario: builds the cluster, starts the managers, lets everything happen at its time, and waits for the end.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{
+    cluster::{Cluster, Setup},
+    managers,
+    network::link::PATIENCE,
+    oracles::Judges,
+    panics,
+    report::{Counters, Trace, WRITES},
+    scenario::{Action, Edit, Scenario, Step, SuddenFault},
+    subject::{Subjects, Users},
+    user,
+    verdict::{Judged, Violation},
+};
+
+/// Within this time after the last step all must be as it should be.
+const CONVERGENCE: Duration = Duration::from_mins(12);
+/// How often that is checked.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// For so long nobody may write after that, but for their leases.
+const QUIET: Duration = Duration::from_mins(6);
+/// And in a brief scenario.
+const BRIEF_QUIET: Duration = Duration::from_mins(1);
+/// Writes, about, until all is as it should be, where no subject can estimate them: the first time.
+const SETTLING: u32 = 50;
+
+/// The outcome of a play.
+#[derive(Debug)]
+pub struct Played {
+    /// Fingerprint of all that happened.
+    pub hash: u64,
+    /// The first thing that must not happen.
+    pub violation: Option<Violation>,
+    /// How much happened.
+    pub counters: Counters,
+    /// Whether the scenario counts.
+    pub counts: bool,
+    /// How long it took, in virtual time.
+    pub lasted: Duration,
+    /// What happened, if it was to be kept.
+    pub lines: Vec<String>,
+}
+
+/// Whether to keep the text of what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Only the fingerprint.
+    Hash,
+    /// Every request.
+    Lines,
+}
+
+/// One play of a scenario.
+struct Play<'a> {
+    subjects: Subjects,
+    scenario: &'a Scenario,
+    cluster: Arc<Cluster>,
+    users: Users,
+}
+
+/// Plays a scenario once, and judges it.
+pub fn play(subjects: Subjects, scenario: &Scenario, keep: Keep) -> anyhow::Result<Played> {
+    replay(subjects, scenario, keep, Judged::Yes)
+}
+
+/// Plays a scenario once.
+pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judged) -> anyhow::Result<Played> {
+    #[cfg(feature = "injected-bugs")]
+    kruise_plan_kit::injected::inject(scenario.bug.as_deref().and_then(bug));
+    let panics = panics::count();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
+    let played = runtime.block_on(async {
+        let play = Play::new(subjects, scenario, keep, judged)?;
+        let violation = play.run().await?;
+        anyhow::Ok(play.cluster.look(|state| Played {
+            hash: state.trace.hash(),
+            violation: state.violation.take().or(violation),
+            counts: state.counts_with(0),
+            counters: state.counters.clone(),
+            lasted: play.cluster.start.elapsed(),
+            lines: state.trace.lines.take().unwrap_or_default(),
+        }))
+    });
+    drop(runtime);
+    let mut played = played?;
+    if panics::count() > panics {
+        played.violation.get_or_insert_with(|| Violation {
+            oracle: "nothing panics",
+            what: "see standard error".into(),
+        });
+    }
+    Ok(played)
+}
+
+/// The injected bug of a name.
+#[cfg(feature = "injected-bugs")]
+fn bug(name: &str) -> Option<kruise_plan_kit::injected::Bug> {
+    let mut all = kruise_plan_kit::injected::Bug::ALL.into_iter();
+    all.find(|bug| format!("{bug:?}") == name)
+}
+
+impl<'a> Play<'a> {
+    fn new(subjects: Subjects, scenario: &'a Scenario, keep: Keep, judged: Judged) -> anyhow::Result<Self> {
+        let mut definitions = Vec::new();
+        let mut users = BTreeMap::new();
+        let mut oracles = Vec::new();
+        for name in scenario.subjects.keys() {
+            let subject = subjects.named(name)?;
+            let (user, judge) = subject.begin(scenario)?;
+            definitions.extend(subject.definitions());
+            users.insert(subject.name(), user);
+            oracles.push((subject.component(), judge));
+        }
+        let cluster = Cluster::new(Setup {
+            seed: scenario.seed,
+            definitions,
+            resources: subjects.resources(),
+            selectors: subjects.selectors(),
+            judges: Judges::new(subjects.controllers(), oracles),
+            judged,
+            trace: if keep == Keep::Lines {
+                Trace::kept()
+            } else {
+                Trace::default()
+            },
+        })?;
+        Ok(Self {
+            subjects,
+            scenario,
+            cluster,
+            users: Arc::new(users),
+        })
+    }
+
+    async fn run(&self) -> anyhow::Result<Option<Violation>> {
+        let gates: Vec<_> = self.users.values().flat_map(|user| user.gates()).collect();
+        let config = managers::config(&gates)?;
+        tokio::spawn(self.cluster.clone().pump());
+        for _ in 0..self.scenario.managers.max(1) {
+            let (cluster, users) = (self.cluster.clone(), self.users.clone());
+            tokio::spawn(managers::supervise(cluster, users, config.clone()));
+        }
+        for user in self.users.values() {
+            user.attend(&self.cluster);
+        }
+        for user in self.users.values() {
+            user.prepare(&self.cluster).await;
+        }
+        for user in self.users.values() {
+            user.create(&self.cluster).await;
+        }
+        let mut violation = self.perform_steps().await?;
+        for probe in self.users.values().filter_map(|user| user.probe(&self.cluster)) {
+            if violation.is_none() && !self.is_violated() {
+                violation = probe.await.or(self.settle(Instant::now()).await);
+            }
+        }
+        if self.is_violated() {
+            return Ok(None);
+        }
+        let lasts = if self.scenario.brief { BRIEF_QUIET } else { QUIET };
+        Ok(match violation {
+            Some(violation) => Some(violation),
+            None => self.stay_quiet(lasts).await,
+        })
+    }
+
+    fn is_violated(&self) -> bool {
+        self.cluster.look(|state| state.violation.is_some())
+    }
+
+    /// Whether what is left of the scenario need not happen, because it counts once so many more writes are made.
+    fn is_enough(&self, more: u32) -> bool {
+        self.scenario.brief && self.cluster.look(|state| state.counts_with(more))
+    }
+
+    /// Performs the steps, and waits until all is as it should be.
+    ///
+    /// What is under way when users and faults stop makes many writes. So a brief scenario stops as soon as these are
+    /// likely to make it count, and goes on where they did not.
+    async fn perform_steps(&self) -> anyhow::Result<Option<Violation>> {
+        let cluster = &self.cluster;
+        let mut steps = self.scenario.steps.iter().peekable();
+        let mut begun = Instant::now();
+        let mut settling = SETTLING;
+        loop {
+            let mut end = 0;
+            for step in steps.by_ref() {
+                sleep_until(begun + Duration::from_millis(step.at)).await;
+                if self.is_violated() {
+                    return Ok(None);
+                }
+                self.perform(step).await?;
+                end = end.max(step.ends_at());
+                let is_enough = cluster.with(|state| {
+                    // What else it needs is known sooner.
+                    let is_near = self.scenario.brief && state.counts_with(WRITES);
+                    is_near && state.counts_with(state.writes_to_come(settling))
+                });
+                if is_enough {
+                    break;
+                }
+            }
+            let writes = || cluster.look(|state| state.counters.writes);
+            let before = writes();
+            for release in steps.clone().filter(|step| self.subjects.is_release(step)) {
+                self.perform(release).await?;
+            }
+            sleep_until(begun + Duration::from_millis(end)).await;
+            cluster.look(|state| state.faults.crash_after = None);
+            let calm = Instant::now();
+            let violation = self.settle(calm).await;
+            let is_over = steps.peek().is_none() || self.is_enough(0);
+            if violation.is_some() || is_over {
+                return Ok(violation);
+            }
+            begun += calm.elapsed();
+            settling = writes() - before;
+        }
+    }
+
+    /// Waits until all is as it should be.
+    async fn settle(&self, calm: Instant) -> Option<Violation> {
+        loop {
+            let unfinished = self
+                .cluster
+                .with(|state| (state.violation.is_some(), state.unfinished()));
+            match unfinished {
+                (true, _) | (false, Ok(())) => return None,
+                (false, Err(what)) if calm.elapsed() > CONVERGENCE => {
+                    return Some(Violation {
+                        oracle: "convergence",
+                        what,
+                    });
+                }
+                (false, Err(_)) => sleep(INTERVAL).await,
+            }
+        }
+    }
+
+    /// Waits, and nothing may happen.
+    async fn stay_quiet(&self, lasts: Duration) -> Option<Violation> {
+        // Events are written one after the other: a lost reply delays those behind it until its timeout.
+        sleep(PATIENCE * 2).await;
+        let before = self.cluster.look(|state| state.counters.writes);
+        if self.is_violated() {
+            return None;
+        }
+        sleep(lasts).await;
+        let (writes, left) = self
+            .cluster
+            .with(|state| (state.counters.writes, state.unfinished()));
+        if writes != before {
+            let what = format!("{} writes while all is as it should be", writes - before);
+            return Some(Violation {
+                oracle: "quiet",
+                what,
+            });
+        }
+        left.err().map(|what| Violation {
+            oracle: "convergence",
+            what: format!("left again: {what}"),
+        })
+    }
+
+    async fn perform(&self, step: &Step) -> anyhow::Result<()> {
+        let cluster = &self.cluster;
+        let at = cluster.start.elapsed();
+        cluster.look(|state| state.trace.step(at, &format!("step {:?}", step.what)));
+        let fired = match &step.what {
+            Action::Edit(Edit { subject, change }) => {
+                let user = self.users.get(subject.as_str());
+                let user = user.with_context(|| format!("{subject} is edited and was never created"))?;
+                if user.edit(cluster, change).await? {
+                    cluster.look(|state| state.counters.edits += 1);
+                }
+                None
+            }
+            Action::Pod(action) => user::pod(cluster, action).await.then(|| action.name()),
+            Action::NodeLost(lasts) => {
+                user::lose_node(cluster, Duration::from_millis(*lasts));
+                Some("node lost")
+            }
+            Action::NodeCrowded(lasts) => {
+                user::crowd(cluster, Duration::from_millis(*lasts)).then_some("node crowded")
+            }
+            Action::During(lasts, fault) => {
+                cluster.look(|state| {
+                    let leader = state.leader();
+                    state.faults.begin(fault, Duration::from_millis(*lasts), leader);
+                });
+                None
+            }
+            Action::Once(fault) => self.inject(fault),
+        };
+        if let Some(name) = fired {
+            cluster.look(|state| state.counters.fired(name));
+        }
+        Ok(())
+    }
+
+    /// Injects a sudden fault; its name, if it has an effect at once.
+    fn inject(&self, fault: &SuddenFault) -> Option<&'static str> {
+        let cluster = &self.cluster;
+        match fault {
+            SuddenFault::Crash => cluster.look(|state| {
+                let leader = state.leader()?;
+                state.kill(leader);
+                Some("crash")
+            }),
+            SuddenFault::CrashAfterWrites(writes) => {
+                cluster.look(|state| state.faults.crash_after = Some(*writes));
+                None
+            }
+            SuddenFault::Restart => cluster.look(|state| {
+                let stop = state.leader().and_then(|leader| state.stops.get(&leader))?;
+                stop.send_replace(true);
+                Some("restart")
+            }),
+            SuddenFault::CutWatches(plural) => {
+                let resources = self.subjects.resources();
+                if let Some(of) = resources.into_iter().find(|one| one.plural == plural) {
+                    cluster.cut(of);
+                }
+                None
+            }
+            SuddenFault::Compact => {
+                cluster.with(|state| state.world.api().compact());
+                for of in self.subjects.resources() {
+                    cluster.cut(of);
+                }
+                None
+            }
+        }
+    }
+}

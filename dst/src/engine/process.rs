@@ -1,0 +1,216 @@
+//! What a manager process can know.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use kruise_sim::{Method, Request};
+use tokio::{sync::watch, time::Instant};
+
+use super::resource::{PODS, PerResource, Resource};
+
+/// Number of a process: no two have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+impl fmt::Display for ProcessId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "manager {}", self.0)
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub struct Sent {
+    /// When it was sent.
+    pub at: Instant,
+    /// When its sender decided to send it: with the first request of that decision.
+    pub decided: Instant,
+    /// Newest version of each watched resource that its sender must have known when it decided to send it.
+    pub floors: PerResource<u64>,
+    /// Is it part of a decision, or of what is reported of one later?
+    pub of_plan: bool,
+    given_up: AtomicBool,
+}
+
+/// A component that carries out a decision: from its first request until all its requests are answered.
+#[derive(Debug, Default)]
+struct Busy {
+    in_flight: u32,
+    /// When its last answer came.
+    answered: Option<Instant>,
+    since: Option<Instant>,
+    floors: PerResource<u64>,
+    /// It repeats a request by itself then.
+    again: Option<Instant>,
+    /// Pods being created, and pods whose creation was answered.
+    creating: (u32, u32),
+}
+
+/// A manager that was started.
+#[derive(Debug)]
+pub struct Process {
+    dead: watch::Sender<bool>,
+    /// What watches and lists have shown, and when.
+    shown: PerResource<Vec<(Instant, u64)>>,
+    /// Newest version of pods that each component of the process wrote, or its predecessors before it began to lead.
+    wrote: BTreeMap<String, u64>,
+    busy: BTreeMap<String, Busy>,
+    /// More pods were being created than had been created before in the same plan: how many, beside how many.
+    pub hasty: Option<(u32, u32)>,
+}
+
+/// What was shown just now may have come after the decision.
+const MARGIN: Duration = Duration::from_millis(2);
+
+impl Default for Process {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Process {
+    /// One that knows nothing.
+    pub fn new() -> Self {
+        Self {
+            dead: watch::channel(false).0,
+            shown: PerResource::default(),
+            wrote: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            hasty: None,
+        }
+    }
+
+    /// Off the network for ever.
+    pub fn kill(&self) {
+        self.dead.send_replace(true);
+    }
+
+    /// Is it off the network?
+    pub fn is_dead(&self) -> bool {
+        *self.dead.borrow()
+    }
+
+    /// Turns true when it dies.
+    pub fn death(&self) -> watch::Receiver<bool> {
+        self.dead.subscribe()
+    }
+
+    /// It was shown everything up to a version.
+    pub fn learns(&mut self, of: Resource, version: u64) {
+        self.shown.entry(of).push((Instant::now(), version));
+    }
+
+    /// A component must know of its own writes of pods up to a version.
+    pub fn remembers(&mut self, component: &str, version: u64) {
+        let wrote = self.wrote.entry(component.to_owned()).or_default();
+        *wrote = (*wrote).max(version);
+    }
+
+    /// What it knows at least.
+    ///
+    /// Of each resource: what its watches have shown. Of pods also what the same component wrote, in this process or
+    /// before it led: a controller must not forget its own actions, and a successor must list before it acts.
+    fn floors(&self, agent: &str) -> PerResource<u64> {
+        let now = Instant::now();
+        let mut floors = self.shown.map(|shown| {
+            let until = shown.partition_point(|(at, _)| *at + MARGIN <= now);
+            let newest = shown.get(until.wrapping_sub(1));
+            newest.map_or(0, |(_, version)| *version)
+        });
+        if let Some(wrote) = self.wrote.get(component(agent)) {
+            let pods = floors.entry(PODS);
+            *pods = (*pods).max(*wrote);
+        }
+        floors
+    }
+
+    /// Notes a request. Those of one decision overlap, so the decision is not older than the first of them.
+    pub fn sends(&mut self, agent: &str, request: &Request) -> Arc<Sent> {
+        let floors = self.floors(agent);
+        let now = Instant::now();
+        let of_plan = is_of_a_plan(request);
+        let (decided, floors) = if of_plan {
+            let busy = self.busy.entry(agent.to_owned()).or_default();
+            // What follows an answer is sent at the same instant.
+            let follows = busy
+                .answered
+                .is_some_and(|at| now <= at + Duration::from_millis(1));
+            let goes_on = busy.in_flight > 0 || follows || busy.again.is_some_and(|at| now <= at);
+            if !goes_on {
+                *busy = Busy {
+                    floors: floors.clone(),
+                    since: Some(now),
+                    ..Busy::default()
+                };
+            }
+            busy.in_flight += 1;
+            busy.creating.0 += u32::from(creates_pod(request));
+            if busy.creating.0 > busy.creating.1 + 1 {
+                self.hasty = Some(busy.creating);
+            }
+            (busy.since.unwrap_or(now), busy.floors.clone())
+        } else {
+            (now, floors)
+        };
+        Arc::new(Sent {
+            at: now,
+            decided,
+            floors,
+            of_plan,
+            given_up: AtomicBool::new(false),
+        })
+    }
+
+    /// A request of a component is answered, or nobody waits for its answer any more.
+    pub fn ends(&mut self, agent: &str, created: bool) {
+        if let Some(busy) = self.busy.get_mut(agent) {
+            if created {
+                busy.creating = (busy.creating.0.saturating_sub(1), busy.creating.1 + 1);
+            }
+            busy.in_flight = busy.in_flight.saturating_sub(1);
+            busy.answered = Some(Instant::now());
+        }
+    }
+
+    /// A component has to repeat its request in a second.
+    pub fn waits_again(&mut self, agent: &str) {
+        if let Some(busy) = self.busy.get_mut(agent) {
+            busy.again = Some(Instant::now() + Duration::from_millis(1_010));
+        }
+    }
+}
+
+/// Events, and every status but that of a pod, are written by tasks of their own, later than decided.
+fn is_of_a_plan(request: &Request) -> bool {
+    let is_status = request.path.ends_with("/status") && !request.path.contains("/pods/");
+    !(is_status || request.path.contains("/events"))
+}
+
+/// The component of a user agent: `cloneset-controller`, `leader-election`.
+pub fn component(agent: &str) -> &str {
+    agent.rsplit('/').next().unwrap_or_default()
+}
+
+/// Does a request create a pod?
+pub fn creates_pod(request: &Request) -> bool {
+    request.method == Method::Post && request.path.ends_with("/pods")
+}
+
+impl Sent {
+    /// Has the sender given up?
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Nobody waits for the answer any more.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,118 @@
+//! Resources that managers watch.
+
+/// A resource of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Group, empty for the core group.
+    pub group: &'static str,
+    /// The version that managers watch.
+    pub version: &'static str,
+    /// Plural; no two resources here have the same.
+    pub plural: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+}
+
+/// Pods.
+pub const PODS: Resource = Resource::core("pods", "Pod");
+/// Nodes.
+pub const NODES: Resource = Resource::core("nodes", "Node");
+/// PersistentVolumeClaims.
+pub const CLAIMS: Resource = Resource::core("persistentvolumeclaims", "PersistentVolumeClaim");
+/// Namespaces.
+pub const NAMESPACES: Resource = Resource::core("namespaces", "Namespace");
+/// ConfigMaps, among them the barriers of pods whose containers start in order.
+pub const CONFIGMAPS: Resource = Resource::core("configmaps", "ConfigMap");
+/// ControllerRevisions.
+pub const REVISIONS: Resource = Resource {
+    group: "apps",
+    version: "v1",
+    plural: "controllerrevisions",
+    kind: "ControllerRevision",
+};
+
+impl Resource {
+    const fn core(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "",
+            version: "v1",
+            plural,
+            kind,
+        }
+    }
+
+    /// One of OpenKruise's, in the version that managers watch.
+    pub const fn kruise(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "apps.kruise.io",
+            version: "v1beta1",
+            plural,
+            kind,
+        }
+    }
+
+    /// `apiVersion` of its objects.
+    pub fn api_version(self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Path of all its objects.
+    pub fn path(self) -> String {
+        let root = if self.group.is_empty() { "api" } else { "apis" };
+        format!("/{root}/{}/{}", self.api_version(), self.plural)
+    }
+}
+
+/// A value for each resource that has one.
+#[derive(Clone, Debug)]
+pub struct PerResource<T>(Vec<(&'static str, T)>);
+
+impl<T> Default for PerResource<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> FromIterator<(Resource, T)> for PerResource<T> {
+    fn from_iter<I: IntoIterator<Item = (Resource, T)>>(values: I) -> Self {
+        Self(values.into_iter().map(|(of, value)| (of.plural, value)).collect())
+    }
+}
+
+impl<T> PerResource<T> {
+    /// The value of a resource.
+    pub fn get(&self, of: Resource) -> Option<&T> {
+        let found = self.0.iter().find(|(plural, _)| *plural == of.plural);
+        found.map(|(_, value)| value)
+    }
+
+    /// The value of a resource, made if there is none.
+    pub fn entry(&mut self, of: Resource) -> &mut T
+    where
+        T: Default,
+    {
+        let at = self.0.iter().position(|(plural, _)| *plural == of.plural);
+        let at = at.unwrap_or_else(|| {
+            self.0.push((of.plural, T::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+impl<T> PerResource<T> {
+    /// Another value for each.
+    pub fn map<R>(&self, change: impl Fn(&T) -> R) -> PerResource<R> {
+        PerResource(self.0.iter().map(|(of, value)| (*of, change(value))).collect())
+    }
+}
+
+impl<T: Copy + Default> PerResource<T> {
+    /// The value of a resource, or the default.
+    pub fn of(&self, of: Resource) -> T {
+        self.get(of).copied().unwrap_or_default()
+    }
+}

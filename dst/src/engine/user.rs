@@ -1,0 +1,199 @@
+//! What users, nodes and bystanders do, whatever the subjects are.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    boot,
+    cluster::{Cluster, State},
+    object::Object,
+    report::Reply,
+    resource::PODS,
+    scenario::PodAction,
+};
+
+/// A label and an annotation that users put on pods.
+pub const OWN: &str = "user/own";
+/// Content type of a merge patch.
+pub const MERGE: &str = "application/merge-patch+json";
+const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+/// Processors that no node has.
+const TOO_MUCH: &str = "99";
+
+/// A number if it is one, or text.
+pub fn int_or_string(text: &str) -> Value {
+    text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
+}
+
+/// Repeats a request until a server that can answer does. False if it refuses, or if none does for ten minutes.
+pub async fn insist(cluster: &Arc<Cluster>, request: Request) -> bool {
+    for _ in 0..2_000 {
+        let reply = cluster.request(&request).await;
+        let code = cluster.with(|state| state.noted(&request, reply));
+        if code < 500 {
+            return code < 300;
+        }
+        sleep(Duration::from_millis(300)).await;
+    }
+    false
+}
+
+/// Patches an object with a merge patch. False if it is refused.
+pub async fn patch(cluster: &Arc<Cluster>, path: &str, patch: &Value) -> bool {
+    let request = Request::new(Method::Patch, path, Some(patch));
+    insist(cluster, request.content_type(MERGE)).await
+}
+
+/// Patches the pod at a place. False if there is none, or if it is refused.
+pub async fn touch(cluster: &Arc<Cluster>, place: u8, change: &Value, subresource: &str) -> bool {
+    let Some(pod) = cluster.look(|state| state.pod_at(place)) else {
+        return false;
+    };
+    let path = format!("{PODS_PATH}/{}{subresource}", pod.name);
+    patch(cluster, &path, change).await
+}
+
+/// Does something to a pod. False if that means nothing now.
+pub async fn pod(cluster: &Arc<Cluster>, action: &PodAction) -> bool {
+    let fault = |name: &str| json!({"metadata": {"annotations": {"dst/fault": name}}});
+    match action {
+        PodAction::Delete(place) | PodAction::Evict(place) => {
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
+            let path = format!("{PODS_PATH}/{}", pod.name);
+            let request = if matches!(action, PodAction::Delete(_)) {
+                Request::new(Method::Delete, &path, None)
+            } else {
+                let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
+                    "metadata": {"name": &*pod.name, "namespace": "default"}});
+                Request::new(Method::Post, &format!("{path}/eviction"), Some(&eviction))
+            };
+            insist(cluster, request).await
+        }
+        PodAction::Crash(place) => touch(cluster, *place, &fault("crash"), "").await,
+        PodAction::Unready(place, lasts) => {
+            let Some(pod) = cluster.look(|state| state.pod_at(*place)) else {
+                return false;
+            };
+            let path = format!("{PODS_PATH}/{}", pod.name);
+            let request =
+                |name: &str| Request::new(Method::Patch, &path, Some(&fault(name))).content_type(MERGE);
+            let (fails, passes) = (request("unready"), request("ready"));
+            if !insist(cluster, fails).await {
+                return false;
+            }
+            let (cluster, lasts) = (cluster.clone(), Duration::from_millis(*lasts));
+            tokio::spawn(async move {
+                sleep(lasts).await;
+                insist(&cluster, passes).await
+            });
+            true
+        }
+        PodAction::Fail(place) => {
+            touch(
+                cluster,
+                *place,
+                &json!({"status": {"phase": "Failed", "reason": "Evicted"}}),
+                "/status",
+            )
+            .await
+        }
+        PodAction::Annotate(place) => {
+            let own = json!({"metadata": {"labels": {OWN: "yes"}, "annotations": {OWN: "kept"}}});
+            touch(cluster, *place, &own, "").await
+        }
+        PodAction::Relabel(place) => {
+            touch(
+                cluster,
+                *place,
+                &json!({"metadata": {"labels": {"app": "mine"}}}),
+                "",
+            )
+            .await
+        }
+    }
+}
+
+/// A node is lost for a while.
+pub fn lose_node(cluster: &Arc<Cluster>, lasts: Duration) {
+    let name = boot::NODES[0];
+    cluster.with(|state| {
+        state.request(&Request::new(
+            Method::Delete,
+            &format!("/api/v1/nodes/{name}"),
+            None,
+        ))
+    });
+    let cluster = cluster.clone();
+    tokio::spawn(async move {
+        sleep(lasts).await;
+        insist(
+            &cluster,
+            Request::new(Method::Post, "/api/v1/nodes", Some(&boot::node(name))),
+        )
+        .await
+    });
+}
+
+/// Somebody else's pod takes what a node has, and more: nothing is left to give.
+pub fn crowd(cluster: &Arc<Cluster>, lasts: Duration) -> bool {
+    let all = json!({"cpu": TOO_MUCH});
+    let pod = json!({"metadata": {"name": "crowd", "namespace": "default"}, "spec": {
+        "nodeName": boot::NODES[1], "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "crowd:1", "resources": {"requests": all}}]}});
+    let code = cluster.with(|state| state.request(&Request::new(Method::Post, PODS_PATH, Some(&pod))));
+    if code >= 300 {
+        return false;
+    }
+    let cluster = cluster.clone();
+    tokio::spawn(async move {
+        sleep(lasts).await;
+        let at_once = json!({"gracePeriodSeconds": 0});
+        let path = format!("{PODS_PATH}/crowd");
+        insist(&cluster, Request::new(Method::Delete, &path, Some(&at_once))).await
+    });
+    true
+}
+
+impl State {
+    /// Code of the answer.
+    pub fn request(&mut self, request: &Request) -> u16 {
+        let reply = self.answer(request);
+        self.noted(request, reply)
+    }
+
+    /// The code of an answer; what refuses shows in the trace.
+    fn noted(&mut self, request: &Request, reply: Reply) -> u16 {
+        let Reply::Response(response) = reply else {
+            return 200;
+        };
+        if response.code >= 300 {
+            let at = self.elapsed();
+            let text = format!(
+                "user {} {}: {}",
+                request.path,
+                String::from_utf8_lossy(&request.body),
+                response.value()["message"]
+            );
+            self.trace.note(at, &text);
+        }
+        response.code
+    }
+
+    /// The active pod at a place in the order of names, counted round.
+    pub fn pod_at(&self, place: u8) -> Option<Arc<Object>> {
+        let is_owned = |pod: &Object| {
+            let mut each = self.judges.each();
+            each.any(|oracles| oracles.owns(pod, &self.mirror))
+        };
+        let pods = self.mirror.of(PODS).now();
+        let mut pods: Vec<_> = pods.filter(|pod| pod.is_active() && is_owned(pod)).collect();
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        let at = usize::from(place).checked_rem(pods.len())?;
+        pods.get(at).map(|pod| Arc::clone(pod))
+    }
+}

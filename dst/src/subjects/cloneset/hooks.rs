@@ -1,0 +1,184 @@
+//! The outside system that hooks wait for: a load balancer, for example, that a pod must leave before it is changed or
+//! deleted, and that must know it before it counts.
+//!
+//! It releases a held pod by removing the hook's mark, and puts the mark back when the pod was changed or is no longer held.
+//! It polls, after random pauses.
+
+use std::{sync::Arc, time::Duration};
+
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::start::{Mark, PreDelete, Start};
+use crate::{
+    engine::{
+        cluster::{Cluster, State},
+        object::Object,
+        random::{Purpose, Random},
+        resource::PODS,
+        user::MERGE,
+    },
+    subjects::labels::{STATE, UPDATE_HOOK},
+};
+
+/// When the hook before updates is answered.
+const ANSWERS: Purpose = Purpose(5);
+/// When the others are answered.
+const ATTENDANCE: Purpose = Purpose(22);
+/// For which pods they are answered then.
+const ATTENDED: Purpose = Purpose(23);
+
+/// What holds a pod before it is deleted: key of a label, and a finalizer.
+const DRAIN: [&str; 2] = ["drain", "dst.example/drain"];
+/// What a pod needs to become available.
+const REGISTERED: [&str; 2] = ["registered", "dst.example/registered"];
+
+/// `spec.lifecycle` of a set with these hooks, and what its pods are made with.
+pub fn put_on(set: &mut Value, start: &Start) {
+    let handler = |mark: Mark, [label, finalizer]: [&str; 2]| match mark {
+        Mark::Label => json!({"labelsHandler": {label: "on"}}),
+        Mark::Finalizer => json!({"finalizersHandler": [finalizer]}),
+    };
+    if start.hook {
+        set["spec"]["lifecycle"]["inPlaceUpdate"] =
+            json!({"labelsHandler": {UPDATE_HOOK: "on"}, "markPodNotReady": true});
+        set["spec"]["template"]["metadata"]["labels"][UPDATE_HOOK] = "on".into();
+    }
+    if let Some(hook) = start.pre_delete {
+        let mut before = handler(hook.mark, DRAIN);
+        if hook.not_ready {
+            before["markPodNotReady"] = true.into();
+        }
+        set["spec"]["lifecycle"]["preDelete"] = before;
+        let metadata = &mut set["spec"]["template"]["metadata"];
+        match hook.mark {
+            Mark::Label => metadata["labels"][DRAIN[0]] = "on".into(),
+            Mark::Finalizer => metadata["finalizers"] = json!([DRAIN[1]]),
+        }
+        if hook.excluded {
+            set["spec"]["scaleStrategy"]["excludePreparingDelete"] = true.into();
+        }
+    }
+    if let Some(mark) = start.pre_normal {
+        set["spec"]["lifecycle"]["preNormal"] = handler(mark, REGISTERED);
+    }
+}
+
+/// Answers the hook before updates, for ever.
+pub async fn answer(cluster: Arc<Cluster>, seed: u64) {
+    let mut random = Random::new(seed, ANSWERS);
+    loop {
+        sleep(Duration::from_millis(random.between(300, 2_500))).await;
+        cluster.with(State::answer_hook);
+    }
+}
+
+/// Answers the hooks before deletions and before pods become available, for ever.
+pub async fn attend(cluster: Arc<Cluster>, seed: u64, start: Start) {
+    let mut random = Random::new(seed, ATTENDANCE);
+    loop {
+        sleep(Duration::from_millis(random.between(300, 2_500))).await;
+        let seed = random.draw();
+        cluster.with(|state| state.attend(&start, &mut Random::new(seed, ATTENDED)));
+    }
+}
+
+/// Must a pod have the mark of the hook before deletions? None if it is right already, or in a phase between.
+fn is_drained(pod: &Object, mark: Mark) -> Option<bool> {
+    let has = has(pod, mark, DRAIN);
+    match pod.label(STATE) {
+        _ if pod.is_going() => has.then_some(false),
+        "PreparingDelete" => has.then_some(false),
+        "Normal" => (!has).then_some(true),
+        _ => None,
+    }
+}
+
+/// Must a pod have the mark that lets it become available?
+fn is_known(pod: &Object, mark: Mark) -> Option<bool> {
+    let has = has(pod, mark, REGISTERED);
+    if pod.is_going() {
+        return has.then_some(false);
+    }
+    let serves = pod.state("ContainersReady") == "True";
+    (pod.label(STATE) == "PreparingNormal" && serves && !has).then_some(true)
+}
+
+fn has(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2]) -> bool {
+    match mark {
+        Mark::Label => pod.has_label(label),
+        Mark::Finalizer => finalizers(pod).any(|one| one == finalizer),
+    }
+}
+
+fn finalizers(pod: &Object) -> impl Iterator<Item = &str> {
+    let all = pod.value()["metadata"]["finalizers"].as_array();
+    all.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The patch that puts a mark on a pod, or removes it.
+fn marked(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2], on: bool) -> Value {
+    match mark {
+        Mark::Label => {
+            let value = if on { Value::from("on") } else { Value::Null };
+            json!({"metadata": {"labels": {label: value}}})
+        }
+        Mark::Finalizer => {
+            let others = finalizers(pod).filter(|one| *one != finalizer);
+            let all: Vec<&str> = others.chain(on.then_some(finalizer)).collect();
+            json!({"metadata": {"finalizers": all}})
+        }
+    }
+}
+
+/// The label as it must be, if it is not.
+fn wanted(pod: &Object) -> Option<Value> {
+    let state = pod.label(STATE);
+    match (state, pod.has_label(UPDATE_HOOK)) {
+        ("PreparingUpdate", true) => Some(Value::Null),
+        ("Normal" | "Updated", false) => Some("on".into()),
+        _ => None,
+    }
+}
+
+impl State {
+    /// Does for each pod what the hook requires; what is refused is tried again the next time.
+    fn answer_hook(&mut self) {
+        let pods = self.mirror.of(PODS).now();
+        let due: Vec<_> = pods
+            .filter(|pod| pod.is_active())
+            .filter_map(|pod| Some((pod.name.clone(), wanted(pod)?)))
+            .collect();
+        for (name, label) in due {
+            let body = json!({"metadata": {"labels": {UPDATE_HOOK: label}}});
+            let path = format!("/api/v1/namespaces/default/pods/{name}");
+            let request = Request::new(Method::Patch, &path, Some(&body));
+            self.answer(&request.content_type(MERGE));
+        }
+    }
+
+    /// Does for some of the pods what the hooks of the CloneSet require.
+    fn attend(&mut self, start: &Start, random: &mut Random) {
+        let drains = start.pre_delete.map(|PreDelete { mark, .. }| mark);
+        let pods = self.mirror.of(PODS).now();
+        let mut due = Vec::new();
+        for pod in pods.filter(|pod| pod.name.starts_with("web-")) {
+            let drained = drains.and_then(|mark| Some((mark, DRAIN, is_drained(pod, mark)?)));
+            let known = start
+                .pre_normal
+                .and_then(|mark| Some((mark, REGISTERED, is_known(pod, mark)?)));
+            let Some((mark, keys, on)) = drained.or(known) else {
+                continue;
+            };
+            if random.percent(60) {
+                due.push((pod.name.clone(), marked(pod, mark, keys, on)));
+            }
+        }
+        for (name, body) in due {
+            let path = format!("/api/v1/namespaces/default/pods/{name}");
+            let request = Request::new(Method::Patch, &path, Some(&body));
+            self.answer(&request.content_type(MERGE));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A CloneSet's specification as its documentation explains it.
+
+use serde_json::Value;
+
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Write};
+use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::knowledge;
+use crate::subjects::labels::{REVISION, STATE};
+use crate::subjects::template::same_template;
+
+/// What the sender of a write may have believed of the CloneSet.
+pub type Knowledge<'a> = knowledge::Knowledge<'a, Spec<'a>>;
+
+/// What a version of a CloneSet demands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec<'a> {
+    /// Wanted pods.
+    pub replicas: i64,
+    /// Pods that stay on old revisions.
+    pub partition: i64,
+    /// Pods that may be unavailable.
+    pub max_unavailable: i64,
+    /// Pods beyond the wanted ones.
+    pub max_surge: i64,
+    /// No updates?
+    pub paused: bool,
+    /// Updates only where somebody deletes a pod?
+    pub on_delete: bool,
+    /// `podUpdatePolicy`.
+    pub policy: &'a str,
+    /// Do pods that a hook holds before their deletion not count?
+    pub excludes: bool,
+    /// Names to delete.
+    pub pods_to_delete: Vec<String>,
+    /// Seconds until a ready pod counts.
+    pub min_ready_seconds: i64,
+    /// The pod template.
+    pub template: &'a Value,
+}
+
+impl<'a> Spec<'a> {
+    /// Reads a CloneSet.
+    pub fn of(set: &'a Object) -> Self {
+        let spec = &set.value()["spec"];
+        let rolling = &spec["updateStrategy"]["rollingUpdate"];
+        let replicas = spec["replicas"].as_i64().unwrap_or(1);
+        let paused = rolling["paused"] == true;
+        let max_surge = if paused {
+            0
+        } else {
+            scaled(&rolling["maxSurge"], replicas, Round::Up, 0)
+        };
+        let round = if max_surge > 0 { Round::Down } else { Round::Up };
+        let unavailable = match &rolling["maxUnavailable"] {
+            Value::Null => Value::from("20%"),
+            given => given.clone(),
+        };
+        let names = spec["scaleStrategy"]["podsToDelete"].as_array();
+        Self {
+            replicas,
+            partition: partition(&rolling["partition"], replicas),
+            max_unavailable: scaled(&unavailable, replicas, round, 0),
+            max_surge,
+            paused,
+            on_delete: spec["updateStrategy"]["type"] == "OnDelete",
+            excludes: spec["scaleStrategy"]["excludePreparingDelete"] == true,
+            policy: rolling["podUpdatePolicy"].as_str().unwrap_or("ReCreate"),
+            pods_to_delete: names
+                .into_iter()
+                .flatten()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
+            min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
+            template: &spec["template"],
+        }
+    }
+
+    /// May pods be updated that nobody deletes?
+    pub fn updates(&self) -> bool {
+        !self.paused && !self.on_delete
+    }
+
+    /// Does a pod take one of the places?
+    pub fn counts(&self, pod: &Object) -> bool {
+        pod.is_active() && !(self.excludes && pod.label(STATE) == "PreparingDelete")
+    }
+
+    /// Is it an active pod of the revision of this template?
+    pub fn is_updated<'m>(&self, mirror: &'m Mirror) -> impl Fn(&Object) -> bool + use<'m> {
+        let mut revisions = mirror.of(REVISIONS).now();
+        let revision = revisions.find(|one| self.is_revision(one));
+        move |pod| pod.is_active() && revision.is_some_and(|revision| pod.label(REVISION) == &*revision.name)
+    }
+
+    /// Is this revision one of this template?
+    pub fn is_revision(&self, revision: &Object) -> bool {
+        same_template(&revision.value()["data"]["spec"]["template"], self.template)
+    }
+}
+
+/// What the sender of a write may have believed.
+pub fn knowledge<'a>(write: &Write<'_>, mirror: &'a Mirror) -> Option<Knowledge<'a>> {
+    Knowledge::of(write, mirror, CLONESETS, Spec::of)
+}
+
+/// Which way a percentage is rounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Up,
+    Down,
+}
+
+fn scaled(value: &Value, total: i64, round: Round, absent: i64) -> i64 {
+    match value {
+        Value::Number(number) => number.as_i64().unwrap_or(0),
+        Value::String(text) => {
+            let percent: f64 = text.trim_end_matches('%').parse().unwrap_or(0.0);
+            let exact = percent * total as f64 / 100.0;
+            if round == Round::Up {
+                exact.ceil() as i64
+            } else {
+                exact.floor() as i64
+            }
+        }
+        _ => absent,
+    }
+}
+
+/// A partition below `100%` leaves at least one pod to update, if there are several.
+fn partition(value: &Value, replicas: i64) -> i64 {
+    let kept = scaled(value, replicas, Round::Up, 0);
+    let is_all = replicas > 1 && kept == replicas && value.is_string() && value != "100%";
+    (if is_all { replicas - 1 } else { kept }).clamp(0, replicas)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn percentages_are_rounded_as_documented() {
+        assert_eq!(partition(&json!("99%"), 5), 4);
+        assert_eq!(partition(&json!("100%"), 5), 5);
+        assert_eq!(partition(&json!("0.5%"), 5), 1);
+        assert_eq!(scaled(&json!("20%"), 7, Round::Up, 0), 2);
+        assert_eq!(scaled(&json!("20%"), 7, Round::Down, 0), 1);
+    }
+}

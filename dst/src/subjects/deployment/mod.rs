@@ -1,0 +1,190 @@
+//! A Deployment in the place of a CloneSet: a workload that the manager does not control, for subjects that act on the pods
+//! of any workload.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use jiff::Timestamp;
+use kruise_api::cloneset::crd;
+use kruise_sim::{Method, Request};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    cloneset::{draft::CLONESETS, edit::Edit},
+    pod_writes,
+};
+use crate::engine::cluster::Cluster;
+use crate::engine::oracles::{Counters, Mirror, Object, Oracles, PODS, Resource, Violation, Write};
+use crate::engine::scenario::Scenario;
+use crate::engine::subject::{Subject, User};
+use crate::engine::user::{insist, int_or_string};
+
+/// Name of the subject.
+pub const NAME: &str = "deployment";
+const PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
+const OBJECT: &str = "/apis/apps/v1/namespaces/default/deployments/web";
+/// Least of replicas at first for a scenario to count.
+const REPLICAS: u32 = 5;
+
+/// A Deployment when it is created.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// `spec.replicas`.
+    pub replicas: u32,
+    /// The label of its pods that is `on`.
+    pub label: String,
+}
+
+/// Deployments.
+pub struct Deployment;
+
+impl Subject for Deployment {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn component(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// That of CloneSets: their controller runs, and has nothing to do.
+    fn definitions(&self) -> Vec<Value> {
+        vec![crd::manifest("kruise-system")]
+    }
+
+    fn resources(&self) -> &'static [Resource] {
+        &[PODS]
+    }
+
+    /// None by itself: it is there for others.
+    fn scenario(&self, _: u64) -> Option<Scenario> {
+        None
+    }
+
+    fn is_release(&self, change: &Value) -> bool {
+        Edit::deserialize(change).is_ok_and(|edit| edit.is_release())
+    }
+
+    fn begin(&self, scenario: &Scenario) -> anyhow::Result<(Box<dyn User>, Box<dyn Oracles>)> {
+        let start: Start = scenario.start(NAME)?;
+        Ok((
+            Box::new(DeploymentUser(start.clone())),
+            Box::new(DeploymentOracles(start)),
+        ))
+    }
+}
+
+struct DeploymentUser(Start);
+
+impl User for DeploymentUser {
+    fn gates(&self) -> Vec<&'static str> {
+        vec!["InPlaceWorkloadVerticalScaling"]
+    }
+
+    fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        let request = Request::new(Method::Post, PATH, Some(&manifest(&self.0)));
+        insist(cluster, request).map(|_| ()).boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        cluster: &'a Arc<Cluster>,
+        change: &'a Value,
+    ) -> BoxFuture<'a, anyhow::Result<bool>> {
+        async move { Ok(edit(cluster, &Edit::deserialize(change)?).await) }.boxed()
+    }
+}
+
+struct DeploymentOracles(Start);
+
+impl Oracles for DeploymentOracles {
+    fn judge(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        pod_writes::judge(write, mirror, CLONESETS)
+    }
+
+    fn unfinished(&self, mirror: &Mirror, _: Timestamp, deployment: &Value) -> Result<(), String> {
+        rolled_out(deployment, mirror)
+    }
+
+    fn reads(&self) -> Option<&'static str> {
+        Some(OBJECT)
+    }
+
+    fn owns(&self, pod: &Object, _: &Mirror) -> bool {
+        pod.label("app") == "web" && !pod.owner().is_empty()
+    }
+
+    fn counts(&self, _: &Counters) -> bool {
+        self.0.replicas >= REPLICAS
+    }
+}
+
+fn manifest(start: &Start) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": start.replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2, "maxSurge": 1}},
+            "template": {
+                "metadata": {"labels": {"app": "web", start.label.as_str(): "on"}},
+                "spec": {"terminationGracePeriodSeconds": 3, "containers": [
+                    {"name": "main", "image": "web:1", "env": [{"name": "MODE", "value": "0"}]}]},
+            },
+        },
+    })
+}
+
+/// Changes it. False if that is refused, or means nothing to a Deployment.
+async fn edit(cluster: &Arc<Cluster>, edit: &Edit) -> bool {
+    let container = |member: Value| {
+        let mut container = member;
+        container["name"] = "main".into();
+        json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+    };
+    let patch = match edit {
+        Edit::Image(number) => container(json!({"image": format!("web:{number}")})),
+        Edit::Env(number) => container(json!({"env": [{"name": "MODE", "value": number.to_string()}]})),
+        Edit::Annotation(number) => {
+            json!({"spec": {"template": {"metadata": {"annotations": {"team": number.to_string()}}}}})
+        }
+        Edit::Scale(replicas) => json!({"spec": {"replicas": replicas}}),
+        Edit::MaxUnavailable(text) => {
+            json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": int_or_string(text)}}}})
+        }
+        Edit::Paused(paused) => json!({"spec": {"paused": paused}}),
+        _ => return false,
+    };
+    let request = Request::new(Method::Patch, OBJECT, Some(&patch))
+        .content_type("application/strategic-merge-patch+json");
+    insist(cluster, request).await
+}
+
+/// The pods of a Deployment are there and ready.
+fn rolled_out(deployment: &Value, mirror: &Mirror) -> Result<(), String> {
+    let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or(0) as usize;
+    let pods = mirror.of(PODS);
+    // A pod that was relabelled has no owner any more.
+    let is_ours = |pod: &&Arc<Object>| !pod.owner().is_empty() && pod.is_active();
+    let pods: Vec<_> = pods.now().filter(is_ours).collect();
+    if pods.len() != wanted {
+        return Err(format!("{} pods of the deployment, not {wanted}", pods.len()));
+    }
+    let updated = deployment["status"]["updatedReplicas"].as_u64().unwrap_or(0) as usize;
+    if updated != wanted && deployment["spec"]["paused"] != true {
+        return Err(format!(
+            "{updated} of {wanted} pods have the template of the deployment"
+        ));
+    }
+    let late = pods.iter().find(|pod| pod.state("Ready") != "True");
+    late.map_or(Ok(()), |pod| {
+        Err(format!(
+            "pod {} is not ready: {}",
+            pod.name,
+            pod.value()["status"]
+        ))
+    })
+}

@@ -1,0 +1,18 @@
+//! What is simulated: a folder for each kind, and what several of them share.
+
+pub mod cloneset;
+pub mod deployment;
+pub mod knowledge;
+pub mod labels;
+pub mod pod_writes;
+pub mod sidecarset;
+pub mod template;
+
+use crate::engine::subject::Subjects;
+
+/// All subjects. A seed belongs to the last one that draws a scenario of it.
+pub const ALL: Subjects = Subjects(&[
+    &cloneset::CloneSet,
+    &deployment::Deployment,
+    &sidecarset::SidecarSet,
+]);

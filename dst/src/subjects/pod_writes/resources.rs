@@ -1,0 +1,109 @@
+//! *"A resize is sent before the pod's write: had that come first, an update that nobody went on with would seem over."*
+//! A pod that is labelled with a revision requests what that demands, unless it waits for the end of its grace period: then
+//! the label comes first, and the resources when the wait is over.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::engine::object::is_injected;
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
+use crate::subjects::labels::{REVISION, STATE};
+
+const GRACE: &str = "apps.kruise.io/inplace-update-grace";
+
+/// Judges writes that move a pod to a revision, that end its grace period, or that report its arrival.
+pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    let [before, after] = write.pod(mirror)?;
+    let label = after.label(REVISION);
+    let moves = before.label(REVISION) != label || waits(before);
+    if moves
+        && !waits(after)
+        && let Some(revision) = mirror.of(REVISIONS).named(label)
+    {
+        let wanted = demands(revision);
+        if requested(after) != wanted {
+            return Some(Violation {
+                oracle: "resources first",
+                what: format!(
+                    "{} moved {} to {label} before its containers requested {wanted:?}",
+                    write.process, after.name
+                ),
+            });
+        }
+    }
+    let arrives = before.label(STATE) == "Updating" && matches!(after.label(STATE), "Normal" | "Updated");
+    // What an update that broke off has left requested is given back later, and not waited for.
+    let revision = mirror.of(REVISIONS).named(label);
+    let is_requested_by_its_own = revision.is_none_or(|revision| requested(after) == demands(revision));
+    if arrives
+        && is_requested_by_its_own
+        && let Err(what) = given(after)
+    {
+        return Some(Violation {
+            oracle: "available when complete",
+            what: format!(
+                "{} reported that {} had arrived: {what}",
+                write.process, after.name
+            ),
+        });
+    }
+    None
+}
+
+/// What a revision has containers request.
+fn demands(revision: &Object) -> BTreeMap<&str, Value> {
+    amounts(&revision.value()["data"]["spec"]["template"]["spec"])
+}
+
+/// Is a pod in its grace period?
+fn waits(pod: &Object) -> bool {
+    pod.value()["metadata"]["annotations"][GRACE].is_string()
+}
+
+/// What a pod's containers request; injected ones do not count.
+pub fn requested(pod: &Object) -> BTreeMap<&str, Value> {
+    amounts(&pod.value()["spec"])
+}
+
+/// What the containers of a specification request, by name.
+pub fn amounts(spec: &Value) -> BTreeMap<&str, Value> {
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    let ours = containers.filter(|one| !is_injected(one));
+    ours.map(|one| {
+        (
+            one["name"].as_str().unwrap_or_default(),
+            members(&one["resources"]),
+        )
+    })
+    .collect()
+}
+
+/// Requests and limits; what is empty is absent.
+fn members(resources: &Value) -> Value {
+    let lists =
+        ["requests", "limits"].map(|list| resources[list].as_object().filter(|list| !list.is_empty()));
+    serde_json::json!(lists)
+}
+
+/// Does each container have what it requests?
+pub fn given(pod: &Object) -> Result<(), String> {
+    let requested = requested(pod);
+    let statuses = pod.value()["status"]["containerStatuses"].as_array();
+    let given: BTreeMap<&str, Value> = statuses
+        .into_iter()
+        .flatten()
+        .map(|one| {
+            (
+                one["name"].as_str().unwrap_or_default(),
+                members(&one["resources"]),
+            )
+        })
+        .filter(|(name, _)| requested.contains_key(name))
+        .collect();
+    if given == requested {
+        Ok(())
+    } else {
+        Err(format!("its containers request {requested:?} and have {given:?}"))
+    }
+}

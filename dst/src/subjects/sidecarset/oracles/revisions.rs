@@ -1,0 +1,45 @@
+//! *"The content of a revision never changes, there is one for each content, and those in use stay."*
+
+use kruise_sim::Method;
+
+use super::{known::Known, memory::Memory, view, view::Spec};
+use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
+use crate::subjects::{pod_writes::guards, template::same_template};
+
+/// Label that names the set.
+pub const SET: &str = "kruise.io/sidecarset-name";
+
+/// Judges writes of revisions.
+pub fn judge(memory: &Memory, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    let oracle = "revisions of a set are stable";
+    if write.method != Method::Delete {
+        return guards::rewritten(write, mirror, oracle, true);
+    }
+    let versions = mirror.of(REVISIONS).changed_at(write.marks.of(REVISIONS))?;
+    let revision = versions.last()?;
+    let used = use_of(revision, &Known::of(memory, write, mirror, revision.label(SET)))?;
+    let what = format!("{} deleted {}, {used}", write.process, revision.name);
+    Some(Violation { oracle, what })
+}
+
+/// What a revision is used for, whichever of the specifications that may have been believed is taken.
+fn use_of(revision: &Object, known: &Known<'_>) -> Option<String> {
+    let name = &*revision.name;
+    let of = |spec: Spec<'_>| {
+        let wanted = &spec.0.value()["spec"];
+        let pods = known.least(spec, "", |pod| view::revision(pod, known.set) == name);
+        if pods > 0 {
+            Some(format!("which {pods} pods name, at least"))
+        } else if wanted["injectionStrategy"]["revision"]["revisionName"] == name {
+            Some("which new pods get".to_owned())
+        } else {
+            let stored = &revision.value()["data"]["spec"]["containers"];
+            same_template(stored, &wanted["containers"]).then(|| "which is the specification".to_owned())
+        }
+    };
+    let mut found = None;
+    for spec in &known.specs {
+        found = Some(of(*spec)?);
+    }
+    found
+}

@@ -1,0 +1,319 @@
+//! SidecarSets and their pods, as their documentation explains them.
+
+use serde_json::{Map, Value};
+
+use crate::engine::oracles::Object;
+
+/// Pod annotation: what each set injected.
+const HASH: &str = "kruise.io/sidecarset-hash";
+/// Pod and set annotation: the same but for images.
+const HASH_WITHOUT_IMAGE: &str = "kruise.io/sidecarset-hash-without-image";
+/// Pod annotation: names of the sets.
+const LIST: &str = "kruise.io/sidecarset-injected-list";
+/// Pod annotation: upgrades.
+const STATE: &str = "kruise.io/sidecarset-inplace-update-state";
+/// Pod annotation: which twins work.
+const WORKING: &str = "kruise.io/sidecarset-working-hotupgrade-container";
+
+/// A sidecar of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct Sidecar<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Image that is wanted.
+    pub image: &'a str,
+    /// Image of the twin that idles, if there are twins.
+    pub empty: Option<&'a str>,
+}
+
+impl Sidecar<'_> {
+    /// Names of its containers in a pod.
+    pub fn containers(&self) -> Vec<String> {
+        if self.empty.is_some() {
+            vec![format!("{}-1", self.name), format!("{}-2", self.name)]
+        } else {
+            vec![self.name.to_owned()]
+        }
+    }
+}
+
+/// What a version of a SidecarSet demands.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec<'a>(pub &'a Object);
+
+impl<'a> Spec<'a> {
+    fn strategy(self) -> &'a Value {
+        &self.0.value()["spec"]["updateStrategy"]
+    }
+
+    /// The hash of what is injected.
+    pub fn hash(self) -> &'a str {
+        text(&self.0.value()["metadata"]["annotations"][HASH])
+    }
+
+    /// Are pods upgraded at all?
+    pub fn upgrades(self) -> bool {
+        let strategy = self.strategy();
+        strategy["type"] != "NotUpdate" && strategy["paused"] != true && !self.0.is_going()
+    }
+
+    /// Are new pods of this namespace to get its sidecars?
+    pub fn injects(self, namespace: &Object) -> bool {
+        self.0.value()["spec"]["injectionStrategy"]["paused"] != true && !self.shuns(namespace)
+    }
+
+    /// Is the pod one of those that may be upgraded?
+    pub fn selects(self, pod: &Object) -> bool {
+        let selector = &self.strategy()["selector"];
+        selector.is_null() || matches(selector, pod)
+    }
+
+    /// Does it look at labels of namespaces, and not find them on this one?
+    pub fn shuns(self, namespace: &Object) -> bool {
+        let selector = &self.0.value()["spec"]["namespaceSelector"];
+        !selector.is_null() && !matches(selector, namespace)
+    }
+
+    /// Its sidecars.
+    pub fn sidecars(self) -> Vec<Sidecar<'a>> {
+        let containers = self.0.value()["spec"]["containers"].as_array();
+        let read = |one: &'a Value| {
+            let upgrade = &one["upgradeStrategy"];
+            Sidecar {
+                name: text(&one["name"]),
+                image: text(&one["image"]),
+                empty: (upgrade["upgradeType"] == "HotUpgrade")
+                    .then(|| text(&upgrade["hotUpgradeEmptyImage"])),
+            }
+        };
+        containers.into_iter().flatten().map(read).collect()
+    }
+
+    /// Pods that stay as they are, of so many. A percentage below all leaves one to upgrade.
+    pub fn partition(self, of: i64) -> i64 {
+        let value = &self.strategy()["partition"];
+        let kept = scaled(value, of, 0);
+        let is_all = of > 1 && kept >= of && value.is_string() && value != "100%";
+        if is_all { of - 1 } else { kept.clamp(0, of) }
+    }
+
+    /// Pods that may be unavailable because of it, of so many.
+    pub fn max_unavailable(self, of: i64) -> i64 {
+        scaled(&self.strategy()["maxUnavailable"], of, 1)
+    }
+
+    /// Does a pod count? Namespaces apart.
+    pub fn counts(self, pod: &Object) -> bool {
+        let has = |name: &String| image(pod, name).is_some();
+        let is_whole = |one: &Sidecar<'_>| {
+            one.containers().iter().all(has) && (one.empty.is_none() || !working(pod, one.name).is_null())
+        };
+        pod.is_active()
+            && is_in_list(pod, &self.0.name)
+            && matches(&self.0.value()["spec"]["selector"], pod)
+            && self.sidecars().iter().all(is_whole)
+    }
+
+    /// Was it injected, or upgraded, to what is wanted?
+    pub fn is_updated(self, pod: &Object) -> bool {
+        hash(pod, &self.0.name) == self.hash()
+    }
+
+    /// Do only images differ?
+    pub fn can_follow(self, pod: &Object) -> bool {
+        let wanted = text(&self.0.value()["metadata"]["annotations"][HASH_WITHOUT_IMAGE]);
+        let entry = entry(pod, HASH_WITHOUT_IMAGE, &self.0.name);
+        text(&entry["hash"]) == wanted
+    }
+
+    /// Do all its sidecars run their images?
+    pub fn runs(self, pod: &Object) -> bool {
+        let mut all = self.sidecars().into_iter().flat_map(|one| one.containers());
+        all.all(|name| running(pod, &name).is_some_and(|running| Some(running) == image(pod, &name)))
+    }
+
+    /// Is it ready, with one twin of each idle?
+    pub fn is_ready(self, pod: &Object) -> bool {
+        let idles = |one: &Sidecar<'_>| {
+            one.empty.is_none_or(|empty| {
+                let works = working(pod, one.name);
+                let other = one.containers().into_iter().find(|twin| works != twin.as_str());
+                other.is_some_and(|other| image(pod, &other) == Some(empty))
+            })
+        };
+        pod.is_active()
+            && pod.value()["status"]["phase"] == "Running"
+            && pod.state("Ready") == "True"
+            && self.sidecars().iter().all(idles)
+    }
+
+    /// Is it unavailable because of the SidecarSet: upgraded and not back, or changed and not there yet?
+    pub fn is_out(self, pod: &Object) -> bool {
+        if self.is_updated(pod) {
+            return !self.runs(pod) || !self.is_ready(pod);
+        }
+        !entry(pod, STATE, &self.0.name).is_null() && !self.runs(pod)
+    }
+}
+
+/// Name of the container that works for a hot sidecar, or null.
+pub fn working(pod: &Object, sidecar: &str) -> Value {
+    annotation(pod, WORKING)[sidecar].clone()
+}
+
+/// Does a container serve: ready, with the image that its pod names, which is not the empty one?
+pub fn serves(pod: &Object, container: &str, empty: &str) -> bool {
+    let wanted = image(pod, container);
+    let is_ready = status(pod, container).is_some_and(|one| one["ready"] == true);
+    is_ready && wanted.is_some() && wanted != Some(empty) && running(pod, container) == wanted
+}
+
+/// The hash that a pod records of a set.
+pub fn hash(pod: &Object, set: &str) -> String {
+    text(&entry(pod, HASH, set)["hash"]).to_owned()
+}
+
+/// The revision that a pod records of a set.
+pub fn revision(pod: &Object, set: &str) -> String {
+    text(&entry(pod, HASH, set)["controllerRevision"]).to_owned()
+}
+
+/// Names of the SidecarSets for which the annotations of a pod changed.
+pub fn concerned(before: &Object, after: &Object) -> Vec<String> {
+    let mut sets: Vec<String> = Vec::new();
+    for key in [HASH, STATE] {
+        let (old, new) = (annotation(before, key), annotation(after, key));
+        let names = [&old, &new]
+            .into_iter()
+            .filter_map(Value::as_object)
+            .flat_map(Map::keys);
+        sets.extend(
+            names
+                .filter(|name| old[name.as_str()] != new[name.as_str()])
+                .cloned(),
+        );
+    }
+    // What the containers ran before may be the same, where they had not begun.
+    if sets.is_empty() {
+        let records = annotation(after, HASH);
+        let records = records.as_object().into_iter().flatten();
+        let has = |record: &Value, container: &str| {
+            let mut sidecars = record["sidecarList"].as_array().into_iter().flatten();
+            sidecars.any(|sidecar| sidecar.as_str().is_some_and(|name| is_twin(container, name)))
+        };
+        let changed = |container: &str| image(before, container) != image(after, container);
+        let is_meant = |record: &Value| containers(after).any(|name| changed(name) && has(record, name));
+        sets.extend(
+            records
+                .filter(|(_, record)| is_meant(record))
+                .map(|(name, _)| name.clone()),
+        );
+    }
+    sets.sort();
+    sets.dedup();
+    sets
+}
+
+/// Names of the containers of a pod.
+fn containers(pod: &Object) -> impl Iterator<Item = &str> {
+    let list = pod.value()["spec"]["containers"].as_array().into_iter().flatten();
+    list.filter_map(|container| container["name"].as_str())
+}
+
+/// Is it the container of this name, or one of its two that take turns?
+fn is_twin(container: &str, sidecar: &str) -> bool {
+    let rest = container.strip_prefix(sidecar);
+    rest.is_some_and(|rest| matches!(rest, "" | "-1" | "-2"))
+}
+
+/// Was the set injected into the pod?
+pub fn is_in_list(pod: &Object, set: &str) -> bool {
+    list(pod).any(|name| name == set)
+}
+
+/// Names of the sets that were injected into a pod.
+pub fn list(pod: &Object) -> impl Iterator<Item = &str> {
+    let list = text(&pod.value()["metadata"]["annotations"][LIST]);
+    list.split(',').filter(|name| !name.is_empty())
+}
+
+/// Image of a container in the specification of a pod.
+pub fn image<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
+    named(&pod.value()["spec"]["containers"], container)?["image"].as_str()
+}
+
+/// Image that a container runs.
+pub fn running<'a>(pod: &'a Object, container: &str) -> Option<&'a str> {
+    status(pod, container)?["image"].as_str()
+}
+
+fn status<'a>(pod: &'a Object, container: &str) -> Option<&'a Value> {
+    named(&pod.value()["status"]["containerStatuses"], container)
+}
+
+fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
+    let mut items = list.as_array().into_iter().flatten();
+    items.find(|one| one["name"] == name)
+}
+
+fn entry(pod: &Object, key: &str, set: &str) -> Value {
+    annotation(pod, key)[set].clone()
+}
+
+fn annotation(pod: &Object, key: &str) -> Value {
+    serde_json::from_str(text(&pod.value()["metadata"]["annotations"][key])).unwrap_or_default()
+}
+
+fn matches(selector: &Value, object: &Object) -> bool {
+    let labels = selector["matchLabels"].as_object();
+    labels
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| object.label(key) == value)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A number, or a percentage rounded up.
+fn scaled(value: &Value, total: i64, absent: i64) -> i64 {
+    match value {
+        Value::Number(number) => number.as_i64().unwrap_or(0),
+        Value::String(text) => {
+            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
+            (percent * total + 99) / 100
+        }
+        _ => absent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn limits_in_percent_are_rounded_up_and_a_partition_below_all_leaves_one() {
+        let set = |partition: Value, unavailable: Value| {
+            let value =
+                json!({"spec": {"updateStrategy": {"partition": partition, "maxUnavailable": unavailable}}});
+            Object::new(
+                Arc::new(value),
+                bytes::Bytes::new(),
+                false,
+                jiff::Timestamp::UNIX_EPOCH,
+            )
+        };
+        let of = |partition: Value, pods| Spec(&set(partition, Value::Null)).partition(pods);
+        assert_eq!(of(json!("50%"), 4), 2);
+        assert_eq!(of(json!("99%"), 3), 2);
+        assert_eq!(of(json!("100%"), 3), 3);
+        assert_eq!(of(json!(7), 3), 3);
+        assert_eq!(Spec(&set(json!(0), json!("20%"))).max_unavailable(6), 2);
+        assert_eq!(Spec(&set(json!(0), Value::Null)).max_unavailable(6), 1);
+    }
+}

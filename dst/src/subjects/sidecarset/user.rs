@@ -1,0 +1,309 @@
+//! What users do to SidecarSets.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use kruise::manager::Wishes;
+use kruise_runtime::Client;
+use kruise_sim::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    edit::Edit,
+    oracles::view,
+    registration,
+    start::{LABEL, SIDECARSETS, Set, Start},
+};
+use crate::engine::{
+    cluster::{Cluster, State},
+    object::Object,
+    process::ProcessId,
+    report::Reply,
+    resource::{NAMESPACES, PODS},
+    subject::User,
+    user::{self, insist, int_or_string},
+    verdict::Violation,
+};
+
+/// Image of the twin that idles.
+const EMPTY: &str = "empty:1";
+/// Label of namespaces that SidecarSets may select.
+const TEAM: &str = "team";
+
+/// Within this time after all is calm a leader has registered the webhook.
+const REGISTERED: Duration = Duration::from_mins(12);
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/sidecarsets";
+const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+const NAMESPACE: &str = "/api/v1/namespaces/default";
+const CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kruise-mutating-webhook-configuration";
+
+/// Users of the SidecarSets of one scenario.
+pub struct SidecarSetUser(pub Start);
+
+impl User for SidecarSetUser {
+    fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
+        prepare(cluster, &self.0).boxed()
+    }
+
+    fn edit<'a>(
+        &'a self,
+        cluster: &'a Arc<Cluster>,
+        change: &'a Value,
+    ) -> BoxFuture<'a, anyhow::Result<bool>> {
+        async move { Ok(edit(cluster, &self.0, &Edit::deserialize(change)?).await) }.boxed()
+    }
+
+    fn probe<'a>(&'a self, cluster: &'a Arc<Cluster>) -> Option<BoxFuture<'a, Option<Violation>>> {
+        Some(probe(cluster).boxed())
+    }
+
+    fn beside_manager(
+        &self,
+        cluster: &Arc<Cluster>,
+        process: ProcessId,
+        client: Client,
+        desired: Wishes,
+    ) -> Option<BoxFuture<'static, ()>> {
+        Some(registration::register(cluster.clone(), process, client, desired).boxed())
+    }
+}
+
+/// Name of the SidecarSet at a place.
+fn name(place: u8) -> String {
+    format!("s{place}")
+}
+
+fn path(place: u8) -> String {
+    format!("{SETS}/{}", name(place))
+}
+
+/// A SidecarSet when it is created. Everything has names of its own, so that SidecarSets do not conflict.
+fn set(place: u8, set: &Set) -> Value {
+    let mut containers = Vec::new();
+    if set.cold {
+        containers.push(json!({"name": format!("cold{place}"), "image": "cold:1",
+            "transferEnv": [{"sourceContainerName": "main", "envName": "MODE"}],
+            "env": [{"name": "OWN", "value": "0"}]}));
+    }
+    if set.hot {
+        containers.push(json!({"name": format!("hot{place}"), "image": "hot:1",
+            "podInjectPolicy": "AfterAppContainer", "env": [{"name": "OWN", "value": "0"}],
+            "volumeMounts": [{"name": format!("shared{place}"), "mountPath": "/shared"}],
+            "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": EMPTY}}));
+    }
+    let mut spec = json!({
+        "selector": {"matchLabels": {LABEL: "on"}},
+        "revisionHistoryLimit": set.limit,
+        "updateStrategy": {"type": "RollingUpdate", "partition": int_or_string(&set.partition),
+            "maxUnavailable": int_or_string(&set.max_unavailable)},
+        "containers": containers,
+        "volumes": [{"name": format!("shared{place}"), "emptyDir": {}}],
+    });
+    if set.namespaces {
+        spec["namespaceSelector"] = json!({"matchLabels": {TEAM: "on"}});
+    }
+    json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+           "metadata": {"name": name(place)}, "spec": spec})
+}
+
+/// Creates what is there before the workload: the label of its namespace, and SidecarSets, once the webhook for new pods is
+/// registered for them.
+async fn prepare(cluster: &Arc<Cluster>, start: &Start) {
+    label(cluster, true).await;
+    let mut shown = true;
+    for (place, one) in (0..).zip(&start.sets) {
+        if one.at_first {
+            insist(cluster, Request::new(Method::Post, SETS, Some(&set(place, one)))).await;
+            shown = false;
+        }
+    }
+    while !shown {
+        sleep(Duration::from_millis(500)).await;
+        shown = cluster.with(State::shows_new_pods);
+    }
+}
+
+async fn label(cluster: &Arc<Cluster>, is_there: bool) -> bool {
+    let label = if is_there { json!("on") } else { Value::Null };
+    let patch = json!({"metadata": {"labels": {TEAM: label}}});
+    user::patch(cluster, NAMESPACE, &patch).await
+}
+
+/// Edits a SidecarSet. False if that is refused, or means nothing now.
+async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
+    let strategy = |member: Value| json!({"spec": {"updateStrategy": member}});
+    let (place, patch) = match edit {
+        Edit::Namespace(is_there) => return label(cluster, *is_there).await,
+        Edit::Create(place) => {
+            let Some(one) = start.sets.get(usize::from(*place)) else {
+                return false;
+            };
+            return insist(cluster, Request::new(Method::Post, SETS, Some(&set(*place, one)))).await;
+        }
+        Edit::Delete(place) => {
+            return insist(cluster, Request::new(Method::Delete, &path(*place), None)).await;
+        }
+        Edit::Image(place, number) => (
+            place,
+            containers(cluster, *place, "cold", "image", &format!("cold:{number}").into()),
+        ),
+        Edit::HotImage(place, number) => (
+            place,
+            containers(cluster, *place, "hot", "image", &format!("hot:{number}").into()),
+        ),
+        Edit::Drop(place) => (place, without_hot(cluster, *place)),
+        Edit::Env(place, number) => {
+            let own = json!([{"name": "OWN", "value": number.to_string()}]);
+            (place, containers(cluster, *place, "", "env", &own))
+        }
+        Edit::Partition(place, text) => {
+            let member = json!({"partition": int_or_string(text), "selector": null});
+            (place, Some(strategy(member)))
+        }
+        Edit::MaxUnavailable(place, text) => (
+            place,
+            Some(strategy(json!({"maxUnavailable": int_or_string(text)}))),
+        ),
+        Edit::Paused(place, paused) => (place, Some(strategy(json!({"paused": paused})))),
+        Edit::Selector(place, some) => {
+            let selector = if *some {
+                json!({"matchLabels": {"user/own": "yes"}})
+            } else {
+                Value::Null
+            };
+            (
+                place,
+                Some(strategy(json!({"selector": selector, "partition": 0}))),
+            )
+        }
+        Edit::Updates(place, updates) => {
+            let kind = if *updates { "RollingUpdate" } else { "NotUpdate" };
+            (place, Some(strategy(json!({"type": kind}))))
+        }
+        Edit::InjectionPaused(place, paused) => (
+            place,
+            Some(json!({"spec": {"injectionStrategy": {"paused": paused}}})),
+        ),
+        Edit::Pinned(place, pinned) => (place, pin(cluster, *place, *pinned)),
+    };
+    let Some(patch) = patch else { return false };
+    user::patch(cluster, &path(*place), &patch).await
+}
+
+/// The containers of a set without the hot one, if there is one and another.
+fn without_hot(cluster: &Arc<Cluster>, place: u8) -> Option<Value> {
+    let mut containers = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value()["spec"]["containers"].as_array().cloned()
+    })?;
+    let before = containers.len();
+    containers.retain(|one| one["upgradeStrategy"]["upgradeType"] != "HotUpgrade");
+    let is_less = !containers.is_empty() && containers.len() < before;
+    is_less.then(|| json!({"spec": {"containers": containers}}))
+}
+
+/// All containers of a set, of which those whose names begin so have another member.
+fn containers(cluster: &Arc<Cluster>, place: u8, begins: &str, member: &str, value: &Value) -> Option<Value> {
+    let mut containers = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value()["spec"]["containers"].as_array().cloned()
+    })?;
+    let mut changed = false;
+    for container in &mut containers {
+        if container["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with(begins))
+        {
+            container[member] = value.clone();
+            changed = true;
+        }
+    }
+    changed.then(|| json!({"spec": {"containers": containers}}))
+}
+
+fn pin(cluster: &Arc<Cluster>, place: u8, pinned: bool) -> Option<Value> {
+    let latest = cluster.look(|state| {
+        let set = state.sidecar_set(place)?;
+        set.value()["status"]["latestRevision"]
+            .as_str()
+            .map(str::to_owned)
+    })?;
+    let revision = if pinned {
+        json!({"revisionName": latest, "policy": "Always"})
+    } else {
+        Value::Null
+    };
+    Some(json!({"spec": {"injectionStrategy": {"revision": revision}}}))
+}
+
+/// When all is calm a new pod gets the sidecars of the SidecarSets that select it, and another one gets none. A new leader
+/// may have to register the webhook first.
+async fn probe(cluster: &Arc<Cluster>) -> Option<Violation> {
+    let calm = Instant::now();
+    // What the last edit means for the registration has been written by then, if there is a leader.
+    sleep(Duration::from_secs(10)).await;
+    while !cluster.with(State::is_registered_as_needed) {
+        if calm.elapsed() > REGISTERED {
+            return Some(Violation {
+                oracle: "convergence",
+                what: "the webhook of new pods is registered without sets, or not for those that inject"
+                    .into(),
+            });
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    for (name, label) in [("probe", "on"), ("bystander", "off")] {
+        let pod = json!({"metadata": {"name": name, "labels": {LABEL: label}}, "spec": {
+            "terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
+        insist(cluster, Request::new(Method::Post, PODS_PATH, Some(&pod))).await;
+        let violation = cluster.with(|state| state.misses(name, label == "on"));
+        if violation.is_some() {
+            return violation;
+        }
+    }
+    None
+}
+
+impl State {
+    /// Is the webhook for new pods registered for SidecarSets? All of them select the same pods.
+    fn shows_new_pods(&mut self) -> bool {
+        match self.answer(&Request::new(Method::Get, CONFIGURATION, None)) {
+            Reply::Response(response) => String::from_utf8_lossy(&response.body).contains("mpod-sidecars"),
+            _ => false,
+        }
+    }
+
+    /// Is it so if a SidecarSet injects, and only then?
+    fn is_registered_as_needed(&mut self) -> bool {
+        let injects = |set: &Arc<Object>| set.value()["spec"]["injectionStrategy"]["paused"] != true;
+        let is_needed = self.mirror.of(SIDECARSETS).now().any(injects);
+        self.shows_new_pods() == is_needed
+    }
+
+    /// What a new pod lacks, or has too much.
+    fn misses(&self, name: &str, is_for_sets: bool) -> Option<Violation> {
+        let pod = self.mirror.of(PODS).named(name)?;
+        let namespace = self.mirror.of(NAMESPACES).named("default")?;
+        let wanted: Vec<&str> = self
+            .mirror
+            .of(SIDECARSETS)
+            .now()
+            .filter(|set| is_for_sets && view::Spec(set).injects(namespace))
+            .map(|set| &*set.name)
+            .collect();
+        let got: Vec<&str> = view::list(pod).collect();
+        let what = format!("pod {name} has the sidecars of {got:?}, not of {wanted:?}");
+        let is_right = wanted.iter().all(|set| got.contains(set)) && got.len() == wanted.len();
+        (!is_right).then_some(Violation {
+            oracle: "new pods get their sidecars",
+            what,
+        })
+    }
+
+    /// The set at a place, if it is there.
+    fn sidecar_set(&self, place: u8) -> Option<&Arc<Object>> {
+        self.mirror.of(SIDECARSETS).named(&name(place))
+    }
+}

@@ -1,0 +1,73 @@
+//! Injected bugs, each with the oracles that may find it first.
+
+use kruise_dst::{engine::injected::hunt, subjects::ALL};
+use kruise_plan_kit::injected::Bug;
+
+fn oracles(bug: Bug) -> &'static [&'static str] {
+    match bug {
+        Bug::GateOff => &[
+            "number of pods",
+            "availability",
+            "partition",
+            "preconditions",
+            "names are decided once",
+            "no updates while they are held",
+            "pods go to the update revision",
+            "its hook allows its deletion",
+            "kept when replicas are short",
+            "preferred pods first",
+        ],
+        Bug::UidDropped => &["preconditions"],
+        Bug::RandomNames => &["names are decided once"],
+        Bug::StaleListTrusted => &[
+            "number of pods",
+            "convergence",
+            "availability",
+            "partition",
+            "deletion has a cause",
+            "quiet",
+            "names are decided once",
+            "no updates while they are held",
+            "pods go to the update revision",
+            "its hook allows its deletion",
+            "kept when replicas are short",
+            "preferred pods first",
+            // A SidecarSet may follow its specification of before.
+            "images are those of the set",
+        ],
+        Bug::StatusBeforePods => &["status reports what was"],
+        Bug::ReadyBeforeCompletion => &["available when complete"],
+        Bug::LostReplyRetried => &["number of pods", "revisions are stable", "names are decided once"],
+        Bug::PartitionOffByOne => &["partition"],
+        Bug::TwoLeaders => &["only the leader writes"],
+        Bug::SlowStartOff => &["slow start"],
+        Bug::HookKeyLeft => &["convergence"],
+        Bug::ClaimOfLivePod => &["claims of live pods stay"],
+        Bug::GraceIgnored => &["grace first"],
+        Bug::SetUnavailableOffByOne => &["availability of a set"],
+        Bug::SetPartitionIgnored => &["partition of a set"],
+        Bug::HotBeforeReady => &["one twin serves"],
+        Bug::SetVersionDropped => &["writes of a set are for a version"],
+        Bug::SetPausedIgnored => &["upgrades are held"],
+        Bug::ResizeAfterPodWrite => &["resources first"],
+    }
+}
+
+#[test]
+fn every_injected_bug_is_found_within_a_thousand_scenarios() {
+    for bug in Bug::ALL {
+        let found = hunt(ALL, bug, 1000).unwrap();
+        let found = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
+        println!(
+            "{bug:?}: {:.1} s, seed {}: {:?}",
+            found.took.as_secs_f64(),
+            found.seed,
+            found.violation
+        );
+        assert!(
+            oracles(bug).contains(&found.violation.oracle),
+            "{bug:?}: {:?}",
+            found.violation
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Random scenarios, as many as the time allows.
+
+use std::time::Duration;
+
+use kruise_dst::{
+    engine::{campaign, enumerate},
+    subjects::ALL,
+};
+
+/// Seeds that are played before each change, whatever the speed of a machine, unless told otherwise.
+const SCENARIOS: u64 = 300;
+
+/// `KRUISE_DST_SECONDS` plays as many as fit into that time.
+fn limits() -> campaign::Limits {
+    let given = std::env::var("KRUISE_DST_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    campaign::Limits {
+        of: None,
+        time: Duration::from_secs(given.unwrap_or(60)),
+        scenarios: given.map_or(SCENARIOS, |_| u64::MAX),
+        failures: 1,
+    }
+}
+
+#[test]
+fn random_scenarios_keep_every_promise_and_end_where_they_should() {
+    let tally = campaign::run(ALL, 1, 2, limits()).unwrap();
+    println!("{tally}");
+    assert!(tally.failures.is_empty() && tally.silent().is_empty(), "{tally}");
+    // A run too short to show anything must not pass for one that did.
+    assert!(tally.rich > 0 || tally.scenarios < 10, "{tally}");
+}
+
+/// Every seventeenth: `kruise-dst enumerate` takes all of them.
+#[test]
+fn a_crash_after_a_write_here_and_there_is_survived() {
+    let mut clean = 0;
+    for (name, scenario) in ALL.0.iter().flat_map(|one| one.clean_scenarios()) {
+        let enumerated = enumerate::run(ALL, &scenario, 17, 2).unwrap();
+        assert!(enumerated.writes > 80, "{name}: {}", enumerated.writes);
+        assert!(
+            enumerated.failures.is_empty(),
+            "{name}: {:?}",
+            enumerated.failures
+        );
+        clean += 1;
+    }
+    assert!(clean >= 2, "{clean}");
+}

@@ -1,0 +1,116 @@
+//! Injected bugs, which the simulation must find: a test of the tests.
+//!
+//! They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's own feature of that name
+//! turns on. In all other builds [`is_injected`] is a constant, and what it guards is not compiled in.
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Plans are made before their own writes are seen.
+    GateOff,
+    /// Deletions do not name the uid.
+    UidDropped,
+    /// Names of pods are drawn.
+    RandomNames,
+    /// After a start the first list may be an old one.
+    StaleListTrusted,
+    /// Status tells what is planned.
+    StatusBeforePods,
+    /// Pods are put into service before their containers changed.
+    ReadyBeforeCompletion,
+    /// A creation without an answer is repeated under another name.
+    LostReplyRetried,
+    /// One pod more than the partition allows.
+    PartitionOffByOne,
+    /// Nobody asks for the lease.
+    TwoLeaders,
+    /// All pods are created at once.
+    SlowStartOff,
+    /// The key of a hook stays on a pod that the hook holds no more.
+    HookKeyLeft,
+    /// Claims are deleted while their pod lives, if nothing reuses them.
+    ClaimOfLivePod,
+    /// Images change before the grace period is over.
+    GraceIgnored,
+    /// A SidecarSet takes one pod more out of service than it may.
+    SetUnavailableOffByOne,
+    /// A SidecarSet keeps no pods as they are.
+    SetPartitionIgnored,
+    /// The old twin idles before the new one serves.
+    HotBeforeReady,
+    /// Writes of a SidecarSet are for any version of a pod.
+    SetVersionDropped,
+    /// A SidecarSet upgrades while it is paused.
+    SetPausedIgnored,
+    /// A pod is told to be on its way before its containers are told to have other resources.
+    ResizeAfterPodWrite,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::GateOff,
+        Self::UidDropped,
+        Self::RandomNames,
+        Self::StaleListTrusted,
+        Self::StatusBeforePods,
+        Self::ReadyBeforeCompletion,
+        Self::LostReplyRetried,
+        Self::PartitionOffByOne,
+        Self::TwoLeaders,
+        Self::SlowStartOff,
+        Self::HookKeyLeft,
+        Self::ClaimOfLivePod,
+        Self::GraceIgnored,
+        Self::SetUnavailableOffByOne,
+        Self::SetPartitionIgnored,
+        Self::HotBeforeReady,
+        Self::SetVersionDropped,
+        Self::SetPausedIgnored,
+        Self::ResizeAfterPodWrite,
+    ];
+}
+
+#[cfg(feature = "injected-bugs")]
+mod active {
+    use std::cell::Cell;
+
+    use super::Bug;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Bug>> = const { Cell::new(None) };
+        static DRAWN: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Injects a bug into this thread, or none.
+    pub fn inject(bug: Option<Bug>) {
+        ACTIVE.set(bug);
+        DRAWN.set(0);
+    }
+
+    /// Is this bug active here?
+    pub fn is_injected(bug: Bug) -> bool {
+        ACTIVE.get() == Some(bug)
+    }
+
+    /// Another number at every call.
+    pub fn draw() -> u64 {
+        DRAWN.set(DRAWN.get() + 1);
+        DRAWN.get()
+    }
+}
+
+#[cfg(feature = "injected-bugs")]
+pub use active::{draw, inject, is_injected};
+
+/// Is this bug active here? Never, in this build.
+#[cfg(not(feature = "injected-bugs"))]
+pub const fn is_injected(_: Bug) -> bool {
+    false
+}
+
+/// Another number at every call; not in this build.
+#[cfg(not(feature = "injected-bugs"))]
+pub const fn draw() -> u64 {
+    0
+}
