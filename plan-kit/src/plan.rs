@@ -38,20 +38,31 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
+impl Plan {
+    /// Plan again after this long at the latest.
+    pub fn requeue_after(&mut self, delay: impl IntoIterator<Item = Duration>) {
+        self.requeue = self.requeue.into_iter().chain(delay).min();
+    }
+}
+
 impl Chain {
-    /// One write by itself, of which no event tells.
-    pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
-        let step = Step {
-            write,
-            reason: reason.into(),
-            done: None,
-            failed: None,
-        };
+    /// Writes that start as soon as the executor has room for them.
+    pub fn new(wave: Wave, steps: Vec<Step>) -> Self {
         Self {
             wave,
             pace: Pace::Bounded,
-            steps: vec![step],
+            steps,
         }
+    }
+
+    /// The writes of one pod.
+    pub fn of_pod(steps: Vec<Step>) -> Self {
+        Self::new(Wave::Pods, steps)
+    }
+
+    /// One write by itself, of which no event tells.
+    pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
+        Self::new(wave, vec![Step::new(write, reason)])
     }
 }
 
@@ -89,6 +100,18 @@ pub struct Step {
     pub failed: Option<FailureNote>,
 }
 
+impl Step {
+    /// A write of which no event tells.
+    pub fn new(write: Write, reason: impl Into<String>) -> Self {
+        Self {
+            write,
+            reason: reason.into(),
+            done: None,
+            failed: None,
+        }
+    }
+}
+
 /// An event on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNote {
@@ -96,6 +119,14 @@ pub struct EventNote {
     pub reason: &'static Reason,
     /// A sentence for people.
     pub message: String,
+}
+
+impl EventNote {
+    /// An event.
+    pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { reason, message }
+    }
 }
 
 /// Event whose message carries the error: `prefix` + error + `suffix`.
@@ -107,6 +138,17 @@ pub struct FailureNote {
     pub prefix: String,
     /// Text after the error.
     pub suffix: String,
+}
+
+impl FailureNote {
+    /// A warning that ends in the error.
+    pub fn new(reason: &'static Reason, prefix: String) -> Self {
+        Self {
+            reason,
+            prefix,
+            suffix: String::new(),
+        }
+    }
 }
 
 /// The owner's new status as a merge patch of its status subresource.
@@ -129,6 +171,31 @@ pub struct Why {
     pub about: String,
     /// Plain words: what happens or does not, and which limit decides it.
     pub text: String,
+}
+
+impl Why {
+    /// About one pod.
+    pub fn new(pod: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            about: pod.into(),
+            text: text.into(),
+        }
+    }
+
+    /// About the whole set.
+    pub fn of_set(text: impl Into<String>) -> Self {
+        Self::new(String::new(), text)
+    }
+}
+
+/// Is a written explanation wanted? It costs a line of text for every pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Only actions.
+    #[default]
+    No,
+    /// Actions, and why other pods are left alone.
+    Yes,
 }
 
 /// Something the planner must see before it can decide.

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Part, Plan, Template, Write, inplace::VerticalScaling, revision};
+use kruise_plan_kit::{Part, Plan, Precondition, Template, Write, inplace::VerticalScaling, revision};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -503,7 +503,10 @@ fn details(write: &Write) -> String {
                 _ => of_revision.to_string(),
             }
         }
-        Write::Delete { precondition, .. } => format!("if {precondition:?}"),
+        Write::Delete { precondition, .. } => match precondition {
+            Precondition::Unused(uid, user) => format!("if Unused({uid:?}, {user})"),
+            other => format!("if {other:?}"),
+        },
         Write::Patch {
             part,
             patch,
