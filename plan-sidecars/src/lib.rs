@@ -17,7 +17,7 @@
 //!   are not written. A set that is deleted leaves its pods as they are.
 //!
 //! # How a plan is made
-//! [`plan()`] finds the revision of the specification ([`history`]), classifies the pods ([`member`]), ends hot upgrades
+//! [`plan()`] finds the revision of the specification ([`history`]), classifies the pods ([`pod`]), ends hot upgrades
 //! ([`hot`]), chooses pods ([`choose`]) and changes them ([`upgrade`]), tells pods whether they can follow
 //! ([`condition`]), sees to pods without sidecars ([`repair`]), and reports ([`status`]).
 
@@ -26,19 +26,20 @@ mod condition;
 mod consistency;
 mod history;
 mod hot;
-mod member;
 mod observe;
 mod plan;
+mod pod;
 mod repair;
 mod repairs;
 mod sidecars;
 mod status;
-mod turns;
 mod uninjected;
 mod upgrade;
+mod write_lock;
 
-pub use observe::{Explain, Observed};
+pub use kruise_plan_kit::Explain;
+pub use observe::Observed;
 pub use plan::{learn, plan};
 pub use repairs::Repairs;
-pub use turns::Turns;
 pub use uninjected::uninjected;
+pub use write_lock::Turns;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kruise_api::sidecarset::SidecarSet;
-use kruise_plan_kit::Memory;
+use kruise_plan_kit::{Explain, Memory};
 use kruise_views::{PodView, RevisionView};
 
 use crate::repairs::Repairs;
@@ -35,14 +35,4 @@ pub struct Observed<'a> {
     pub memory: &'a Memory,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
-}
-
-/// Is a written explanation wanted? It costs a line of text for every pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Explain {
-    /// Only actions.
-    #[default]
-    No,
-    /// Actions, and why other pods are left alone.
-    Yes,
 }

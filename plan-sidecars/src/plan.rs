@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventNote, Plan, Why, events,
+    Chain, EventNote, Explain, Plan, Why, events,
     planted::{Bug, is_planted},
     sidecars::{Hashes, hashes_of},
 };
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use crate::{
     choose::{Busy, Choice, choose},
     condition, history, hot,
-    member::{Member, classify},
-    observe::{Explain, Observed},
+    observe::Observed,
+    pod::{Pod, classify},
     repair::{Repair, on_their_way, owners, repair},
     repairs::Repairs,
     sidecars::Sidecars,
     status, uninjected,
-    upgrade::{Goal, chain, upgrade},
+    upgrade::{Goal, upgrade},
 };
 
 /// Decides what the pods of a set need now.
@@ -35,15 +35,15 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     let spec = serde_json::to_value(&set.spec).unwrap_or_default();
     let hashes = hashes_of(&json!({"metadata": {"annotations": set.metadata.annotations}, "spec": spec}));
     let sidecars = Sidecars::of(&spec);
-    let members = classify(observed, &spec, &sidecars, &hashes);
-    let found = history::find(observed, &spec, &hashes);
+    let pods = classify(observed, &spec, &sidecars, &hashes);
+    let mut found = history::find(observed, &spec, &hashes);
     let uninjected = uninjected::find(observed, &spec);
     let owners = owners(observed, &uninjected, observed.repairs);
     let gone = on_their_way(observed, &owners, &spec, now);
     let mut upgraded = 0;
-    plan.status = status::report(observed, &found, &members);
-    plan.chains.extend(found.chain.clone());
-    explain(observed, &spec, &members, &mut plan);
+    plan.status = status::report(observed, &found, &pods);
+    plan.chains.extend(found.chain.take());
+    explain(observed, &spec, &pods, &mut plan);
     if let Some(held) = held(observed) {
         say(observed, &mut plan, held);
     } else {
@@ -52,10 +52,10 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
             hashes: &hashes,
             revision: &found.name,
         };
-        upgraded = act(observed, &members, &goal, gone, &mut plan, now);
+        upgraded = act(observed, &pods, &goal, gone, &mut plan, now);
     }
     let all = Repair {
-        members: &members,
+        pods: &pods,
         uninjected: &uninjected,
         owners: &owners,
         upgraded,
@@ -63,10 +63,9 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     };
     repair(observed, &all, &mut plan, now);
     if gone > 0 {
-        let lapses = observed.repairs.lapses(now);
-        plan.requeue = plan.requeue.into_iter().chain(lapses).min();
+        plan.requeue_after(observed.repairs.lapses(now));
     }
-    plan.chains.extend(history::truncate(observed, &found, &members));
+    plan.chains.extend(history::truncate(observed, &found, &pods));
     plan
 }
 
@@ -98,7 +97,7 @@ pub fn learn(repairs: &mut Repairs, observed: &Observed<'_>, plan: &Plan, now: T
 /// Upgrades pods; says how many of them are in service until then.
 fn act(
     observed: &Observed<'_>,
-    members: &[Member<'_>],
+    pods: &[Pod<'_>],
     goal: &Goal<'_>,
     gone: usize,
     plan: &mut Plan,
@@ -110,23 +109,23 @@ fn act(
         ..Busy::default()
     };
     // Where more than images differ, the empty image may be another one, too: such pods are left as they are.
-    for member in members.iter().filter(|member| member.upgradable) {
-        if let Some(chain) = hot::settle(observed, member, goal.sidecars, &hash.full, now) {
-            busy.pods.insert(&member.pod.uid);
+    for pod in pods.iter().filter(|pod| pod.upgradable) {
+        if let Some(chain) = hot::settle(observed, pod, goal.sidecars, &hash.full, now) {
+            busy.pods.insert(&pod.view.uid);
             plan.chains.push(chain);
         }
     }
     let (mut chains, mut events, mut upgraded) = (Vec::new(), Vec::new(), 0);
-    let mut change = |member: &Member<'_>| match upgrade(observed, goal, member, now) {
+    let mut change = |pod: &Pod<'_>| match upgrade(observed, goal, pod, now) {
         Ok(chain) => {
             chains.push(chain);
-            upgraded += usize::from(member.ready && member.consistent);
+            upgraded += usize::from(pod.ready && pod.consistent);
             true
         }
         Err(error) => {
             events.push(EventNote {
                 reason: &events::INVALID_POD_METADATA,
-                message: format!("pod {} is not upgraded: annotation {error}", member.about()),
+                message: format!("pod {} is not upgraded: annotation {error}", pod.about()),
             });
             false
         }
@@ -135,21 +134,21 @@ fn act(
         stranded,
         why,
         requeue,
-    } = choose(observed, members, goal.sidecars, &busy, &mut change, now);
+    } = choose(observed, pods, goal.sidecars, &busy, &mut change, now);
     plan.chains.extend(chains);
     plan.events.extend(events);
     plan.why.extend(why);
     plan.requeue = requeue;
     let set = &observed.set.metadata.name;
-    let back = members
+    let back = pods
         .iter()
-        .filter(|member| member.updated && !busy.pods.contains(&*member.pod.uid))
-        .filter(|member| condition::is_stranded(member, set));
+        .filter(|pod| pod.updated && !busy.pods.contains(&*pod.view.uid))
+        .filter(|pod| condition::is_stranded(pod, set));
     let told: Vec<Chain> = stranded
         .iter()
-        .filter_map(|member| condition::tell(observed, member, false, now))
-        .chain(back.filter_map(|member| condition::tell(observed, member, true, now)))
-        .map(|step| chain(vec![step]))
+        .filter_map(|pod| condition::tell(observed, pod, false, now))
+        .chain(back.filter_map(|pod| condition::tell(observed, pod, true, now)))
+        .map(|step| Chain::of_pod(vec![step]))
         .collect();
     plan.chains.extend(told);
     if !stranded.is_empty() {
@@ -166,22 +165,19 @@ fn act(
 
 fn say(observed: &Observed<'_>, plan: &mut Plan, text: &str) {
     if observed.explain == Explain::Yes {
-        plan.why.push(Why {
-            about: String::new(),
-            text: text.to_owned(),
-        });
+        plan.why.push(Why::of_set(text));
     }
 }
 
 /// Says of the set and of each pod how it stands.
-fn explain(observed: &Observed<'_>, spec: &Value, members: &[Member<'_>], plan: &mut Plan) {
+fn explain(observed: &Observed<'_>, spec: &Value, pods: &[Pod<'_>], plan: &mut Plan) {
     if observed.explain == Explain::No {
         return;
     }
-    let updated = members.iter().filter(|member| member.updated).count();
+    let updated = pods.iter().filter(|pod| pod.updated).count();
     let text = format!(
         "{} pods have its sidecars, {updated} of them are up to date",
-        members.len()
+        pods.len()
     );
     say(observed, plan, &text);
     let limit = |name: &str| match spec.pointer(&format!("/updateStrategy/{name}")) {
@@ -195,15 +191,12 @@ fn explain(observed: &Observed<'_>, spec: &Value, members: &[Member<'_>], plan: 
         limit("maxUnavailable")
     );
     say(observed, plan, &text);
-    for member in members.iter().filter(|member| member.updated) {
-        let text = match (member.consistent, member.ready) {
+    for pod in pods.iter().filter(|pod| pod.updated) {
+        let text = match (pod.consistent, pod.ready) {
             (true, true) => "is up to date and in service",
             (true, false) => "is up to date, not in service yet",
             (false, _) => "is being upgraded: its containers do not run the new images yet",
         };
-        plan.why.push(Why {
-            about: member.about(),
-            text: text.to_owned(),
-        });
+        plan.why.push(Why::new(pod.about(), text));
     }
 }

@@ -12,20 +12,21 @@ use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, RECREATE_UNINJECTED, SPECIFIED_DELETE};
 use kruise_plan_kit::{
-    EventNote, Intent, Part, Plan, Precondition, ResourceId, Step, Target, Why, Write,
+    Chain, EventNote, Explain, Intent, Part, Plan, Step, Why,
     availability::{Service, service},
     events,
+    pod_writes::{self, Guard},
     sidecars::{is_in_list, names},
 };
 use kruise_views::{OwnerView, PodView};
 use serde_json::{Value, json};
 
 use crate::{
-    member::{FRESH, Member, left},
-    observe::{Explain, Observed},
+    observe::Observed,
+    pod::{FRESH, Pod, left},
     repairs::{Owned, Repairs, SETTLE, is_asked_to_go},
     uninjected,
-    upgrade::{Guard, chain, patch},
+    upgrade::patch,
 };
 
 /// So many tries in vain are enough: something keeps the owner's pods away from the webhook.
@@ -68,7 +69,7 @@ pub(crate) fn owners<'p>(
 
 /// Everything about pods without their sidecars.
 pub(crate) struct Repair<'r> {
-    pub(crate) members: &'r [Member<'r>],
+    pub(crate) pods: &'r [Pod<'r>],
     pub(crate) uninjected: &'r [&'r Arc<PodView>],
     pub(crate) owners: &'r BTreeMap<&'r str, Owned<'r>>,
     /// Pods in service that the plan upgrades.
@@ -101,10 +102,8 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
     if all.uninjected.is_empty() {
         return;
     }
-    plan.events.push(EventNote {
-        reason: &events::UNINJECTED,
-        message: told(observed, all),
-    });
+    plan.events
+        .push(EventNote::new(&events::UNINJECTED, summary(observed, all)));
     let mut round = Round {
         observed,
         all,
@@ -123,27 +122,26 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
                 round.out += usize::from(serves(pod, now));
                 round.gone += 1;
                 round.tried.push(uid_of_owner(pod));
-                plan.chains.push(chain(vec![removal(pod)]));
+                plan.chains.push(Chain::of_pod(vec![removal(pod)]));
                 continue;
             }
             Err(why) => why,
         };
         if observed.explain == Explain::Yes {
-            plan.why.push(Why {
-                about: format!("{}/{}", pod.namespace, pod.name),
-                text: format!("is without the sidecars: {text}"),
-            });
+            let about = format!("{}/{}", pod.namespace, pod.name);
+            plan.why
+                .push(Why::new(about, format!("is without the sidecars: {text}")));
         }
     }
-    plan.requeue = plan.requeue.into_iter().chain(round.requeue).min();
+    plan.requeue_after(round.requeue);
 }
 
 /// What an event says.
-fn told(observed: &Observed<'_>, all: &Repair<'_>) -> String {
+fn summary(observed: &Observed<'_>, all: &Repair<'_>) -> String {
     let generation = observed.set.metadata.generation;
     let is_given_up = |owner: &&&str| observed.repairs.tries(owner, generation) >= TRIES;
     let given_up = all.owners.keys().filter(is_given_up).count();
-    let mut told = format!(
+    let mut text = format!(
         "{} pod(s) that this SidecarSet is for were made without its sidecars",
         all.uninjected.len()
     );
@@ -151,9 +149,9 @@ fn told(observed: &Observed<'_>, all: &Repair<'_>) -> String {
         let more = format!(
             "; {given_up} owner(s) made them without again and again, and are left alone until the set is edited"
         );
-        told.push_str(&more);
+        text.push_str(&more);
     }
-    told
+    text
 }
 
 struct Round<'r> {
@@ -263,22 +261,19 @@ impl<'r> Round<'r> {
 fn limit(observed: &Observed<'_>, all: &Repair<'_>) -> usize {
     let one = IntOrString::Int(1);
     let limit = observed.set.spec.update_strategy.max_unavailable.as_ref();
-    let pods = all.members.len() + all.uninjected.len();
+    let pods = all.pods.len() + all.uninjected.len();
     let limit = limit.unwrap_or(&one).scaled_b(pods as i32, Rounding::Up);
     limit.max(0) as usize
 }
 
 /// All pods of the set that are not in service, whoever took them out, and those that are on their way back.
 fn out(all: &Repair<'_>, now: Timestamp) -> usize {
-    let members = all
-        .members
-        .iter()
-        .filter(|member| !member.ready || !member.consistent);
+    let pods = all.pods.iter().filter(|pod| !pod.ready || !pod.consistent);
     let others = all
         .uninjected
         .iter()
         .filter(|pod| !serves(pod, now) || is_asked_to_go(pod));
-    members.count() + others.count() + all.upgraded + all.gone
+    pods.count() + others.count() + all.upgraded + all.gone
 }
 
 fn serves(pod: &PodView, now: Timestamp) -> bool {
@@ -300,24 +295,11 @@ fn uid_of_owner(pod: &PodView) -> &str {
 
 /// A CloneSet is asked to replace its pod, within its own limits and after its hooks; other owners notice.
 fn removal(pod: &PodView) -> Step {
-    let reason = "it was made without the sidecars that it should have".to_owned();
+    let reason = "it was made without the sidecars that it should have";
     if pod.controller.as_deref().is_some_and(is_cloneset) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
-        return patch(pod, Intent::RequestDelete, Part::Main, body, Guard::Seen, reason);
+        let (intent, part) = (Intent::RequestDelete, Part::Main);
+        return patch(pod, intent, part, body, Guard::Unchanged, reason);
     }
-    let write = Write::Delete {
-        intent: Intent::DeletePod,
-        target: Target {
-            resource: ResourceId::PODS,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-        },
-        precondition: Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
-    };
-    Step {
-        write,
-        reason,
-        done: None,
-        failed: None,
-    }
+    pod_writes::delete(pod, Guard::Unchanged, reason)
 }

@@ -20,8 +20,8 @@ const UNNOTICED: Duration = Duration::from_mins(2);
 pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
 /// An active pod with every container that the set would have injected.
-pub(crate) struct Member<'a> {
-    pub(crate) pod: &'a Arc<PodView>,
+pub(crate) struct Pod<'a> {
+    pub(crate) view: &'a Arc<PodView>,
     /// What the pod records of its sets; empty if that cannot be read.
     pub(crate) records: Records,
     /// Upgrades so far; `None` if the annotation cannot be read.
@@ -41,7 +41,7 @@ pub(crate) struct Member<'a> {
     pub(crate) ready: bool,
 }
 
-impl Member<'_> {
+impl Pod<'_> {
     /// Did this set take the pod out of service, as far as can be seen?
     pub(crate) fn is_out(&self, set: &str) -> bool {
         if self.updated {
@@ -59,13 +59,13 @@ impl Member<'_> {
     /// Is a sidecar ready that does not run its image yet? Then the last upgrade is still on its way.
     pub(crate) fn is_on_its_way(&self, set: &str, sidecars: &Sidecars) -> bool {
         let ready = self
-            .pod
+            .view
             .statuses
             .iter()
             .filter(|status| status.ready && sidecars.has(&status.name));
         ready.into_iter().any(|status| {
             let is_it = |name: &str| *name == *status.name;
-            !is_consistent(self.pod, set, self.states.as_ref(), is_it)
+            !is_consistent(self.view, set, self.states.as_ref(), is_it)
         })
     }
 
@@ -80,8 +80,8 @@ impl Member<'_> {
                     .iter()
                     .flatten()
                     .filter_map(|(container, before)| {
-                        let wanted = self.pod.image_of(container).unwrap_or_default();
-                        let status = self.pod.status_of(container)?;
+                        let wanted = self.view.image_of(container).unwrap_or_default();
+                        let status = self.view.status_of(container)?;
                         let long = if status.between_runs { MOTION } else { UNNOTICED };
                         is_pending(status, before, wanted).then_some(long)
                     })
@@ -94,12 +94,12 @@ impl Member<'_> {
 
     /// For how long the pod is left alone because it was just made.
     pub(crate) fn fresh_for(&self, now: Timestamp) -> Option<Duration> {
-        left(self.pod.created?, FRESH, now)
+        left(self.view.created?, FRESH, now)
     }
 
     /// `namespace/name`: sets look at many namespaces.
     pub(crate) fn about(&self) -> String {
-        format!("{}/{}", self.pod.namespace, self.pod.name)
+        format!("{}/{}", self.view.namespace, self.view.name)
     }
 }
 
@@ -117,15 +117,15 @@ pub(crate) fn classify<'a>(
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
-) -> Vec<Member<'a>> {
-    let mut members: Vec<Member<'a>> = observed
+) -> Vec<Pod<'a>> {
+    let mut pods: Vec<Pod<'a>> = observed
         .pods
         .iter()
         .filter(|pod| pod.is_active() && is_meant(observed, pod))
-        .filter_map(|pod| member(observed, pod, spec, sidecars, hashes))
+        .filter_map(|pod| classified(observed, pod, spec, sidecars, hashes))
         .collect();
-    members.sort_by(|a, b| (&a.pod.namespace, &a.pod.name).cmp(&(&b.pod.namespace, &b.pod.name)));
-    members
+    pods.sort_by(|a, b| (&a.view.namespace, &a.view.name).cmp(&(&b.view.namespace, &b.view.name)));
+    pods
 }
 
 fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
@@ -138,13 +138,13 @@ fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
         && (set.spec.namespace_selector.is_none() || (observed.in_namespace)(&pod.namespace))
 }
 
-fn member<'a>(
+fn classified<'a>(
     observed: &Observed<'_>,
     pod: &'a Arc<PodView>,
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
-) -> Option<Member<'a>> {
+) -> Option<Pod<'a>> {
     let set = &observed.set.metadata.name;
     let annotation = |key: &str| pod.annotations.get(key).unwrap_or_default();
     let working = Working::read(annotation(names::WORKING));
@@ -167,9 +167,9 @@ fn member<'a>(
         let [_, other] = working.of(name);
         pod.image_of(&other) == Some(empty)
     });
-    Some(Member {
+    Some(Pod {
         ready: pod.phase == Phase::Running && pod.is_true("Ready") && idle,
-        pod,
+        view: pod,
         records,
         states,
         working,

@@ -32,7 +32,7 @@ impl Turns {
         let before = plan.chains.len();
         plan.chains.retain(|chain| self.take(set, chain));
         if plan.chains.len() < before {
-            plan.requeue = plan.requeue.into_iter().chain([AGAIN]).min();
+            plan.requeue_after([AGAIN]);
         }
     }
 
