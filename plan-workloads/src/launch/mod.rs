@@ -19,7 +19,7 @@ mod writes;
 use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::names::LAUNCH_COMPLETED;
-use kruise_plan_kit::{Chain, EventNote, Memory, Pace, Plan, Step, Wave, events};
+use kruise_plan_kit::{Chain, EventNote, Memory, Plan, Step, events};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, PodView};
 
 /// What a plan is made from.
@@ -120,11 +120,7 @@ fn chains(steps: Vec<Step>) -> Vec<Chain> {
     if steps.is_empty() {
         return Vec::new();
     }
-    vec![Chain {
-        wave: Wave::Pods,
-        pace: Pace::Bounded,
-        steps,
-    }]
+    vec![Chain::of_pod(steps)]
 }
 
 /// What is missing in the pod's own barrier.
@@ -197,8 +193,5 @@ fn refused(name: &str, why: &str) -> EventNote {
 }
 
 fn warning(message: String) -> EventNote {
-    EventNote {
-        reason: &events::FAILED_LAUNCH,
-        message,
-    }
+    EventNote::new(&events::FAILED_LAUNCH, message)
 }

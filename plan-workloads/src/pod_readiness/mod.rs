@@ -9,7 +9,9 @@
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use kruise_plan_kit::{
-    Chain, Intent, Part, Patch, Plan, Precondition, ResourceId, Target, Wave, Write, lifecycle::go_time,
+    Chain, Intent, Part, Plan,
+    lifecycle::go_time,
+    pod_writes::{self, Guard},
 };
 use kruise_views::PodView;
 use serde_json::json;
@@ -32,19 +34,12 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
         return Plan::default();
     }
     let condition = json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)});
-    let write = Write::Patch {
-        intent: Intent::MarkReady,
-        target: Target {
-            resource: ResourceId::PODS,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-        },
-        part: Part::Status,
-        patch: Patch::Strategic(json!({"status": {"conditions": [condition]}}).into()),
-        precondition: Precondition::Uid(pod.uid.to_string()),
-    };
+    let body = json!({"status": {"conditions": [condition]}});
+    let reason = "its gate has no condition yet";
+    let (intent, part) = (Intent::MarkReady, Part::Status);
+    let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
     Plan {
-        chains: vec![Chain::alone(Wave::Pods, write, "its gate has no condition yet")],
+        chains: vec![Chain::of_pod(vec![step])],
         ..Plan::default()
     }
 }
