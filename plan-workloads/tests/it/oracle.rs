@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, ResourceId, Step, Write};
+use kruise_plan_test_kit::{Refused, condition};
 use serde_json::Value;
 
 use crate::{
     resources,
-    world::{Refused, World, condition, mounts, uid_of},
+    world::{World, mounts, uid_of},
 };
 
 const STATE: &str = "lifecycle.apps.kruise.io/state";

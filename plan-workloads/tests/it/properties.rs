@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{Chain, Plan, Target, Wave, inplace::VerticalScaling};
+use kruise_plan_test_kit::{Refused, condition};
 use kruise_plan_workloads::cloneset::Explain;
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 
 use crate::{
     oracle, resources,
-    world::{NODE_NAMES, Refused, World, condition},
+    world::{NODE_NAMES, World},
 };
 
 /// Longest way to rest: twelve pods one by one, each through hooks, restarts and `minReadySeconds`.
@@ -329,7 +330,7 @@ impl History {
             }),
             Event::UserDeletes(pod) => self.pod(*pod, |world, name| {
                 world.touch(name, |pod, now, _| {
-                    pod["metadata"]["deletionTimestamp"] = json!(crate::world::text(now));
+                    pod["metadata"]["deletionTimestamp"] = json!(kruise_plan_test_kit::text(now));
                 });
             }),
             Event::Plan(bits) => {

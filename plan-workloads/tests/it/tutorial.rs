@@ -1,10 +1,11 @@
 //! The tutorial's rollout: five replicas, a surge of 20 %, nobody out of service, partition 3 and then 0. Every step counts
 //! as it should.
 
+use kruise_plan_test_kit::condition;
 use kruise_plan_workloads::cloneset::Explain;
 use serde_json::{Value, json};
 
-use crate::world::{World, condition};
+use crate::world::World;
 
 /// Old and new pods that are not on their way out.
 type Counts = (usize, usize);
