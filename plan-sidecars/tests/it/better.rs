@@ -3,9 +3,10 @@
 use jiff::SignedDuration;
 use kruise_plan_kit::{Part, Precondition, Write, sidecars::names};
 use kruise_plan_sidecars::{Explain, Turns};
+use kruise_plan_test_kit::text;
 use serde_json::{Value, json};
 
-use crate::world::{World, hot, parsed, text};
+use crate::world::{World, hot, parsed};
 
 #[test]
 fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kruise_plan_kit::{Plan, ResourceId, sidecars::names};
 use kruise_plan_sidecars::Explain;
+use kruise_plan_test_kit::text;
 use serde_json::json;
 
-use crate::world::{World, text};
+use crate::world::World;
 
 #[test]
 fn never_more_than_max_unavailable_pods_are_upgraded_and_not_ready() {

@@ -134,7 +134,7 @@ fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), 
     }
     prop_assert!(of_pods.values().all(|writes| *writes == 1));
     if let Some(status) = &plan.status {
-        crate::world::strategic(&mut world.set, &status.patch);
+        kruise_plan_test_kit::merge(&mut world.set, &status.patch);
     }
     Ok(())
 }

@@ -4,10 +4,11 @@ use jiff::SignedDuration;
 use kruise_api::names::{RECREATE_UNINJECTED, SPECIFIED_DELETE};
 use kruise_plan_kit::sidecars::names;
 use kruise_plan_sidecars::{Explain, uninjected};
+use kruise_plan_test_kit::text;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::world::{World, text};
+use crate::world::World;
 
 impl World {
     /// A running pod of the owner `rs`, made now and without sidecars.
