@@ -1,4 +1,4 @@
-//! A plan: everything one look at the world led to.
+//! A plan: everything one reconcile decides from one snapshot.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     write::{Target, Write},
 };
 
-/// What to do now, what to report, and when to look again.
+/// What to do now, what to report, and when to plan again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Ordered writes, one chain for each object. Chains of a wave may run side by side.
@@ -19,7 +19,7 @@ pub struct Plan {
     pub status: Option<StatusPatch>,
     /// Events on the owner that do not depend on the outcome of a write.
     pub events: Vec<EventNote>,
-    /// Look again after this long even if nothing changes.
+    /// Plan again after this long even if nothing changes.
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
@@ -27,7 +27,7 @@ pub struct Plan {
     pub needs: Vec<Need>,
 }
 
-/// Writes for one object, in order. A failure ends the chain, not its neighbours.
+/// Writes for one object, in order. A failure ends these writes, not those of other objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     /// When the chain may start.
@@ -60,7 +60,7 @@ impl Chain {
         Self::new(Wave::Pods, steps)
     }
 
-    /// One write by itself, of which no event tells.
+    /// One write by itself, without an event.
     pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
         Self::new(wave, vec![Step::new(write, reason)])
     }
@@ -87,7 +87,7 @@ pub enum Pace {
     Bounded,
 }
 
-/// One write and what to tell the user about it.
+/// One write and what to report about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The write.
@@ -101,7 +101,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// A write of which no event tells.
+    /// A write without an event.
     pub fn new(write: Write, reason: impl Into<String>) -> Self {
         Self {
             write,

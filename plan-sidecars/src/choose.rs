@@ -38,7 +38,7 @@ pub(crate) struct Busy<'b> {
     pub(crate) gone: usize,
 }
 
-/// Chooses within the limits, and upgrades what it chooses: `upgrade` says whether it could.
+/// Chooses within the limits, and upgrades what it chooses: `upgrade` returns whether it could.
 pub(crate) fn choose<'m, 'a>(
     observed: &Observed<'_>,
     pods: &'m [Pod<'a>],
@@ -125,7 +125,7 @@ fn sort<'m, 'a>(
         waiting = priority::scatter(waiting, |pod| &pod.view.labels, &all, &terms);
     }
     let set = &observed.set.metadata.name;
-    // What the set itself has broken is mended first, and what was refused is tried last: neither holds up the others.
+    // What the set itself has broken is repaired first, and what was refused is tried last: neither holds up the others.
     waiting.sort_by_cached_key(|pod| (refused(observed, pod), Reverse(pod.is_out(set))));
     waiting
 }
@@ -175,7 +175,7 @@ fn take(
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(pods.len() as i32, Rounding::Up).max(0) as usize
         + usize::from(is_planted(Bug::SetUnavailableOffByOne));
-    // A twin that is told to idle restarts, whether or not its pod is to follow.
+    // A twin that gets the empty image restarts, whether or not its pod is to follow.
     let is_out = |pod: &&Pod<'_>| pod.is_out(set) || busy.pods.contains(&*pod.view.uid);
     let mut out = busy.gone + pods.iter().filter(is_out).count();
     let needs_room = |pod: &Pod<'_>| pod.ready || (!pod.is_out(set) && refused(observed, pod) > 0);

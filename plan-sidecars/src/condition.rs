@@ -1,4 +1,4 @@
-//! The condition that tells a pod whether its sidecars can follow their sets: all sets write it, each its own entry.
+//! The condition of a pod: can its sidecars be upgraded in place? All sets write it, each its own entry.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{observe::Observed, pod::Pod, upgrade::patch};
 
-/// What the sets of a pod said last. A message that cannot be read says nothing.
+/// What the sets of a pod reported last. A message that cannot be read counts as empty.
 fn said(pod: &Pod<'_>) -> BTreeMap<String, bool> {
     let condition = pod.view.condition(UPGRADABLE);
     condition
@@ -24,12 +24,12 @@ fn said(pod: &Pod<'_>) -> BTreeMap<String, bool> {
         .unwrap_or_default()
 }
 
-/// Did this set say that the pod cannot follow?
+/// Did this set report that the pod cannot be upgraded?
 pub(crate) fn is_stranded(pod: &Pod<'_>, set: &str) -> bool {
     said(pod).get(set) == Some(&false)
 }
 
-/// The write that tells a pod so; `None` if it knows. Entries of sets that are gone are dropped with it.
+/// The write that reports it on a pod; `None` if it is there. Entries of sets that are gone are dropped with it.
 pub(crate) fn tell(observed: &Observed<'_>, pod: &Pod<'_>, upgradable: bool, now: Timestamp) -> Option<Step> {
     let set = &observed.set.metadata.name;
     let mut all = said(pod);

@@ -1,4 +1,4 @@
-//! Which revision stands for the specification, and what has to be written for that.
+//! Which revision is that of the specification, and which writes that needs.
 
 use std::collections::BTreeSet;
 

@@ -23,7 +23,7 @@ pub struct Observed<'a> {
     pub strangers: &'a [Arc<PodView>],
     /// Is there a set that is injected into this pod instead, as a canary of this one?
     pub has_canary: &'a dyn Fn(&PodView) -> bool,
-    /// What was tried for pods without sidecars.
+    /// What was tried for uninjected pods.
     pub repairs: &'a Repairs,
     /// Revisions in [`Self::namespace`] that carry the set's name and are its own, or nobody's.
     pub revisions: &'a [Arc<RevisionView>],

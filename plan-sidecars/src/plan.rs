@@ -94,7 +94,7 @@ pub fn learn(repairs: &mut Repairs, observed: &Observed<'_>, plan: &Plan, now: T
     repairs.learn(&owners(observed, &uninjected, &before), plan, generation, now);
 }
 
-/// Upgrades pods; says how many of them are in service until then.
+/// Upgrades pods; returns how many of them are in service until then.
 fn act(
     observed: &Observed<'_>,
     pods: &[Pod<'_>],
@@ -169,7 +169,7 @@ fn say(observed: &Observed<'_>, plan: &mut Plan, text: &str) {
     }
 }
 
-/// Says of the set and of each pod how it stands.
+/// Explains the set and each updated pod.
 fn explain(observed: &Observed<'_>, spec: &Value, pods: &[Pod<'_>], plan: &mut Plan) {
     if observed.explain == Explain::No {
         return;

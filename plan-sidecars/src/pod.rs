@@ -51,7 +51,7 @@ impl Pod<'_> {
             .states
             .as_ref()
             .is_none_or(|states| states.0.contains_key(set));
-        // Where nothing here could mend the pod, it is of the set's making only as long as a sidecar fails.
+        // Where no upgrade could repair the pod, the set is the cause only as long as a sidecar fails.
         let follows = self.upgradable && self.selected;
         changed_before && (!self.consistent || (!self.ready && (follows || !self.serves)))
     }
@@ -97,14 +97,14 @@ impl Pod<'_> {
         left(self.view.created?, FRESH, now)
     }
 
-    /// `namespace/name`: sets look at many namespaces.
+    /// `namespace/name`: sets have pods in many namespaces.
     pub(crate) fn about(&self) -> String {
         format!("{}/{}", self.view.namespace, self.view.name)
     }
 }
 
 /// What is left of a while that began then. Clocks differ, so it may begin a little later than now, but a time that is
-/// further off than the while is long tells nothing.
+/// further off than the while is long is ignored.
 pub(crate) fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<Duration> {
     let left = since.as_millisecond() + long.as_millis() as i64 - now.as_millisecond();
     let left = Duration::from_millis(u64::try_from(left).ok()?);

@@ -1,6 +1,6 @@
-//! Pods without their sidecars are told, and made again by their owners where the set asks for that.
+//! Uninjected pods: an event reports them, and their owners recreate them where the set asks for that.
 //!
-//! Only pods whose owner makes another one in their place are removed, each for the version of it that was looked at, and
+//! Only pods whose owner makes another one in their place are removed, each in the version that was read, and
 //! no more at once than `maxUnavailable` leaves: every pod of the set that is not ready counts, and so does one that is
 //! gone and not made again yet. Until a pod of an owner has come back with its sidecars one is tried at a time, each
 //! try in vain doubles the wait for the next, and after [`TRIES`] of them the owner is left alone until the set is edited.
@@ -78,7 +78,7 @@ pub(crate) struct Repair<'r> {
     pub(crate) gone: usize,
 }
 
-/// Pods that are out of service for a repair and that no look at pods in service shows: those that an owner is yet to make
+/// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner is yet to make
 /// again, and those that were on their way out already when this memory of repairs began.
 pub(crate) fn on_their_way(
     observed: &Observed<'_>,
@@ -97,7 +97,7 @@ pub(crate) fn on_their_way(
     leaving + owners.iter().map(missing).sum::<usize>()
 }
 
-/// Tells of the pods without sidecars, and removes those that may go now.
+/// Reports the uninjected pods, and removes those that may be recreated now.
 pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan, now: Timestamp) {
     if all.uninjected.is_empty() {
         return;
@@ -136,7 +136,7 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
     plan.requeue_after(round.requeue);
 }
 
-/// What an event says.
+/// Text of the event.
 fn summary(observed: &Observed<'_>, all: &Repair<'_>) -> String {
     let generation = observed.set.metadata.generation;
     let is_given_up = |owner: &&&str| observed.repairs.tries(owner, generation) >= TRIES;

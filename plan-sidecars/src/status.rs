@@ -5,7 +5,7 @@ use kruise_plan_kit::{ResourceId, StatusPatch, Target, Urgency, status_patch};
 
 use crate::{history::Found, observe::Observed, pod::Pod};
 
-/// Counts pods; `None` if what is stored says the same.
+/// Counts pods; `None` if the stored status is the same.
 pub(crate) fn report(observed: &Observed<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Option<StatusPatch> {
     let set = observed.set;
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|m| test(m)).count() as i32;

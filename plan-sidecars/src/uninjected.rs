@@ -1,8 +1,8 @@
 //! Pods that should have the sidecars of a set and do not: they were made while no webhook answered, or before API servers
 //! went by the condition that shows them to it.
 //!
-//! What can be told from a pod alone decides: it matches as it is labelled now, is younger than the set, and is neither in
-//! the list of injected sets nor has the set's containers in another way. Whether the set looked the same when the pod was
+//! Only the pod itself decides: it matches as it is labelled now, is younger than the set, and is neither in
+//! the list of injected sets nor has the set's containers in another way. Whether the set was the same when the pod was
 //! made is not known: one whose selectors were widened since counts pods that were made before it was.
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -1,4 +1,4 @@
-//! Changing the sidecars of one pod: their images, and the annotations that say so.
+//! Changing the sidecars of one pod: their images, and the annotations that record it.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Change {
         self.annotations.insert(key.into(), value.into());
     }
 
-    /// Notes what the containers that change run now, so that it can be told when they have changed.
+    /// Notes what the containers that change run now, so that their change can be detected.
     pub(crate) fn record(&mut self, observed: &Observed<'_>, pod: &Pod<'_>, hash: &str, now: &str) {
         if self.images.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Change {
         self.annotate(names::INPLACE_STATE, states.write());
     }
 
-    /// The patch. Containers stand in the order of the pod, or the server would reorder those of the pod.
+    /// The patch. Containers are in the order of the pod, or the server would reorder those of the pod.
     pub(crate) fn body(self, pod: &PodView) -> Value {
         let mut body = json!({"metadata": {"annotations": self.annotations}});
         let containers = pod.containers.iter().filter_map(|container| {
@@ -90,7 +90,7 @@ impl Change {
     }
 }
 
-/// The writes that upgrade a pod. The error says why an annotation that the set patches cannot be.
+/// The writes that upgrade a pod. The error is why an annotation that the set patches cannot be merged.
 pub(crate) fn upgrade(
     observed: &Observed<'_>,
     goal: &Goal<'_>,

@@ -1,32 +1,32 @@
-//! Sets that share a pod take turns: what one has decided upon a version of the pod is not decided upon the same version
-//! by another, whose write could only be refused. Nor is anything decided between two writes of one turn. A turn has no
-//! clock, for the writes of a large plan take as long as they take: it ends when its set plans again, which it does once
-//! its writes are done and seen, or when the set is gone.
+//! The write lock of each pod that several sets share. What one set has decided on a version of the pod, another does not
+//! decide on the same version: its write could only be refused. Nor is anything decided between two writes of one holder.
+//! A lock has no timeout, because the writes of a large plan take as long as they take: it is released when its set plans
+//! again, which it does once its writes are done and seen, or when the set is gone.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use kruise_plan_kit::{Chain, Plan, Precondition, ResourceId, Write};
 
-/// When a plan that had to wait is made anew, if nothing changes before.
+/// When a plan that had to wait is made again, if nothing changes before.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Who has just decided upon which version of which pod.
+/// Which set has just decided on which version of which pod.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
-    by_pod: BTreeMap<String, Turn>,
+    by_pod: BTreeMap<String, Lock>,
 }
 
 #[derive(Clone, Debug)]
-struct Turn {
+struct Lock {
     set: String,
     version: String,
-    /// Does more than one write follow from it?
+    /// Does the holder write the pod more than once?
     several: bool,
 }
 
 impl Turns {
-    /// Takes a turn for each pod the plan writes, and drops the chains of pods whose turn is somebody else's. Turns that
-    /// the set had are over.
+    /// Locks each pod that the plan writes, and drops the writes of pods that another set has locked. Locks that the set
+    /// had are released.
     pub fn admit(&mut self, set: &str, plan: &mut Plan) {
         self.forget(set);
         let before = plan.chains.len();
@@ -38,23 +38,23 @@ impl Turns {
 
     /// A set writes nothing any more: it is gone, or cannot be read.
     pub fn forget(&mut self, set: &str) {
-        self.by_pod.retain(|_, turn| turn.set != set);
+        self.by_pod.retain(|_, lock| lock.set != set);
     }
 
     fn take(&mut self, set: &str, chain: &Chain) -> bool {
         let Some((uid, version)) = chain.steps.first().and_then(|step| seen(&step.write)) else {
             return true;
         };
-        let is_others = |turn: &Turn| turn.set != set && (turn.several || turn.version == version);
+        let is_others = |lock: &Lock| lock.set != set && (lock.several || lock.version == version);
         if self.by_pod.get(uid).is_some_and(is_others) {
             return false;
         }
-        let turn = Turn {
+        let lock = Lock {
             set: set.to_owned(),
             version: version.to_owned(),
             several: chain.steps.len() > 1,
         };
-        self.by_pod.insert(uid.to_owned(), turn);
+        self.by_pod.insert(uid.to_owned(), lock);
         true
     }
 }

@@ -1,4 +1,4 @@
-//! The revisions of a workload: which one stands for its specification, and what is written to keep them so.
+//! The revisions of a workload: which one is that of its specification, and which writes keep the history correct.
 
 pub mod revision;
 mod writes;
@@ -20,7 +20,7 @@ pub struct History {
     read: Vec<OnceCell<Option<Revision>>>,
 }
 
-/// Which stored revision stands for a specification.
+/// Which stored revision is that of a specification.
 #[derive(Clone, Debug)]
 pub enum Match<'h> {
     /// The newest one: nothing to write.
@@ -70,9 +70,9 @@ impl History {
         self.stored.iter().find(|view| *view.name == *name)
     }
 
-    /// The newest revision that `stands` for the specification.
-    pub fn find(&self, stands: impl Fn(&RevisionView) -> bool) -> Match<'_> {
-        self.at(self.stored.iter().rposition(|view| stands(view)))
+    /// The newest revision that `is_it` accepts as that of the specification.
+    pub fn find(&self, is_it: impl Fn(&RevisionView) -> bool) -> Match<'_> {
+        self.at(self.stored.iter().rposition(|view| is_it(view)))
     }
 
     /// The revision of a live template.

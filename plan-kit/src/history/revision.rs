@@ -11,11 +11,11 @@ use crate::Template;
 pub struct Revision {
     /// Name of the object.
     pub name: String,
-    /// The template it stands for.
+    /// Its template.
     pub template: Template,
     /// The part of the name after the last dash: the short hash.
     pub hash: String,
-    /// Hash of the claim templates that it was made with, or is about to get; `None` if it does not say.
+    /// Hash of the claim templates that it was made with, or is about to get; `None` if it is not recorded.
     pub claims_hash: Option<String>,
 }
 

@@ -29,7 +29,7 @@ use crate::{
 /// How a pod is labelled with its revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RevisionLabels<'a> {
-    /// Name of the `ControllerRevision`; goes into the progress annotation.
+    /// Name of the `ControllerRevision`, for the progress annotation.
     pub name: &'a str,
     /// Value of `controller-revision-hash`.
     pub label: &'a str,
@@ -37,12 +37,12 @@ pub struct RevisionLabels<'a> {
     pub hash: &'a str,
 }
 
-/// What a pod's lifecycle label tells while it changes.
+/// A pod's lifecycle label while it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateLabel {
     /// `Updating`, until its containers run what was asked for.
     Updating,
-    /// What it told before: nothing restarts and nobody waits for the label.
+    /// As before: nothing restarts and nothing waits for the label.
     Unchanged,
 }
 
@@ -184,7 +184,7 @@ impl UpdateSpec {
                 .retain(|name, resize| !resize.is_asked(pod.resources_of(name)));
             // A write before this one has asked, and the node has not given it yet.
             is_given_later = change.resources.len() < wanted && awaited(pod).is_some();
-            // Whoever changes his mind more often than the period lasts must not keep the pod out of service for good.
+            // Templates that change more often than the period lasts must not keep the pod out of service for good.
             since = carried.since.unwrap_or(since);
         }
         let mut state = UpdateState {
@@ -281,7 +281,7 @@ fn split(applied: Applied, scaling: VerticalScaling) -> (Value, Option<Value>) {
     (patch, None)
 }
 
-/// A change that a pod's labels tell of and that its containers have not seen yet.
+/// A change that is in a pod's labels and that its containers have not received yet.
 struct Carried {
     change: Change,
     /// When its grace period began.

@@ -28,7 +28,7 @@ use crate::{
 
 /// Sets that are not larger are updated before their nodes could pull anything.
 const SMALL: i32 = 3;
-/// Seconds that a finished job stays to be looked at.
+/// Seconds that a finished job is kept.
 const KEPT: i32 = 600;
 
 /// How nodes are to pull the images of a rollout, and which jobs of the workload there are.
@@ -50,8 +50,8 @@ pub struct ImagesAhead<'a> {
 }
 
 impl ImagesAhead<'_> {
-    /// Deletes the jobs of rollouts that are over, and decides about the one under way. Not while the update revision is
-    /// still to be written: `recorded` says that it is not.
+    /// Deletes the jobs of rollouts that are over, and decides about the one under way. Nothing is decided
+    /// until the update revision is stored, which `recorded` reports.
     pub fn plan(&self, rollout: &Rollout<'_>, pods: &[Pod<'_>], recorded: bool) -> Vec<Chain> {
         let update = &rollout.update;
         let rolls = update.name != rollout.current.name;

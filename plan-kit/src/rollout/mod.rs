@@ -1,7 +1,7 @@
 //! How the pods of a workload come to its revision and stay in service, whatever its kind.
 //!
 //! A [`Rollout`] is read once from a specification; every pod of the workload passes through it:
-//! 1. [`refresh()`] brings new and updated pods into service, and goes on with what was begun.
+//! 1. [`refresh()`] makes new and updated pods available, and continues updates that were begun.
 //! 2. [`Rollout::remove`] and [`Rollout::recreate`] delete a pod, or hold it for its `preDelete` hook.
 //! 3. [`Updater`] updates pods to a revision, in place where the change allows.
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
@@ -41,7 +41,7 @@ pub use pod::{Class, Pod};
 pub use refresh::refresh;
 pub use updater::Updater;
 
-/// What a specification says about the update of pods, and what it is made for.
+/// What a specification says about updating pods, and the workload it belongs to.
 pub struct Rollout<'a> {
     /// The workload.
     pub owner: Owner<'a>,
@@ -49,7 +49,7 @@ pub struct Rollout<'a> {
     pub strategy: Strategy<'a>,
     /// How many pods there are to be, and may be missing.
     pub budget: Budget,
-    /// Hooks at the turns of a pod's life.
+    /// Lifecycle hooks.
     pub lifecycle: Option<&'a Lifecycle>,
     /// Feature gates.
     pub options: Options,
@@ -176,7 +176,7 @@ impl Rollout<'_> {
         self.lifecycle?.in_place_update.as_ref()
     }
 
-    /// The state that a pod enters once nothing is left to update: back into service, or first to its hook.
+    /// The state that a pod enters once nothing is left to update: `Normal`, or `Updated` until its hook is back.
     pub fn after_update(&self, pod: &Pod<'_>) -> State {
         let hook = self.update_hook();
         if hook.is_some() && !lifecycle::fully_hooked(hook, pod.view) {

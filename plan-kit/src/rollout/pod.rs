@@ -18,7 +18,7 @@ use crate::{
 pub enum Class {
     /// Held before deletion.
     PreparingDelete,
-    /// Asked to go, by label or by name in the specification.
+    /// Its deletion is requested, by label or by name in the specification.
     Specified,
     /// Should be available, is not.
     Unavailable,
@@ -37,12 +37,12 @@ pub struct Pod<'a> {
     pub service: Service,
     /// On the update revision?
     pub updated: bool,
-    /// Asked to go?
+    /// Is its deletion requested?
     pub specified: bool,
 }
 
 impl<'a> Pod<'a> {
-    /// Classifies a pod against the update revision. `is_named` says that the specification asks for it to go.
+    /// Classifies a pod against the update revision. `is_named`: the specification lists it for deletion.
     pub fn of(
         view: &'a Arc<PodView>,
         update: &Revision,

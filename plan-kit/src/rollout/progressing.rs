@@ -47,7 +47,7 @@ pub struct Progress {
     pub exceeded: Option<String>,
 }
 
-/// Sets, renews or removes the condition. `held_by` says what a late rollout waits for.
+/// Sets, renews or removes the condition. `held_by` describes what a late rollout waits for.
 pub fn progressing(
     report: Report<'_>,
     all: &mut Vec<Condition>,

@@ -1,5 +1,5 @@
 //! Bringing pods into service: new ones once they are scheduled, updated ones once their containers run what was asked
-//! for. This is done whatever the update strategy says, so that every pod becomes ready in the end.
+//! for. This is done under every update strategy, so that every pod becomes ready in the end.
 
 use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD_TEMPLATE_HASH};
 use kruise_views::PodView;
@@ -17,13 +17,13 @@ use crate::{
     write::{Intent, Part},
 };
 
-/// The writes that move pods towards service. What pods wait for goes into the plan.
+/// The writes that move pods towards service. What pods wait for is written into the plan.
 pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<Chain> {
     let mut chains = Vec::new();
     for pod in pods {
         let waits = match rollout.progress(pod) {
-            // Nothing runs yet that could be brought into service. What was begun goes on all the same: a pod that asks for
-            // more than any node has is scheduled only once it asks for less.
+            // Nothing runs yet that could be brought into service. An update that was begun is continued all the same: a pod
+            // that requests more than any node has is scheduled only once it requests less.
             Progress::Complete | Progress::Waiting(_) | Progress::Unreadable(_)
                 if pod.view.node.is_none() =>
             {

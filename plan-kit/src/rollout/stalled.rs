@@ -1,10 +1,10 @@
 //! A rollout that does not move: what it waits for, in words.
 //!
-//! The message of the `Progressing` condition and one event say so when the deadline passes. Where there is none, the
-//! condition `Stalled` and one event say it once nothing has moved for ten minutes; the condition is removed when something
+//! The message of the `Progressing` condition and one event report it when the deadline passes. Where there is none, the
+//! condition `Stalled` and one event report it once nothing has moved for ten minutes; the condition is removed when something
 //! moves, and for nothing else that is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is
-//! reported after ten minutes of that, too. `kruise explain` says it when nothing has moved for as long as that, by what
-//! pods report.
+//! reported after ten minutes of that, too. `kruise explain` reports it when nothing has moved for as long as that, from
+//! what pods report.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{Memory, inplace, lifecycle::State, plan::Why};
 /// Without a deadline.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
-/// What holds the set up, most telling things first.
+/// What holds the set up, most important things first.
 pub fn held_by(replicas: i32, pods: &[Pod<'_>], memory: &Memory) -> String {
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|pod| test(pod)).count();
     let serves = |pod: &Pod<'_>| pod.service.is_available();
@@ -96,7 +96,7 @@ pub struct Stall {
 /// How long a set with something left to do has not moved.
 #[derive(Default)]
 pub struct Quiet {
-    /// When something last moved; `None` if nothing is left to do. Not looked for where nobody asks.
+    /// When something last moved; `None` if nothing is left to do. Not computed where it is not needed.
     moved: Option<Timestamp>,
     /// Since when it waits; `None` if something is done now, and not refused, or comes by itself.
     pub since: Option<Timestamp>,
@@ -136,8 +136,8 @@ pub fn stalled(
     if since(quiet.moved).is_none_or(|quiet| quiet <= PATIENCE) {
         all.retain(|condition| condition.kind != STALLED);
     }
-    let is_told = conditions::get(all, STALLED).is_some();
-    let Some(quiet) = since(quiet.since).filter(|_| !is_told) else {
+    let is_reported = conditions::get(all, STALLED).is_some();
+    let Some(quiet) = since(quiet.since).filter(|_| !is_reported) else {
         return Stall::default();
     };
     if quiet <= PATIENCE {

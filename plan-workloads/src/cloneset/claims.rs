@@ -4,7 +4,7 @@
 //! - **A live pod keeps its claims.** A claim is deleted or given away only if no pod that might use it is left, whoever
 //!   that pod belongs to by now; where the snapshot may be older than a pod, the server is asked.
 //! - **A claim is one pod's.** An id whose claims, or whose pod's name, still exist is never drawn anew.
-//! - **What cannot be told is left alone.** A claim whose label and name disagree is neither reused nor deleted.
+//! - **What is unclear is left alone.** A claim whose label and name disagree is neither reused nor deleted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,7 +36,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// From the claims that `set` controls. `exists` says whether its namespace has a pod of a name, whoever's.
+    /// From the claims that `set` controls. `exists`: is there a pod of this name in its namespace, whoever controls it?
     pub fn new(set: &CloneSet, claims: Vec<Arc<ClaimView>>, exists: impl Fn(&str) -> bool) -> Self {
         let set = &set.metadata.name;
         let mut sorted = claims;

@@ -30,7 +30,7 @@ pub(super) const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1c
 /// Makes new pods.
 pub(super) struct NewPods<'a> {
     pub(super) places: &'a Places<'a>,
-    /// What of their claims the specification says.
+    /// Their claim templates.
     pub(super) volumes: Volumes<'a>,
     /// Version of the set: names come out of it.
     pub(super) version: &'a str,

@@ -1,4 +1,4 @@
-//! Which revision is being rolled out, which one was, and what has to be written for that.
+//! Which revision is being rolled out, which one was, and which writes that needs.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ pub(super) struct Found {
     pub(super) chain: Option<Chain>,
 }
 
-/// Finds them. `pulls_ahead` says that revisions carry labels about their images; `taken` are names that objects of
-/// others have.
+/// Finds them. `pulls_ahead`: revisions carry labels about their images. `taken`: names that objects of others
+/// have.
 pub(super) fn find(
     set: &CloneSet,
     owner: &Owner<'_>,

@@ -190,7 +190,7 @@ pub fn numbers(limits: Limits, old: Counts, new: Counts) -> Numbers {
         0
     };
     // Pods on their way out never come into service, so they do not use up the room for new ones. Nor do broken pods
-    // that the rollout replaces: waiting for them to heal would keep out the very pods that mend the set.
+    // that the rollout replaces: waiting for them to become available would keep out the very pods that repair the set.
     let waited_for = (new.unavailable - new_diff.max(0)).max(0) + (old.unavailable - old_diff.max(0)).max(0);
     let room = limits
         .scale_max_unavailable

@@ -6,9 +6,9 @@ use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::ImagesAhe
 
 use super::{numbers::Limits, observe::Observed};
 
-/// Nodes that pull at a time, unless the set says.
+/// Nodes that pull at a time, by default.
 const PARALLELISM: i32 = 1;
-/// Seconds that one pull may take, unless the set says.
+/// Seconds that one pull may take, by default.
 const TIMEOUT: i32 = 300;
 
 fn in_place(spec: &CloneSetSpec) -> Option<&InPlaceUpdateStrategy> {

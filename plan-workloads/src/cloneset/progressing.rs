@@ -7,7 +7,7 @@ use kruise_api::{
 };
 use kruise_plan_kit::rollout::progressing::{self, Progress, Report};
 
-/// Sets, renews or removes the condition in `status`. `held_by` says what a late rollout waits for.
+/// Sets, renews or removes the condition in `status`. `held_by` describes what a late rollout waits for.
 pub(super) fn progressing(
     set: &CloneSet,
     status: &mut CloneSetStatus,

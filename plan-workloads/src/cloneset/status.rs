@@ -36,7 +36,7 @@ pub(super) struct Report {
     pub(super) why: Option<Why>,
 }
 
-/// Counts pods and judges the rollout. `idle` says that nothing is to be done now.
+/// Counts pods and judges the rollout. `idle`: nothing is to be done now.
 pub(super) fn report(
     observed: &Observed<'_>,
     rollout: &Rollout<'_>,

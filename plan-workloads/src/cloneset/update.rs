@@ -30,7 +30,7 @@ impl<'r> Updaters<'r> {
         }
     }
 
-    /// Updates the pods whose turn it is, and explains what keeps the others.
+    /// Updates the pods that are next in order, and explains what keeps the others.
     pub(super) fn update(
         &mut self,
         rollout: &Rollout<'_>,
@@ -62,7 +62,7 @@ impl<'r> Updaters<'r> {
         }
         let mut able = candidates(rollout, pods, back);
         if numbers.update != 0 {
-            // Those that cannot be updated are cancelled here; whose turn it is shows only among the others.
+            // Those that cannot be updated are cancelled here; which pods are next is decided among the others.
             able = updater.able(able, plan);
         }
         let count = numbers.update.unsigned_abs() as usize;
@@ -101,7 +101,7 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
     sorted
 }
 
-/// Takes candidates while the limits allow; says in plain words which limit ended it.
+/// Takes candidates while the limits allow; returns which limit ended it, in plain words.
 ///
 /// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
 /// would wait for.

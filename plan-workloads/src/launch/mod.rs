@@ -11,8 +11,8 @@
 //!   after that, as soon as a container waits for it.
 //! - A barrier of an earlier pod of the same name is replaced, whoever wrote it last. What a kubelet starts before the
 //!   manager knows of the pod, it starts by the old keys. A ConfigMap that is no barrier is left alone, whatever its
-//!   name, and an event says what the pod waits for.
-//! - A barrier goes with its pod, of which it is owned.
+//!   name, and an event reports what the pod waits for.
+//! - A barrier is owned by its pod, and is deleted with it.
 
 mod writes;
 
@@ -78,7 +78,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
     let mut steps = match barrier {
         Some(barrier) if barrier.is_of(&pod.uid) => opened(barrier, &open),
         // Perhaps one of a later pod that is not known yet: it changed after all that is known of this one. Whether it
-        // is shows when the pods are seen up to then, of which nobody would say so.
+        // is shows when the pods are seen up to then, of which no event would come.
         Some(barrier) if !is_older(barrier, pod, seen) => {
             return Plan {
                 requeue: Some(LOOK_AGAIN),
@@ -88,7 +88,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
         Some(barrier) => vec![writes::delete(barrier), writes::create(pod, &open)],
         None => match memory.holders.get(&name) {
             Some(holder) if holder.owners.contains(&pod.uid.to_string()) => {
-                // If it is gone by then, nobody would say so.
+                // If it is gone by then, no event would come.
                 requeue = Some(LOOK_AGAIN);
                 vec![writes::adopt(pod, &holder.uid, &open)]
             }

@@ -48,7 +48,7 @@ pub(super) fn open(seen: &BarrierView, missing: &BTreeSet<i64>) -> Step {
     step(patched(Intent::OpenBarrier, target, &seen.uid, patch), missing)
 }
 
-/// A barrier of another pod goes.
+/// Deletes the barrier of another pod.
 pub(super) fn delete(seen: &BarrierView) -> Step {
     let write = Write::Delete {
         intent: Intent::DeleteBarrier,

@@ -2,7 +2,7 @@
 //! nothing up until somebody asks it to.
 //!
 //! # What it promises
-//! - A condition that exists, whatever its status, is never touched: whoever turned it off turns it on.
+//! - A condition that exists, whatever its status, is never touched: whoever set it False sets it True again.
 //! - Pods of a CloneSet are left to the CloneSet's own plan, which sets the condition together with the others in one
 //!   request.
 
