@@ -1,6 +1,6 @@
-//! CloneSet: replicas that need no identity, updated in place where the change allows.
+//! CloneSet: replicas without stable names, updated in place if the change allows it.
 //!
-//! [`CloneSet`] is the hub, version `v1beta1`. It is read from raw JSON with [`CloneSet::from_json`], never written
+//! [`CloneSet`] is the hub version, `v1beta1`. It is read from raw JSON with [`CloneSet::from_json`] and never written
 //! back: writes are patches of single fields.
 
 pub mod convert;

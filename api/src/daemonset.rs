@@ -7,7 +7,8 @@ use crate::convert::{
     path::{get, set},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{APPS_GROUP, PROGRESSIVE_CREATE_POD};
+use crate::names::APPS_GROUP;
+use crate::names::daemonset::PROGRESSIVE_CREATE_POD;
 use crate::schema::shared::{condition, lifecycle, pod_template};
 use crate::schema::{Object, label_selector};
 
@@ -37,7 +38,7 @@ const TYPE: [&str; 4] = ["spec", "updateStrategy", "rollingUpdate", "rollingUpda
 const PARTITIONED: [&str; 3] = ["spec", "scaleStrategy", "partitionedScaling"];
 const ANNOTATION: [&str; 3] = ["metadata", "annotations", PROGRESSIVE_CREATE_POD];
 
-/// Surging is an old word for Standard; an annotation was the field's older form, and stays.
+/// `Surging` is the older name of `Standard`. The annotation is the older form of the field, and stays.
 fn from_older_words(object: &mut Value) {
     if get(object, &TYPE).is_some_and(|kind| kind == "Surging") {
         set(object, &TYPE, "Standard".into());
@@ -76,7 +77,7 @@ fn versions() -> Vec<Version> {
         Object::new("How pods are created on nodes that have none; optional. Default: those of its fields.")
             .flag(
                 "partitionedScaling",
-                "Create pods in parts too, as the partition says. Default: false.",
+                "Create pods in parts, too, according to the partition. Default: false.",
             );
     let newer = status().text("updateRevision", "Hash of the revision that is being rolled out.");
     let older = status().text("daemonSetHash", "Hash of the revision that is being rolled out.");
@@ -94,7 +95,7 @@ fn spec() -> Object {
         )
         .int_or_string(
             "maxUnavailable",
-            "Most nodes, or percent of them, without a pod in service. Default: 1.",
+            "Most nodes, or percent of them, without an available pod. Default: 1.",
         )
         .int_or_string(
             "maxSurge",
@@ -113,14 +114,14 @@ fn spec() -> Object {
             label_selector("Labels of the only nodes whose pods are updated. Default: every node."),
         );
     let update = Object::new(
-        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+        "How pods are updated to a changed template; all fields are optional. Default: those of its fields.",
     )
     .text(
         "type",
-        "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
+        "RollingUpdate updates pods, OnDelete waits until pods are deleted. Default: RollingUpdate.",
     )
     .with("rollingUpdate", rolling);
-    Object::new("What is wanted: which pods on which nodes, and how they may change.")
+    Object::new("Desired state: which pods on which nodes, and how they are updated.")
         .int_or_string(
             "burstReplicas",
             "Most pods, or percent of nodes, created or deleted at a time. Default: 250.",
@@ -132,12 +133,12 @@ fn spec() -> Object {
         )
         .int32(
             "revisionHistoryLimit",
-            "Number of unused revisions kept for going back. Default: 10.",
+            "Number of unused revisions kept for rollbacks. Default: 10.",
         )
         .with(
             "selector",
             label_selector(
-                "Labels of the pods that belong to this set; must match the template; cannot change.",
+                "Labels of the pods that belong to this object; must match the template; cannot change.",
             ),
         )
         .with("template", pod_template())
@@ -147,7 +148,7 @@ fn spec() -> Object {
 
 fn status() -> Object {
     let condition = condition(
-        "One aspect of the set's state; kept for compatibility.",
+        "One aspect of the state; kept for compatibility.",
         "as clients know it",
     )
     .required(&["type", "status"]);
@@ -158,7 +159,7 @@ fn status() -> Object {
         )
         .int32(
             "desiredNumberScheduled",
-            "Number of nodes that should have a pod of this set.",
+            "Number of nodes that should have a pod of this DaemonSet.",
         )
         .int32(
             "currentNumberScheduled",
@@ -186,11 +187,11 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .list(
             "conditions",
-            "Conditions of the set, each type at most once.",
+            "Conditions of the object, each type at most once.",
             condition,
         )
         .required(&[

@@ -1,12 +1,12 @@
-//! A cluster's definition of a kind beside ours: what differs, what that does to users, and what to do about it.
+//! Compares a cluster's definition of a kind with ours: what differs, what that does to users, and what to do about it.
 //!
-//! Help texts, and what a server or a running manager fills in, are no differences: a definition that was applied and
-//! not edited since has none. The comparison promises to notice every field that one side knows and the other does not,
-//! because a server drops what it does not know without a word.
+//! Help texts, and members that a server or a running manager fills in, are no differences: a definition that was applied
+//! and not edited since has none. Every field that only one side has is reported, because a server drops fields that it
+//! does not know without an error.
 
 use serde_json::{Map, Value};
 
-/// What a difference does, from harmless to grave.
+/// Effect of a difference, from harmless to severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Columns, short names and the like.
@@ -19,14 +19,14 @@ pub enum Effect {
     Loses,
     /// Applying ours is refused while objects may be stored in a version that ours does not have.
     Stored,
-    /// The server does not let it change.
+    /// The server refuses to change it.
     Fixed,
 }
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What it does.
+    /// Its effect.
     pub effect: Effect,
     /// Where: a version and a field, or a member of the definition.
     pub path: String,
@@ -37,11 +37,11 @@ pub struct Difference {
 /// What to do about the differences of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// They are alike.
+    /// No action: they are equal.
     Nothing,
     /// Apply ours.
     Apply,
-    /// Leave the cluster's as it is, or give up what only it knows.
+    /// Keep the cluster's, or lose the fields that only it has.
     Newer,
     /// Rewrite stored objects, then apply ours.
     Migrate,
@@ -49,7 +49,7 @@ pub enum Advice {
     Recreate,
 }
 
-/// The advice for these differences: that of the gravest.
+/// The advice for these differences: that of the most severe one.
 pub fn advice(differences: &[Difference]) -> Advice {
     match differences.iter().map(|difference| difference.effect).max() {
         None => Advice::Nothing,
@@ -241,7 +241,7 @@ fn node(found: &mut Found, place: &Place<'_>, ours: &Value, theirs: &Value) {
     keywords(found, place, ours, theirs);
 }
 
-/// Everything a node says of itself.
+/// Compares the keywords of one node.
 fn keywords(found: &mut Found, place: &Place<'_>, ours: &Value, theirs: &Value) {
     let (empty, empty_too) = (Map::new(), Map::new());
     let (of_ours, of_theirs) = (
@@ -323,7 +323,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A definition that says nothing of conversion has strategy `None`.
+/// The conversion strategy; `None` by default.
 fn none(strategy: &Value) -> &Value {
     static NONE: std::sync::LazyLock<Value> = std::sync::LazyLock::new(|| "None".into());
     if strategy.is_null() { &NONE } else { strategy }

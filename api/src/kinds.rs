@@ -4,24 +4,25 @@ use serde_json::Value;
 
 use crate::definition::Kind;
 use crate::{
-    cloneset, daemonset, images, jobs, persistentpodstate, podunavailablebudget, probes, recreate,
-    resourcedistribution, sidecarset, statefulset, uniteddeployment, workloadspread,
+    advancedcronjob, broadcastjob, cloneset, containerrecreaterequest, daemonset, ephemeraljob,
+    imagelistpulljob, imagepulljob, nodeimage, nodepodprobe, persistentpodstate, podprobemarker,
+    podunavailablebudget, resourcedistribution, sidecarset, statefulset, uniteddeployment, workloadspread,
 };
 
 /// All kinds, by group and name.
 pub static ALL: [&Kind; 18] = [
-    &jobs::ADVANCED_CRON_JOB,
-    &jobs::BROADCAST_JOB,
+    &advancedcronjob::KIND,
+    &broadcastjob::KIND,
     &cloneset::crd::KIND,
-    &recreate::KIND,
+    &containerrecreaterequest::KIND,
     &daemonset::KIND,
-    &jobs::EPHEMERAL_JOB,
-    &images::IMAGE_LIST_PULL_JOB,
-    &images::IMAGE_PULL_JOB,
-    &images::NODE_IMAGE,
-    &probes::NODE_POD_PROBE,
+    &ephemeraljob::KIND,
+    &imagelistpulljob::KIND,
+    &imagepulljob::KIND,
+    &nodeimage::KIND,
+    &nodepodprobe::KIND,
     &persistentpodstate::KIND,
-    &probes::POD_PROBE_MARKER,
+    &podprobemarker::KIND,
     &resourcedistribution::KIND,
     &sidecarset::KIND,
     &statefulset::KIND,

@@ -1,4 +1,4 @@
-//! The parts of `metadata` that decisions read. Narrow on purpose: an `ObjectMeta` is never written back.
+//! The parts of `metadata` that planners read. Narrow on purpose: an `ObjectMeta` is never written back.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// What identifies an object and places it in its history.
+/// Identity, version, labels and owners of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {

@@ -1,4 +1,4 @@
-//! PersistentPodState: pods with identity come back to nodes like those they were on.
+//! PersistentPodState: recreated pods of StatefulSets are scheduled to nodes like those that they ran on.
 
 use serde_json::Value;
 
@@ -69,30 +69,33 @@ fn version(name: &'static str, storage: bool, keys: &'static str, policy: Value,
         )
         .required(&["preference", "weight"]);
     let annotation = Object::new("One annotation of pods whose value is remembered.")
-        .text("key", "Key of the annotation whose value is remembered.")
+        .text("key", "Key of the annotation whose value is recorded.")
         .required(&["key"]);
-    let spec = Object::new("Whose pods come back to nodes like their old ones, and in what respect.")
-        .list(
-            "persistentPodAnnotations",
-            "Annotations of pods that are remembered. Default: none.",
-            annotation,
-        )
-        .with("persistentPodStateRetentionPolicy", policy)
-        .list(
-            "preferredPersistentTopology",
-            "Labels in which nodes are preferred to agree. Default: none.",
-            preferred,
-        )
-        .with(
-            "requiredPersistentTopology",
-            topology("Labels in which the pod's new node must agree with the old. Default: none."),
-        )
-        .with(
-            "targetRef",
-            target_reference("Workload whose pods are meant, a StatefulSet of either group; cannot change.")
+    let spec =
+        Object::new("Which pods are scheduled to nodes like their old ones, and which node labels count.")
+            .list(
+                "persistentPodAnnotations",
+                "Annotations of pods that are remembered. Default: none.",
+                annotation,
+            )
+            .with("persistentPodStateRetentionPolicy", policy)
+            .list(
+                "preferredPersistentTopology",
+                "Labels in which nodes are preferred to agree. Default: none.",
+                preferred,
+            )
+            .with(
+                "requiredPersistentTopology",
+                topology("Labels in which the pod's new node must agree with the old. Default: none."),
+            )
+            .with(
+                "targetRef",
+                target_reference(
+                    "Workload that the pods belong to, a StatefulSet of either group; cannot change.",
+                )
                 .required(&["apiVersion", "kind", "name"]),
-        )
-        .required(&["targetRef"]);
+            )
+            .required(&["targetRef"]);
     let state = Object::new("Where one pod was last seen, and with what.")
         .text("nodeName", "Name of the node that the pod was last seen on.")
         .text_map(

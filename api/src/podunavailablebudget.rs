@@ -1,4 +1,4 @@
-//! PodUnavailableBudget: how many pods may be out of service at a time, whoever takes them out.
+//! PodUnavailableBudget: how many pods may be unavailable at a time, whatever makes them so.
 
 use serde_json::Value;
 
@@ -7,7 +7,8 @@ use crate::convert::{
     path::{get, set, take},
 };
 use crate::definition::{Kind, Scope, Version, columns};
-use crate::names::{POLICY_GROUP, PUB_PROTECT_OPERATIONS, PUB_PROTECT_TOTAL_REPLICAS};
+use crate::names::POLICY_GROUP;
+use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, label_selector, list, map, one_of, time};
 
@@ -32,10 +33,10 @@ pub const KIND: Kind = Kind {
 };
 
 const OPERATIONS: &[&str] = &["DELETE", "UPDATE", "EVICT", "RESIZE"];
-const BY_NAME: [&str; 3] = ["metadata", "annotations", PUB_PROTECT_OPERATIONS];
-const TOTAL: [&str; 3] = ["metadata", "annotations", PUB_PROTECT_TOTAL_REPLICAS];
+const BY_NAME: [&str; 3] = ["metadata", "annotations", PROTECT_OPERATIONS];
+const TOTAL: [&str; 3] = ["metadata", "annotations", PROTECT_TOTAL_REPLICAS];
 
-/// Annotations that say nothing of use stay where they are: a conversion that failed would make whole lists unreadable.
+/// Annotations that cannot be read stay: a conversion that fails would make whole lists unreadable.
 fn from_annotations(object: &mut Value) {
     if !object.get("spec").is_some_and(Value::is_object) {
         return;
@@ -103,15 +104,15 @@ fn versions() -> Vec<Version> {
                 )
                 .int32(
                     "totalReplicas",
-                    "Number of pods that there should be; -1 while unknown.",
+                    "Number of pods that should exist; -1 while unknown.",
                 )
                 .with(
                     "disruptedPods",
-                    pods("Pods whose deletion has been allowed and not been seen yet, by name."),
+                    pods("Pods whose deletion was allowed and is not observed yet, by name."),
                 )
                 .with(
                     "unavailablePods",
-                    pods("Pods whose update has been allowed and not been seen yet, by name."),
+                    pods("Pods whose update was allowed and is not observed yet, by name."),
                 )
                 .required(&[
                     "unavailableAllowed",
@@ -149,7 +150,9 @@ fn versions() -> Vec<Version> {
         .with(
             "protectTotalReplicas",
             at_least(
-                int32("Number of pods that there should be, one or more. Default: what the workload says."),
+                int32(
+                    "Number of pods that should exist, one or more. Default: the replicas of the workload.",
+                ),
                 1,
             ),
         );
@@ -172,11 +175,11 @@ fn spec() -> Object {
         .with(
             "selector",
             label_selector(
-                "Labels of the pods in this namespace that are meant; excludes targetRef. Default: none.",
+                "Labels of the protected pods in this namespace; excludes targetRef. Default: none.",
             ),
         )
         .with(
             "targetRef",
-            target_reference("Workload whose pods are meant; excludes selector. Default: none."),
+            target_reference("Workload whose pods are protected; excludes selector. Default: none."),
         )
 }

@@ -59,7 +59,7 @@ fn version(name: &'static str, storage: bool, selector: &'static str, failed: &'
             .with(
                 "excludedNamespaces",
                 listed(
-                    "Namespaces that get none, whatever else is said. Default: none.",
+                    "Namespaces that get no copy, whatever else matches. Default: none.",
                     "Names of the namespaces that get none. Default: none.",
                 ),
             )
@@ -90,14 +90,14 @@ fn version(name: &'static str, storage: bool, selector: &'static str, failed: &'
         )
         .text(
             "reason",
-            "Why it has failed, as the API server said it; Succeeded otherwise.",
+            "Error of the API server, if there was one; Succeeded otherwise.",
         )
         .texts(
             failed,
             "Names of the namespaces where it has failed in this way. Default: none.",
         )
         .required(&["status", "type"]);
-    let status = Object::new("How far copying has come; written by the controller.")
+    let status = Object::new("Progress of the copies; written by the controller.")
         .int64(
             "observedGeneration",
             "Generation of the specification that the numbers belong to.",

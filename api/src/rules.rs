@@ -1,15 +1,17 @@
-//! Rules in the definitions themselves, in the Common Expression Language: what can never be right is refused at the
-//! door, by a server whose webhooks are not registered or not reachable.
+//! Validation rules in the definitions, in the Common Expression Language (CEL). They refuse objects that can never be
+//! valid, also while the webhooks are not registered or not reachable.
 //!
-//! One table for all kinds. Each rule is also one of the webhook's, which upstream's webhook has as well for every
-//! creation and update: so nothing that OpenKruise accepted breaks one. A rule stands on the smallest part that it is
-//! about, because a server (1.30 and newer) does not ask again about a part that an update leaves as it is; and what
-//! may not change is said by rules of the transition. Older servers ask them of every update, as upstream's webhook does. None stands inside a list or a map, where its cost would be
-//! multiplied. Selectors are compared only as far as nobody can write the same selector in two ways.
+//! There is one table for all kinds. Each rule is also a rule of the webhook here and of the webhook of OpenKruise, for
+//! every creation and update, so no object that OpenKruise accepted breaks one. A rule is attached to the smallest part
+//! of the object that it reads, because servers from 1.30 on skip the rules of a part that an update does not change;
+//! older servers evaluate all rules at every update. Fields that must not change have transition rules. No rule is inside
+//! a list or a map, which would multiply its cost. Selectors are compared only so far as the same selector cannot be
+//! written in two ways.
 
 use serde_json::{Value, json};
 
-/// One rule: kind by its plural, where it stands in every version, what must hold, and what is said if it does not.
+/// One rule: the plurals of its kinds, its path in every version, the expression that must be true, and the message if it
+/// is not.
 struct Rule {
     plurals: &'static [&'static str],
     path: &'static str,
@@ -18,7 +20,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Its place in a schema.
+    /// Pointer to its part of a schema.
     fn pointer(&self) -> String {
         format!("/properties/{}", self.path.replace('.', "/properties/"))
     }
@@ -40,7 +42,7 @@ const fn rule(
 
 const NOT_CHANGED: &str = "self == oldSelf";
 const IMMUTABLE: &str = "field is immutable";
-/// The labels are the same, none being the same as an empty map, and there are as many expressions.
+/// The labels are equal, where absent equals empty, and the number of expressions is equal.
 const SAME_SELECTOR: &str = "(has(self.matchLabels) && size(self.matchLabels) > 0) == \
     (has(oldSelf.matchLabels) && size(oldSelf.matchLabels) > 0) && \
     (!has(self.matchLabels) || !has(oldSelf.matchLabels) || self.matchLabels == oldSelf.matchLabels) && \
@@ -226,7 +228,7 @@ mod tests {
     use crate::kinds;
 
     #[test]
-    fn every_rule_finds_its_place_in_every_version() {
+    fn every_rule_is_in_the_schema_of_every_version() {
         for rule in RULES {
             for plural in rule.plurals {
                 let kind = kinds::ALL
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_change_says_nothing_of_what_is_new() {
+    fn immutable_fields_have_transition_rules() {
         for rule in RULES.iter().filter(|rule| rule.message.contains("immutable")) {
             assert!(rule.holds.contains("oldSelf"), "{}", rule.path);
         }

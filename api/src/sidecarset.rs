@@ -1,4 +1,4 @@
-//! SidecarSet: containers that are put into pods as they are made, and updated in place later.
+//! SidecarSet: containers that are injected into new pods and updated in place later.
 
 mod convert;
 mod crd;

@@ -1,4 +1,4 @@
-//! Advanced StatefulSet: pods with identity that may be updated in place, in parallel, and around reserved ordinals.
+//! Advanced StatefulSet: pods with stable names, updated in place and in parallel, with reserved ordinals.
 
 use serde_json::Value;
 
@@ -57,10 +57,10 @@ fn versions() -> Vec<Version> {
 
 /// Desired state in the newer version; templates of other kinds have it, too.
 pub fn v1beta1() -> Object {
-    let claims = Object::new("What becomes of claims whose pods are no longer wanted. Default: kept.")
+    let claims = Object::new("Whether claims are deleted with their pods. Default: they are kept.")
         .text(
             "whenDeleted",
-            "Retain or Delete the claims when the set is deleted. Default: Retain.",
+            "Retain or Delete the claims when the StatefulSet is deleted. Default: Retain.",
         )
         .text(
             "whenScaled",
@@ -85,7 +85,7 @@ pub fn v1beta1() -> Object {
             )
             .int_or_string(
                 "maxUnavailable",
-                "Most pods, or percent of replicas, out of service while scaling. Default: no limit.",
+                "Most pods, or percent of replicas, unavailable while scaling. Default: no limit.",
             ),
         )
         .with(
@@ -99,17 +99,17 @@ pub fn v1beta1() -> Object {
 
 fn reserved() -> Value {
     list(
-        "Numbers, or ranges as 3-5, that no pod of the set may have. Default: none.",
+        "Numbers, or ranges as 3-5, that no pod may have. Default: none.",
         int_or_string("One number, zero or more, or a range such as 3-5, both ends included."),
     )
 }
 
 fn spec() -> Object {
-    Object::new("What is wanted: how many pods, of which template, and how they may change.")
-        .int32("replicas", "Number of pods wanted, zero or more. Default: 1.")
+    Object::new("Desired state: how many pods, of which template, and how they are updated.")
+        .int32("replicas", "Number of desired pods, zero or more. Default: 1.")
         .with(
             "selector",
-            label_selector("Labels of the pods that belong to this set; must match the template; cannot change."),
+            label_selector("Labels of the pods that belong to this object; must match the template; cannot change."),
         )
         .with("template", pod_template())
         .with("volumeClaimTemplates", claim_templates())
@@ -119,7 +119,7 @@ fn spec() -> Object {
             "OrderedReady: one pod after the other. Parallel: together; cannot change. Default: OrderedReady.",
         )
         .with("updateStrategy", update())
-        .int32("revisionHistoryLimit", "Number of unused revisions kept for going back. Default: 10.")
+        .int32("revisionHistoryLimit", "Number of unused revisions kept for rollbacks. Default: 10.")
         .required(&["selector", "template"])
 }
 
@@ -127,11 +127,11 @@ fn update() -> Object {
     let unordered =
         Object::new("Update pods in an order of your own; only with Parallel. Default: by number.")
             .with("priorityStrategy", priority_strategy());
-    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order. Default: those of its fields.")
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods are updated, and in which order. Default: those of its fields.")
         .with("inPlaceUpdateStrategy", in_place_strategy())
         .int_or_string(
             "maxUnavailable",
-            "Most pods, or percent of replicas, out of service; more than 1 needs Parallel. Default: 1.",
+            "Most pods, or percent of replicas, unavailable; more than 1 needs Parallel. Default: 1.",
         )
         .int32(
             "minReadySeconds",
@@ -143,28 +143,30 @@ fn update() -> Object {
         )
         .flag(
             "paused",
-            "Stop updating pods; adding and removing goes on. Default: false.",
+            "Stop updating pods; adding and removing pods continues. Default: false.",
         )
         .text(
             "podUpdatePolicy",
-            "How a pod changes: ReCreate, InPlaceIfPossible or InPlaceOnly. Default: ReCreate.",
+            "How a pod is updated: ReCreate, InPlaceIfPossible or InPlaceOnly. Default: ReCreate.",
         )
         .with("unorderedUpdate", unordered);
-    Object::new("How pods move to a changed template; all fields are optional. Default: those of its fields.")
-        .text(
-            "type",
-            "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
-        )
-        .with("rollingUpdate", rolling)
+    Object::new(
+        "How pods are updated to a changed template; all fields are optional. Default: those of its fields.",
+    )
+    .text(
+        "type",
+        "RollingUpdate updates pods, OnDelete waits until pods are deleted. Default: RollingUpdate.",
+    )
+    .with("rollingUpdate", rolling)
 }
 
 fn status() -> Object {
     let condition = condition(
-        "One aspect of the set's state, such as FailedCreatePod or FailedUpdatePod.",
+        "One aspect of the state, such as FailedCreatePod or FailedUpdatePod.",
         "FailedCreatePod or FailedUpdatePod",
     )
     .required(&["type", "status"]);
-    Object::new("What was last seen of the set's pods; written by the controller.")
+    Object::new("Observed state of the pods; written by the controller.")
         .int64(
             "observedGeneration",
             "Generation of the specification that the numbers belong to.",
@@ -196,11 +198,11 @@ fn status() -> Object {
         .text("updateRevision", "Name of the revision that is being rolled out.")
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .list(
             "conditions",
-            "Conditions of the set, each type at most once.",
+            "Conditions of the object, each type at most once.",
             condition,
         )
         .text(
@@ -217,14 +219,14 @@ fn status() -> Object {
 }
 
 fn newer_status() -> Object {
-    let claim = Object::new("How far the claims of one template are as the template says.")
+    let claim = Object::new("How many claims of one template match the template.")
         .text(
             "volumeClaimName",
             "Name of the claim template that this is about.",
         )
         .int32(
             "compatibleReplicas",
-            "Number of pods whose claim is as the template says.",
+            "Number of pods whose claim matches the template.",
         )
         .int32(
             "compatibleReadyReplicas",

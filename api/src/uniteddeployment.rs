@@ -1,4 +1,4 @@
-//! UnitedDeployment: one workload for each subset of nodes, made from one template.
+//! UnitedDeployment: one workload for each subset of nodes, created from one template.
 
 mod convert;
 mod crd;

@@ -1,4 +1,4 @@
-//! WorkloadSpread: pods of a workload are spread over subsets of nodes as they are made.
+//! WorkloadSpread: new pods of a workload are spread over subsets of nodes.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub const KIND: Kind = Kind {
     plural: "workloadspreads",
     short_names: &["ws"],
     scope: Scope::Namespaced,
-    about: "WorkloadSpread spreads the pods of a workload over subsets of nodes as they are made.",
+    about: "WorkloadSpread spreads the new pods of a workload over subsets of nodes.",
     versions,
     conversion: Conversion::Rules(&[
         Rule::Renamed {
@@ -37,7 +37,7 @@ pub const KIND: Kind = Kind {
     ]),
 };
 
-/// The newer version does not do without a reason and a message.
+/// In the newer version a condition must have a reason and a message.
 fn complete_conditions(object: &mut Value) {
     for place in [
         "status.subsetStatuses[].conditions[].type",
@@ -99,7 +99,7 @@ fn version(name: &'static str, storage: bool, names: [&'static str; 2], conditio
             )
             .with(
                 "deletingPods",
-                pods("Pods whose deletion has been allowed and not been seen yet, by name."),
+                pods("Pods whose deletion was allowed and is not observed yet, by name."),
             )
             .with("conditions", conditions.clone())
             .required(&["missingReplicas", "name", "replicas"])
@@ -193,19 +193,20 @@ fn spec(subset: Object) -> Object {
         .with(
             "type",
             one_of(
-                string("Fixed: pods stay where they belong. Adaptive: they move on. Default: Fixed."),
+                string("Fixed: pods stay in their subset. Adaptive: pods that cannot be scheduled move. Default: Fixed."),
                 &["Adaptive", "Fixed", ""],
             ),
         );
-    let filter = Object::new("Which pods of the workload count, and where it says how many. Default: all.")
-        .with(
-            "selector",
-            label_selector("Labels of the only pods that are spread. Default: every pod."),
-        )
-        .texts(
-            "replicasPathList",
-            "Paths to numbers in the workload that are added up for its replicas. Default: none.",
-        );
+    let filter =
+        Object::new("Which pods of the workload count, and which field has their number. Default: all.")
+            .with(
+                "selector",
+                label_selector("Labels of the only pods that are spread. Default: every pod."),
+            )
+            .texts(
+                "replicasPathList",
+                "Paths to numbers in the workload that are added up for its replicas. Default: none.",
+            );
     Object::new("Whose pods are spread, over which subsets, and how strictly.")
         .with("scheduleStrategy", strategy)
         .list(

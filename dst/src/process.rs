@@ -6,7 +6,7 @@ use go_compat::flags::FlagSet;
 use kruise::manager::{Config, FLAGS, Host, Routes, Wishes, process};
 use kruise_admission::manifests;
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
-use kruise_server::configuration::{Conditional, Endpoint, Presence, webhooks};
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition, Endpoint, webhooks};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
@@ -51,7 +51,7 @@ const GATES: [&str; 2] = [
 /// Flags as they are on a command line.
 pub fn config(goes_back: bool) -> anyhow::Result<Arc<Config>> {
     let gates = GATES[usize::from(goes_back)];
-    let values = FlagSet::new(FLAGS)
+    let values = FlagSet::new(&FLAGS)
         .parse(LINE.iter().copied().chain([gates]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
@@ -109,7 +109,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, config: Arc<Config>) {
 }
 
 fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> Host {
-    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default(), &[]);
     let settings = client::Settings {
         user_agent: "kruise-manager".into(),
         timeout: PATIENCE,
@@ -165,7 +165,7 @@ async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wish
             return std::future::pending().await;
         };
         let written = match &wish {
-            Presence::AsFound => Ok(()),
+            DesiredCondition::Unmanaged => Ok(()),
             wish => write_configuration(&client, &routes, wish).await,
         };
         let changed = async {
@@ -182,13 +182,17 @@ async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut wish
     }
 }
 
-async fn write_configuration(client: &Client, routes: &Routes, wish: &Presence) -> anyhow::Result<()> {
+async fn write_configuration(
+    client: &Client,
+    routes: &Routes,
+    wish: &DesiredCondition,
+) -> anyhow::Result<()> {
     let path = format!(
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{}",
         manifests::MUTATING
     );
     let current: Value = client.get(&path).await?;
-    let pods_of_sets = Conditional {
+    let pods_of_sets = ConditionalWebhook {
         name: manifests::PODS_OF_SETS.into(),
         path: manifests::MUTATE_POD.into(),
         condition: "matches-a-sidecarset".into(),

@@ -9,7 +9,7 @@ use kruise_runtime::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gates::Gates;
+use crate::{controllers::cloneset::EXCLUDE_PREPARING_DELETE, gates::Gates, manager::Config};
 
 /// What decisions depend on beside the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,14 @@ struct Told {
 }
 
 impl Decides {
+    /// What a manager decides by.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            gates: config.gates.clone(),
+            exclude_preparing_delete: config.bool_flag(EXCLUDE_PREPARING_DELETE),
+        }
+    }
+
     /// The annotation of a lease that this holder has.
     pub fn annotation(&self, holder: &str) -> (String, String) {
         let told = Told {
@@ -46,7 +54,7 @@ impl Decides {
     }
 
     /// What the holder of a lease told.
-    fn of(lease: &Value) -> anyhow::Result<Self> {
+    fn told(lease: &Value) -> anyhow::Result<Self> {
         let annotations = lease.pointer("/metadata/annotations");
         let text = annotations.and_then(|all| all.get(LEADER_SETTINGS)?.as_str());
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str);
@@ -69,7 +77,7 @@ impl Decides {
 pub async fn ask(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Decides> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease: Value = client.get(&path).await?;
-    Decides::of(&lease)
+    Decides::told(&lease)
 }
 
 #[cfg(test)]
@@ -105,7 +113,7 @@ mod tests {
         ] {
             for flag in [false, true] {
                 let ours = decides(gates, flag);
-                let read = Decides::of(&lease(ours.annotation("us"), "us")).unwrap();
+                let read = Decides::told(&lease(ours.annotation("us"), "us")).unwrap();
                 assert_eq!(read, ours, "{gates}");
             }
         }
@@ -129,7 +137,7 @@ mod tests {
     #[test]
     fn what_an_earlier_holder_told_does_not_count() {
         let told = decides("CloneSetShortHash=true", true).annotation("us");
-        let error = |lease: &Value| Decides::of(lease).unwrap_err().to_string();
+        let error = |lease: &Value| Decides::told(lease).unwrap_err().to_string();
         assert_eq!(
             error(&lease(told.clone(), "another")),
             "its holder tells nothing of them"
@@ -148,7 +156,7 @@ mod tests {
             (garbage, "what its holder tells cannot be read"),
         ] {
             let annotation = ("kruise.io/leader-settings".to_owned(), text.to_owned());
-            let error = Decides::of(&lease(annotation, "us")).unwrap_err().to_string();
+            let error = Decides::told(&lease(annotation, "us")).unwrap_err().to_string();
             assert!(error.starts_with(wanted), "{error}");
         }
     }

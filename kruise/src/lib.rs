@@ -1,6 +1,7 @@
 //! What the one executable is made of: the manager, what it prints for an installation, its explanations, pods as
 //! the webhook would make them, and a playground for all of it.
 
+pub mod controllers;
 pub mod crds;
 pub mod explain;
 pub mod gates;

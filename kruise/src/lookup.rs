@@ -16,7 +16,7 @@ const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 /// ConfigMap of what administrators decide.
 pub(crate) const CONFIGURATION: &str = "kruise-configuration";
 /// Its entry of the annotations that SidecarSets may patch.
-const WHITELIST: &str = kruise_api::names::sidecars::PATCH_WHITELIST;
+const WHITELIST: &str = kruise_api::names::sidecarset::PATCH_WHITELIST;
 
 #[derive(Deserialize)]
 struct List {

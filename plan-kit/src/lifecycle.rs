@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use kruise_api::{
-    cloneset::LifecycleHook,
+    lifecycle::LifecycleHook,
     names::{LIFECYCLE_STATE, LIFECYCLE_TIMESTAMP},
 };
 use kruise_views::PodView;
@@ -111,7 +111,7 @@ fn has_finalizer(pod: &PodView, finalizer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kruise_api::cloneset::LifecycleHook;
+    use kruise_api::lifecycle::LifecycleHook;
     use kruise_views::PodView;
 
     use super::{fully_hooked, holds};

@@ -1,6 +1,7 @@
 //! User-chosen update order, on top of the default one.
 
-use kruise_api::cloneset::{OrderTerm, PriorityStrategy, ScatterTerm, WeightTerm};
+use kruise_api::priority::{OrderTerm, PriorityStrategy, WeightTerm};
+use kruise_api::scatter::ScatterTerm;
 use kruise_views::Labels;
 
 /// Sorts candidates by the strategy; equal ones keep their order. `labels` are those of a candidate's pod.

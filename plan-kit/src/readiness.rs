@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use jiff::Timestamp;
 use kruise_api::{
-    cloneset::Lifecycle,
+    lifecycle::{Lifecycle, LifecycleHook},
     names::{
         KRUISE_POD_READY,
         conditions::{READINESS_GATES_NOT_READY, READY},
@@ -58,8 +58,7 @@ pub fn settle(pod: &PodView, state: State, lifecycle: Option<&Lifecycle>, now: T
     let Some(before) = holds(pod) else {
         return Vec::new();
     };
-    let marking =
-        |hook: Option<&kruise_api::cloneset::LifecycleHook>| hook.is_some_and(|hook| hook.mark_pod_not_ready);
+    let marking = |hook: Option<&LifecycleHook>| hook.is_some_and(|hook| hook.mark_pod_not_ready);
     let deletion = lifecycle.and_then(|hooks| hooks.pre_delete.as_ref());
     let update = lifecycle.and_then(|hooks| hooks.in_place_update.as_ref());
     let mut after = before.clone();
@@ -169,7 +168,7 @@ pub(crate) fn failing_gates(pod: &PodView, off: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kruise_api::cloneset::{Lifecycle, LifecycleHook};
+    use kruise_api::lifecycle::{Lifecycle, LifecycleHook};
     use kruise_views::{ConditionView, PodView, Truth};
     use serde_json::{Value, json};
 

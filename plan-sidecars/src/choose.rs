@@ -8,7 +8,7 @@ use std::{
 
 use go_compat::{IntOrString, Rounding, partition};
 use jiff::Timestamp;
-use kruise_api::cloneset::ScatterTerm;
+use kruise_api::scatter::ScatterTerm;
 use kruise_plan_kit::{
     Explain, Why,
     availability::service,
@@ -205,7 +205,7 @@ impl Choice<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use kruise_api::cloneset::ScatterTerm;
+    use kruise_api::scatter::ScatterTerm;
     use kruise_views::Labels;
 
     use super::expand;

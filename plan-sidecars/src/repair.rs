@@ -10,7 +10,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use go_compat::{IntOrString, Rounding};
 use jiff::Timestamp;
-use kruise_api::names::{APPS_GROUP, RECREATE_UNINJECTED, SPECIFIED_DELETE};
+use kruise_api::names::sidecarset::RECREATE_UNINJECTED;
+use kruise_api::names::{APPS_GROUP, SPECIFIED_DELETE};
 use kruise_plan_kit::{
     Chain, EventNote, Explain, Intent, Part, Plan, Step, Why,
     availability::{Service, service},

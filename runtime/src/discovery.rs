@@ -1,14 +1,15 @@
 //! What the cluster serves, asked once at start.
 
+use std::collections::BTreeMap;
+
+use kruise_api::{definition::Kind, kinds};
+use kruise_plan_kit::ResourceId;
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{ApiError, Client};
+use crate::{ApiError, Client, Served};
 
-/// Versions of `apps.kruise.io` that this build can work in, newest first.
+/// Versions that this build can work in, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
-
-/// The CloneSet definition.
-const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clonesets.apps.kruise.io";
 
 /// Why the manager cannot work on this cluster, and the command that helps.
 #[derive(Debug, thiserror::Error)]
@@ -34,18 +35,13 @@ pub enum DiscoveryError {
         /// Its answer.
         error: ApiError,
     },
-    /// No CloneSet definition.
+    /// Versions of a kind are served side by side and nobody converts between them: the server would drop fields of
+    /// either.
     #[error(
-        "the cluster does not serve clonesets.apps.kruise.io; install the definitions first: \
-         kruise manifests | kubectl apply -f -"
-    )]
-    NoCloneSets,
-    /// Two versions are served and nobody converts between them: the server would drop fields of either.
-    #[error(
-        "clonesets.apps.kruise.io is served in several versions without a conversion webhook, which loses fields; \
+        "{0} is served in several versions without a conversion webhook, which loses fields; \
          install this build's definitions: kruise manifests | kubectl apply -f -"
     )]
-    NoConversion,
+    NoConversion(String),
 }
 
 #[derive(Deserialize)]
@@ -59,32 +55,51 @@ struct Resource {
     name: String,
 }
 
-/// The newest served version of CloneSet that this build knows: with published charts `v1alpha1`.
-pub async fn cloneset_version(client: &Client) -> Result<&'static str, DiscoveryError> {
-    let version = version_of(client, "clonesets").await?;
-    version.ok_or(DiscoveryError::NoCloneSets)
-}
-
-/// The newest served version of SidecarSet that this build knows, if the kind is served.
-pub async fn sidecarset_version(client: &Client) -> Result<Option<&'static str>, DiscoveryError> {
-    version_of(client, "sidecarsets").await
-}
-
-async fn version_of(client: &Client, plural: &str) -> Result<Option<&'static str>, DiscoveryError> {
-    for version in VERSIONS {
-        match client
-            .get::<ResourceList>(&format!("/apis/apps.kruise.io/{version}"))
-            .await
-        {
-            Ok(list) if list.resources.iter().any(|resource| resource.name == plural) => {
-                return Ok(Some(version));
+/// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
+/// `v1alpha1`. A kind that is not served has no version. Fails if a kind is served in two versions that nobody converts.
+pub async fn discover(client: &Client) -> Result<Served, DiscoveryError> {
+    let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
+    let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups {
+        for version in VERSIONS {
+            let served = names(client, group, version).await?;
+            let kinds = kinds::ALL.into_iter().filter(|kind| kind.group == group);
+            for kind in kinds.filter(|kind| served.iter().any(|name| name == kind.plural)) {
+                versions.entry(resource(kind)).or_default().push(version);
             }
-            Ok(_) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(failed(client, error)),
         }
     }
-    Ok(None)
+    for kind in kinds::ALL {
+        let is_doubled = versions.get(&resource(kind)).is_some_and(|all| all.len() > 1);
+        if is_doubled && kind.conversion.needs_webhook() {
+            check_conversion(client, kind).await?;
+        }
+    }
+    let newest = versions.into_iter();
+    Ok(newest
+        .filter_map(|(resource, all)| Some((resource, *all.first()?)))
+        .collect())
+}
+
+fn resource(kind: &Kind) -> ResourceId {
+    ResourceId {
+        group: kind.group,
+        plural: kind.plural,
+    }
+}
+
+/// Plural names of what a group serves in a version.
+async fn names(client: &Client, group: &str, version: &str) -> Result<Vec<String>, DiscoveryError> {
+    match client
+        .get::<ResourceList>(&format!("/apis/{group}/{version}"))
+        .await
+    {
+        Ok(list) => Ok(list.resources.into_iter().map(|resource| resource.name).collect()),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(failed(client, error)),
+    }
 }
 
 /// The version of the server itself, as it spells it (`v1.34.2`).
@@ -103,15 +118,6 @@ struct ServerVersion {
     git_version: String,
 }
 
-/// Is this resource of `apps.kruise.io` served in this version?
-pub async fn serves(client: &Client, version: &str, plural: &str) -> Result<bool, DiscoveryError> {
-    let list = client
-        .get::<ResourceList>(&format!("/apis/apps.kruise.io/{version}"))
-        .await
-        .map_err(|error| failed(client, error))?;
-    Ok(list.resources.iter().any(|resource| resource.name == plural))
-}
-
 /// May this client list the objects at a path?
 pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryError> {
     match client.get::<IgnoredAny>(&format!("{path}?limit=1")).await {
@@ -121,16 +127,17 @@ pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryErro
     }
 }
 
-/// Makes sure that versions of CloneSet which are served side by side are converted by a webhook.
-pub async fn check_conversion(client: &Client) -> Result<(), DiscoveryError> {
+/// Makes sure that versions which are served side by side are converted by a webhook.
+async fn check_conversion(client: &Client, kind: &Kind) -> Result<(), DiscoveryError> {
+    let name = kind.name();
     let definition: Definition = client
-        .get(DEFINITION)
+        .get(&format!(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        ))
         .await
         .map_err(|error| failed(client, error))?;
-    let spec = definition.spec;
-    let served = spec.versions.iter().filter(|version| version.served).count();
-    if served > 1 && spec.conversion.strategy != "Webhook" {
-        return Err(DiscoveryError::NoConversion);
+    if definition.spec.conversion.strategy != "Webhook" {
+        return Err(DiscoveryError::NoConversion(name));
     }
     Ok(())
 }
@@ -154,14 +161,8 @@ struct Definition {
 
 #[derive(Deserialize)]
 struct DefinitionSpec {
-    versions: Vec<DefinedVersion>,
     #[serde(default)]
     conversion: Conversion,
-}
-
-#[derive(Deserialize)]
-struct DefinedVersion {
-    served: bool,
 }
 
 #[derive(Default, Deserialize)]

@@ -3,6 +3,7 @@
 //! Decisions are made by machines without I/O ([`executor::Run`], `kube_cache::Reflector`); what is async here only
 //! performs their effects.
 
+pub mod caches;
 pub mod client;
 mod clock;
 pub mod discovery;

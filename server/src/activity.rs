@@ -1,4 +1,4 @@
-//! When a connection was last in use, when it has been idle for too long, and whether it was told to leave.
+//! When a connection was last used, when it has been idle for too long, and if it has to close.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,19 +12,19 @@ use tokio::{
 
 use crate::{listen::Limits, share::State};
 
-/// What is known of one connection.
+/// State of one connection.
 pub(crate) struct Activity {
     header: Duration,
     idle: Duration,
     usage: Mutex<Usage>,
-    leave: Notify,
+    close: Notify,
 }
 
 struct Usage {
     in_flight: usize,
     /// When it was opened, or a request last began or ended.
     since: Instant,
-    /// When to give up if nothing is in flight then.
+    /// When to close the connection if no request is in flight then.
     due: Instant,
 }
 
@@ -44,7 +44,7 @@ impl Activity {
             header: limits.header,
             idle: limits.idle,
             usage: Mutex::new(usage),
-            leave: Notify::new(),
+            close: Notify::new(),
         }
     }
 
@@ -62,7 +62,7 @@ impl Activity {
         Busy(this.clone())
     }
 
-    /// Whether a request is in flight, and since when there was no change to that.
+    /// Is a request in flight, and since when?
     pub(crate) fn state(&self) -> (State, Instant) {
         self.with(|usage| {
             let state = match usage.in_flight {
@@ -73,14 +73,14 @@ impl Activity {
         })
     }
 
-    /// Tells the connection to finish what is in flight and close.
-    pub(crate) fn leave(&self) {
-        self.leave.notify_one();
+    /// Makes the connection finish what is in flight and close.
+    pub(crate) fn close(&self) {
+        self.close.notify_one();
     }
 
-    /// Resolves once after [`Activity::leave`].
-    pub(crate) async fn told_to_leave(&self) {
-        self.leave.notified().await;
+    /// Resolves once after [`Activity::close`].
+    pub(crate) async fn closing(&self) {
+        self.close.notified().await;
     }
 
     /// Resolves when the connection has been without a request for too long.

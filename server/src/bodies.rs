@@ -1,9 +1,9 @@
-//! The memory that bodies of requests may take, all together.
+//! A limit on the memory of all request bodies together.
 //!
 //! A body counts with its announced length, and with the most it may have if it announces none, from before it is
 //! read until it is answered: two that do not fit together follow each other instead of stopping each other halfway.
-//! When there is no room, unfinished bodies of peers that hold more give way (see [`share`](crate::share)): nobody
-//! gains by announcing much and sending it slowly.
+//! When there is no room, unfinished bodies of peers that hold more are dropped (see [`share`](crate::share)): a peer
+//! gains nothing by announcing a large body and sending it slowly.
 
 use std::{
     net::IpAddr,
@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::share::{Claim, State, gives_way};
+use crate::share::{Claim, State, to_drop};
 
 /// The bodies in flight of one kind of request.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct InFlight {
     used: usize,
-    /// Those still being read, which can be told to give way.
+    /// Those still being read, which can be dropped.
     unfinished: Vec<(Claim, Arc<Notify>)>,
 }
 
@@ -64,7 +64,7 @@ impl Bodies {
     ) -> Option<Room> {
         let wait = async {
             loop {
-                // Before looking, so that nothing freed in between is missed.
+                // Before the check, so that memory freed in between is noticed.
                 let freed = self.0.freed.notified();
                 if let Some(room) = self.take(limit, peer, amount) {
                     return room;
@@ -85,7 +85,7 @@ impl Bodies {
         self.with(|state| {
             while state.used + amount > limit {
                 let claims: Vec<Claim> = state.unfinished.iter().map(|(claim, _)| *claim).collect();
-                let at = gives_way(&claims, peer, amount)?;
+                let at = to_drop(&claims, peer, amount)?;
                 let (claim, gone) = state.unfinished.swap_remove(at);
                 // Handed over here; the reader frees the memory as soon as it runs.
                 state.used = state.used.saturating_sub(claim.amount);
@@ -109,12 +109,12 @@ impl Bodies {
 }
 
 impl Room {
-    /// Resolves when the body has to give way.
+    /// Resolves when the body is dropped for another one.
     pub(crate) async fn gone(&self) {
         self.gone.notified().await;
     }
 
-    /// The body is complete and stays. `None`: it has to give way.
+    /// The body is complete and stays. `None`: it was dropped for another one.
     pub(crate) fn complete(mut self) -> Option<Self> {
         if !self.forget() {
             return None;
@@ -123,7 +123,7 @@ impl Room {
         Some(self)
     }
 
-    /// Ends the possibility of being told to give way; tells whether that has not happened.
+    /// The body can be dropped no more. False if it was dropped already.
     fn forget(&self) -> bool {
         self.bodies.with(|state| {
             let at = state

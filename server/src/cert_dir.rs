@@ -1,7 +1,7 @@
 //! The certificate directory: serving files for whoever looks there, and the store of the `fs` writer.
 //!
 //! Each file is replaced in one step and readable by its owner only. The CA's key is written by the `fs` writer
-//! alone, which has no other place for it; otherwise one that is found is removed.
+//! alone, which has no other place for it. The other writers remove it if they find one.
 
 use std::{
     fs::{self, OpenOptions},
@@ -44,7 +44,7 @@ impl CertDir {
         Ok(())
     }
 
-    /// Reads what is there.
+    /// Reads the files; those that are missing are `None`.
     pub fn read(&self) -> Result<Stored, Error> {
         Ok(Stored {
             ca: self.file("ca-cert.pem")?,
@@ -54,7 +54,7 @@ impl CertDir {
         })
     }
 
-    /// The `fs` writer: uses what is there if it will do, and makes and writes new certificates otherwise.
+    /// The `fs` writer: uses the stored certificates if they are valid, and writes new ones otherwise.
     ///
     /// For `served_ca` see [`Stored::renew`].
     pub fn reconcile(
@@ -111,7 +111,8 @@ impl CertDir {
     }
 }
 
-/// Whether a file needs no writing. Links are what the Go program leaves behind; they are replaced by files.
+/// True if a file has this content already. Links, which OpenKruise leaves behind, count as different, so that they are
+/// replaced by files.
 fn is_as(path: &Path, content: &[u8]) -> bool {
     let private = fs::symlink_metadata(path)
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o777 == 0o600);
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_private_and_replace_what_the_go_program_left() {
+    fn files_are_private_and_replace_links() {
         let (dir, path) = dir("files");
         fs::create_dir_all(path.join("..data")).unwrap();
         fs::write(path.join("..data/tls.crt"), "old").unwrap();
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fs_writer_makes_a_pair_once_and_keeps_its_ca() {
+    fn the_fs_writer_creates_a_pair_once_and_keeps_its_ca() {
         let (dir, path) = dir("reconcile");
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let lead = Duration::from_secs(1);

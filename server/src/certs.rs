@@ -1,9 +1,9 @@
-//! Whether a stored certificate will do, and what to store instead.
+//! Decides if a stored certificate is valid, and what to store instead.
 //!
-//! The check asks the same verifier that TLS clients use, for the moment at which renewal becomes due: what passes
-//! now is still trusted when the next replica looks. A new CA is published together with the one it replaces, so
-//! that replicas which still serve the old certificate stay reachable until they have read the new one. If the store
-//! was deleted or emptied, the one it replaces is the one being served.
+//! A certificate is verified as TLS clients verify it, for the moment at which renewal becomes due: so it is still valid
+//! when the next replica checks it. A new CA is published together with the one it replaces, so that replicas which
+//! still serve the old certificate stay reachable until they have read the new one. If the store was deleted or emptied,
+//! the replaced CA is the one of the certificate that is served.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,10 +29,10 @@ const YEAR: Duration = Duration::from_hours(365 * 24);
 /// Why a stored certificate has to be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
-    /// Something is not stored at all.
+    /// A part is not stored.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// Something stored is not what it should be.
+    /// A part is not PEM of its kind.
     #[error("{0}")]
     Unusable(String),
     /// The key belongs to another certificate.
@@ -49,7 +49,7 @@ pub enum Defect {
     Expiring(&'static str),
 }
 
-/// What a Secret or a directory holds, complete or not.
+/// Content of a Secret or a directory, complete or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Certificate of the CA, perhaps with older ones behind it.
@@ -62,10 +62,10 @@ pub struct Stored {
     pub key: Option<Vec<u8>>,
 }
 
-/// What to do with the Secret, and what to serve once that is done.
+/// What to write to the Secret, and the pair to serve afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SecretDecision {
-    /// It is good.
+    /// It is valid: write nothing.
     Use(Pair),
     /// Create this one; name and namespace are the caller's to fill in.
     Create(Value, Pair),
@@ -74,7 +74,7 @@ pub enum SecretDecision {
 }
 
 impl Stored {
-    /// Reads a Secret's `data`; either program's names for the serving files will do.
+    /// Reads a Secret's `data`. The serving files may have our names or those of OpenKruise.
     pub fn from_secret(secret: &Value) -> Self {
         let field = |name: &str| field(secret, name);
         Self {
@@ -96,7 +96,10 @@ impl Stored {
         }
     }
 
-    /// The pair, if it will do for `host` at least until `lead` from `now`.
+    /// The pair, if it is valid for `host` at least until `now + lead`.
+    ///
+    /// # Errors
+    /// Fails with the first [`Defect`] found.
     pub fn check(&self, host: &str, now: Timestamp, lead: Duration) -> Result<Pair, Defect> {
         let field = |field: &Option<Vec<u8>>, name| field.clone().ok_or(Defect::Missing(name));
         let pair = Pair {
@@ -113,7 +116,7 @@ impl Stored {
         Ok(pair)
     }
 
-    /// New certificates in place of the stored ones, signed by the stored CA if that one will do.
+    /// New certificates in place of the stored ones, signed by the stored CA if that one is valid.
     ///
     /// `served_ca` is the CA of the certificate being served, PEM; a new CA does not end the trust in it.
     pub fn renew(
@@ -189,7 +192,7 @@ fn seconds(at: Timestamp) -> u64 {
     u64::try_from(at.as_second()).unwrap_or_default()
 }
 
-/// Asks for both names under which this server is called.
+/// Verifies both names under which this server is called.
 fn verify(pair: &Pair, host: &str, due: u64) -> Result<(), Defect> {
     let unusable = |error: String| Defect::Unusable(error);
     let read = |what, pem| certificates(what, pem).map_err(|error| unusable(error.to_string()));

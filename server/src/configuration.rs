@@ -1,7 +1,7 @@
 //! What the webhook configurations and the CRDs must say about this server.
 //!
 //! Both functions compare the object as read with the object as it should be and return a JSON merge patch, or
-//! `None` when they agree: every replica runs the pass, so an unneeded write would be repeated by all of them. The
+//! `None` when they agree: every replica reconciles, so an unneeded write would be repeated by all of them. The
 //! patch carries the `resourceVersion` that was read, so that a write decided on old data fails with a conflict.
 
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use crate::Error;
 
 mod conditional;
 
-pub use conditional::{Conditional, Presence};
+pub use conditional::{ConditionalWebhook, DesiredCondition};
 
 /// The annotation that keeps the installer's `webhooks` array as JSON text.
 pub const TEMPLATE: &str = "template";
@@ -57,14 +57,17 @@ pub struct Registration {
 
 /// Compares a mutating or validating webhook configuration with its template.
 ///
-/// `ca_pem` is the PEM bundle; `served` tells whether a path has a handler; `conditional` is a webhook that comes and
-/// goes.
+/// `ca_pem` is the PEM bundle; `served` is true for paths that have a handler; `conditional` is the conditional webhook with
+/// its desired match condition.
+///
+/// # Errors
+/// Fails if the stored template is not a JSON array of webhooks, or a webhook has neither a service nor a URL.
 pub fn webhooks(
     current: &Value,
     ca_pem: &[u8],
     endpoint: &Endpoint,
     served: impl Fn(&str) -> bool,
-    conditional: Option<(&Conditional, &Presence)>,
+    conditional: Option<(&ConditionalWebhook, &DesiredCondition)>,
 ) -> Result<Registration, Error> {
     let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let stored = current
@@ -80,7 +83,7 @@ pub fn webhooks(
 
     let mut wanted = Vec::with_capacity(template.len() + 1);
     let mut dropped = Vec::new();
-    // names are unique: of two that it is like, only the first gets it
+    // Names are unique: if two webhooks have its path, only the first gets a copy.
     let mut conditional = conditional;
     for mut webhook in template {
         let name = webhook
@@ -102,7 +105,7 @@ pub fn webhooks(
         point_to(client, endpoint, &path);
         let more = conditional
             .filter(|(conditional, _)| conditional.path == path)
-            .and_then(|(conditional, presence)| conditional.webhook(presence, &webhook, &existing));
+            .and_then(|(conditional, desired)| conditional.webhook(desired, &webhook, &existing));
         if let Some(more) = more {
             wanted.push(Value::Object(more));
             conditional = None;
@@ -124,8 +127,8 @@ pub fn webhooks(
     })
 }
 
-/// What is registered but for the one that comes and goes: what an installer wrote.
-fn without(existing: &Value, conditional: Option<(&Conditional, &Presence)>) -> Value {
+/// The registered webhooks without the conditional one, which is what an installer wrote.
+fn without(existing: &Value, conditional: Option<(&ConditionalWebhook, &DesiredCondition)>) -> Value {
     let (Some((conditional, _)), Some(webhooks)) = (conditional, existing.as_array()) else {
         return existing.clone();
     };
@@ -199,10 +202,10 @@ fn defaulted(mut webhooks: Value) -> Value {
     webhooks
 }
 
-/// Whether `live` says everything that `wanted` says.
+/// True if `live` contains everything in `wanted`.
 ///
-/// Members we know nothing of may be defaults of a newer API server and are no difference; further elements are. A
-/// member wanted as null has to be absent, and an empty object, such as a selector, stands for itself only.
+/// Unknown members may be defaults of a newer API server and are no difference; further elements of an array are. A
+/// member that is null in `wanted` has to be absent, and an empty object, such as a selector, equals only an empty object.
 fn contained(wanted: &Value, live: &Value) -> bool {
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) if wanted.is_empty() => live.is_empty(),
@@ -221,7 +224,7 @@ fn contained(wanted: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether every webhook of a configuration trusts `ca_pem` and nothing else.
+/// True if every webhook of a configuration trusts `ca_pem` and nothing else.
 pub fn webhooks_trust(current: &Value, ca_pem: &[u8]) -> bool {
     let bundle = Value::String(STANDARD.encode(ca_pem));
     let webhooks = current.get("webhooks").and_then(Value::as_array);
@@ -231,7 +234,7 @@ pub fn webhooks_trust(current: &Value, ca_pem: &[u8]) -> bool {
         .all(|webhook| webhook.pointer("/clientConfig/caBundle") == Some(&bundle))
 }
 
-/// Whether a CRD that is converted by webhook trusts `ca_pem` and nothing else. Others trust vacuously.
+/// True if a CRD that is converted by webhook trusts `ca_pem` and nothing else, or is not converted by webhook.
 pub fn conversion_trusts(crd: &Value, ca_pem: &[u8]) -> bool {
     let bundle = Value::String(STANDARD.encode(ca_pem));
     let strategy = crd.pointer("/spec/conversion/strategy").and_then(Value::as_str);

@@ -1,6 +1,6 @@
 //! The connections of one listener.
 //!
-//! When all are taken, one of the peer that holds most gives way to the newcomer; see [`share`](crate::share).
+//! At the limit, a connection of the peer that holds most is closed for the new one; see [`share`](crate::share).
 
 use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{
 
 use crate::{
     activity::Activity,
-    share::{Claim, gives_way},
+    share::{Claim, to_drop},
 };
 
-/// Connections told to leave that are given the time to do so.
+/// Most connections that may be closing at a time; beyond that they are cut off.
 const LEAVING: usize = 64;
 
 /// Connections that are open, and those about to close.
@@ -32,7 +32,7 @@ struct Open {
 }
 
 impl Connections {
-    /// At most `limit` of them, not counting those told to leave.
+    /// At most `limit` of them, not counting those that are closing.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -42,19 +42,19 @@ impl Connections {
         }
     }
 
-    /// Makes room for another connection of `peer`, if there is not; tells whether there is then.
+    /// Makes room for another connection of `peer`. False if there is none.
     pub(crate) fn make_room(&mut self, peer: IpAddr) -> bool {
         self.open.retain(|open| !open.task.is_finished());
         if self.open.len() < self.limit {
             return true;
         }
         let claims: Vec<Claim> = self.open.iter().map(Open::claim).collect();
-        let Some(at) = gives_way(&claims, peer, 1) else {
+        let Some(at) = to_drop(&claims, peer, 1) else {
             return false;
         };
         let left = self.open.swap_remove(at);
         tracing::debug!(peer = %left.peer, "too many connections, closing one");
-        left.activity.leave();
+        left.activity.close();
         self.leaving.push_back(left.task);
         if self.leaving.len() > LEAVING
             && let Some(first) = self.leaving.pop_front()

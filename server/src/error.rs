@@ -1,8 +1,8 @@
-//! What can go wrong in this crate, and who has to act.
+//! Errors of this crate. Each says who has to act.
 
 use std::path::PathBuf;
 
-use crate::pass::ApiError;
+use crate::webhook_controller::ApiError;
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum Error {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The API server refused, or somebody else was faster several times in a row; the next pass may succeed.
+    /// The API server refused, or all attempts ended in a conflict. The next reconcile may succeed.
     #[error("{object}: {source}")]
     Api {
         /// What was read or written.
@@ -61,7 +61,7 @@ pub enum Error {
     /// The Secret of the external issuer lacks a key; wait for the issuer.
     #[error("the external certificate has no {0}")]
     External(&'static str),
-    /// The injector has not published the external CA yet, or another one.
+    /// A configuration or CRD does not trust the external CA yet; wait for whoever injects it.
     #[error("caBundle of {0} does not match the external caBundle")]
     Bundle(String),
     /// A blocking task was cancelled, which only happens when the process ends.

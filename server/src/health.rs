@@ -1,6 +1,6 @@
 //! Named checks behind `/healthz` and `/readyz`, with the paths and texts of Kubernetes' own components.
 //!
-//! `?verbose` lists the checks, `?exclude=<name>` leaves one out, and `<path>/<name>` asks for one alone.
+//! `?verbose` lists the checks, `?exclude=<name>` leaves one out, and `<path>/<name>` runs one check only.
 
 use std::{fmt::Write as _, pin::Pin, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     tls::{Tls, certificates, provider},
 };
 
-/// What a check says: nothing, or why not.
+/// Result of a check; the error says why it fails.
 pub type Verdict = Result<(), String>;
 
 type Probe = dyn Fn() -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync;
@@ -45,8 +45,8 @@ impl Check {
         Self::new("ping", || async { Ok(()) })
     }
 
-    /// `webhook-ready`: the webhook server on `port` of this host answers over TLS with a certificate that the
-    /// published CA vouches for. Fails until there is one.
+    /// `webhook-ready`: the webhook server on `port` of this host answers over TLS with a certificate that the published CA
+    /// signed. Fails until a certificate is served.
     pub fn webhook_ready(tls: Arc<Tls>, port: u16) -> Self {
         Self::new("webhook-ready", move || {
             let tls = tls.clone();
@@ -65,7 +65,7 @@ impl Check {
     }
 }
 
-/// Asks the webhook server of this host for its health.
+/// Requests `/healthz` of the webhook server on this host.
 async fn get(ca_pem: &[u8], port: u16) -> Result<StatusCode, Box<dyn std::error::Error + Send + Sync>> {
     let mut roots = RootCertStore::empty();
     for ca in certificates("CA certificate", ca_pem)? {

@@ -1,7 +1,7 @@
 //! New certificates: a CA of our own and the serving certificate it signs.
 //!
-//! Private keys are written as PKCS#1, the form the Go program writes and reads, so that either program can continue
-//! with the other's secret.
+//! Private keys are written as PKCS#1, the form that OpenKruise writes and reads, so that each can continue with
+//! the Secret of the other.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a CA that is valid from `now` for [`LIFETIME`].
+    /// Creates a CA that is valid from `now` for [`LIFETIME`].
     pub fn new(now: Timestamp) -> Result<Self, Error> {
         let signer = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048)?;
         let mut ca = params(CA_NAME, vec![CA_NAME.to_owned()], now, now)?;
@@ -80,7 +80,7 @@ impl Authority {
         })
     }
 
-    /// Takes up a stored CA if it is one, signed itself, fits its key and is valid for `least` from `now` on.
+    /// Reuses a stored CA if it is self-signed, its key matches, and it is valid for at least `least` from `now` on.
     ///
     /// `cert` may be a bundle; its first certificate is the CA.
     pub fn reuse(cert: &str, key: &str, now: Timestamp, least: Duration) -> Option<Self> {
@@ -105,7 +105,7 @@ impl Authority {
         })
     }
 
-    /// Adds a CA that is trusted a while longer.
+    /// Adds an older CA to the bundle that clients trust.
     pub fn trust_also(&mut self, older: &str) {
         self.cert.push_str(older);
     }
@@ -129,7 +129,7 @@ impl Authority {
     }
 }
 
-/// Makes a CA and a serving certificate for `host` (DNS name or IP address) and `localhost`, valid from `now`.
+/// Creates a CA and a serving certificate for `host` (DNS name or IP address) and `localhost`, valid from `now`.
 pub fn issue(host: &str, now: Timestamp) -> Result<Issued, Error> {
     Authority::new(now)?.issue(host, now)
 }

@@ -1,7 +1,8 @@
-//! The admission server's side of the program: HTTP towards the API server, and what the API server must know.
+//! HTTP servers of the manager: webhooks, health and metrics; and the certificates and registrations that the API server
+//! needs to call the webhooks.
 //!
-//! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a pass which has nothing to
-//! change can be recognised before anything is written.
+//! The crate knows no workload kinds. Decisions are pure functions over JSON, so that a reconcile that has nothing to
+//! change writes nothing.
 
 mod activity;
 pub mod bodies;
@@ -14,7 +15,6 @@ pub mod health;
 pub mod issue;
 pub mod listen;
 pub mod metrics;
-pub mod pass;
 mod pieces;
 pub mod plain;
 pub mod renewal;
@@ -22,5 +22,6 @@ pub mod review;
 mod share;
 pub mod tls;
 pub mod webhook;
+pub mod webhook_controller;
 
 pub use error::Error;

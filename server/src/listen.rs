@@ -1,4 +1,4 @@
-//! Accepting connections, and getting rid of them again.
+//! Accepts and closes connections.
 //!
 //! Invariants: there are never more than [`Limits::connections`] connections, and a few more that are closing; a peer
 //! that holds few of them can always open another; every phase of a connection has an end, so one that sends nothing,
@@ -23,10 +23,10 @@ use tokio::{
 
 use crate::{activity::Activity, connections::Connections, pieces::Pieces, tls::Tls};
 
-/// What one listener grants its peers.
+/// Limits of one listener.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at a time; for further ones, the peer that holds most gives up one of its own.
+    /// Connections at a time. For a further one, a connection of the peer that holds most is closed.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
@@ -66,13 +66,13 @@ impl Default for Limits {
 /// The answers of this crate are small or already in memory.
 pub(crate) type Answer = Response<Pieces>;
 
-/// What answers requests.
+/// Handler of requests.
 pub(crate) trait Respond: Send + Sync + 'static {
     /// Answers one request of the peer with this address.
     fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// What answers requests, and whose requests they are.
+/// Handler of the requests of one peer.
 struct OfPeer<R> {
     peer: IpAddr,
     respond: Arc<R>,
@@ -92,7 +92,7 @@ pub(crate) fn answer(status: StatusCode, content_type: &'static str, body: Piece
     answer
 }
 
-/// Serves until `stop` turns true or its sender is gone, then drains.
+/// Serves until `stop` becomes true or its sender is dropped, then drains.
 pub(crate) async fn run<R: Respond>(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -100,9 +100,9 @@ pub(crate) async fn run<R: Respond>(
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Half of the threads at most sign for new connections; the other half answers the existing ones.
+    // At most half of the threads sign for new connections; the other half answers the existing ones.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let turns = Arc::new(Semaphore::new((threads / 2).max(1)));
+    let permits = Arc::new(Semaphore::new((threads / 2).max(1)));
     let mut connections = Connections::new(limits.connections);
     loop {
         let accepted = tokio::select! {
@@ -117,15 +117,15 @@ pub(crate) async fn run<R: Respond>(
                     tracing::debug!(%peer, "too many connections in use by this peer, closing one");
                     continue;
                 }
-                let (tls, turns, respond) = (tls.clone(), turns.clone(), respond.clone());
+                let (tls, permits, respond) = (tls.clone(), permits.clone(), respond.clone());
                 let (limits, stop) = (limits.clone(), stop.clone());
                 let activity = Arc::new(Activity::new(&limits));
                 let respond = OfPeer { peer, respond };
-                let connection = connection(stream, tls, turns, respond, limits, activity.clone(), stop);
+                let connection = connection(stream, tls, permits, respond, limits, activity.clone(), stop);
                 connections.spawn(peer, activity, connection);
             }
             Err(error) => {
-                // Out of file descriptors, mostly: they come back as connections end, but not by asking at once.
+                // Usually out of file descriptors. They are freed as connections end, so a retry at once would fail too.
                 tracing::warn!(%error, "cannot accept a connection");
                 sleep(Duration::from_millis(50)).await;
             }
@@ -137,14 +137,14 @@ pub(crate) async fn run<R: Respond>(
 
 /// Resolves once the process is to stop.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error means that whoever could stop us is gone, which is a stop as well.
+    // An error means that the sender was dropped, which is a stop as well.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
 async fn connection<R: Respond>(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     respond: OfPeer<R>,
     limits: Limits,
     activity: Arc<Activity>,
@@ -156,8 +156,8 @@ async fn connection<R: Respond>(
         return drive(builder.http1_only(), stream, respond, &limits, activity, stop).await;
     };
     let handshake = tokio::select! {
-        handshake = timeout(limits.handshake, tls.accept(stream, &turns)) => handshake,
-        () = activity.told_to_leave() => return,
+        handshake = timeout(limits.handshake, tls.accept(stream, &permits)) => handshake,
+        () = activity.closing() => return,
     };
     match handshake.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(stream) => {
@@ -206,7 +206,7 @@ async fn drive<R: Respond>(
             return;
         }
         () = activity.idle() => limits.handshake,
-        () = activity.told_to_leave() => limits.handshake,
+        () = activity.closing() => limits.handshake,
         () = stopped(&mut stop) => limits.drain,
     };
     connection.as_mut().graceful_shutdown();

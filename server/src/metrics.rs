@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// The usual buckets, continued downwards: our handlers take less than a millisecond.
+/// The usual buckets, and smaller ones: handlers here take less than a millisecond.
 const SECONDS: [f64; 13] = [
     0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];

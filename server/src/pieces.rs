@@ -1,4 +1,4 @@
-//! The body of an answer, in pieces: each is given back as soon as it is sent.
+//! The body of an answer, in pieces: the memory of each is freed as soon as it is sent.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ impl Pieces {
         Self::of([piece])
     }
 
-    /// The pieces that have something in them.
+    /// A body of several pieces; empty ones are dropped.
     pub(crate) fn of(pieces: impl IntoIterator<Item = impl Into<Bytes>>) -> Self {
         let pieces = pieces.into_iter().map(Into::into);
         Self(pieces.filter(|piece| !piece.is_empty()).collect())

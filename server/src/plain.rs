@@ -17,7 +17,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Renders all metrics.
 pub type Renderer = dyn Fn() -> String + Send + Sync;
 
-/// What answers a path.
+/// Content of a path.
 #[derive(Clone)]
 pub enum Page {
     /// Checks, also below the path.
@@ -31,7 +31,7 @@ pub enum Page {
 pub struct PlainServer {
     /// The pages; paths begin with a slash and end without one.
     pub pages: BTreeMap<String, Page>,
-    /// What peers may use up.
+    /// Limits of the listener.
     pub limits: Limits,
 }
 
@@ -55,7 +55,7 @@ impl PlainServer {
         }
     }
 
-    /// Serves until `stop` turns true or its sender is dropped, then lets requests in flight finish.
+    /// Serves until `stop` becomes true or its sender is dropped, then lets requests in flight finish.
     pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
         let limits = self.limits.clone();
         listen::run(listener, None, Arc::new(self), limits, stop).await;

@@ -13,7 +13,7 @@ pub const DEFAULT_LEAD: Duration = Duration::from_secs(6 * 30 * DAY);
 /// Reads `CERTS_RENEW_BEFORE`: an integer followed by `d` (day), `m` (30 days) or `y` (365 days).
 ///
 /// Unusable and non-positive text gives [`DEFAULT_LEAD`]. The result is capped at half of [`LIFETIME`]: with a longer
-/// lead a certificate would be due for renewal the moment it was made, and every pass would make another one.
+/// lead a certificate would be due for renewal as soon as it is created, and every reconcile would create another one.
 pub fn lead_from_text(text: &str) -> Duration {
     parse(text).unwrap_or(DEFAULT_LEAD).min(LIFETIME / 2)
 }

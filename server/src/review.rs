@@ -12,34 +12,34 @@ use crate::Error;
 /// An AdmissionReview that can be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Review {
-    /// How to answer it.
+    /// Members that the answer repeats.
     pub reply: Reply,
     /// The `request` as sent.
     pub request: Value,
 }
 
-/// What the answer has to repeat.
+/// Members of the request that the answer repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     api_version: String,
     uid: String,
 }
 
-/// What a handler decided.
+/// Decision of a handler.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Let the object in, changed by these JSON Patch operations (none: as it is).
+    /// Allow the object, changed by these JSON Patch operations; unchanged if there are none.
     Allow {
         /// Operations in order.
         patch: Vec<Value>,
-        /// Texts shown to the client.
+        /// Warnings for the client.
         warnings: Vec<String>,
     },
-    /// Turn the request down.
+    /// Deny the request.
     Deny {
         /// HTTP status code for the client, such as 403 or 422.
         code: u16,
-        /// Why.
+        /// The reason, for the client.
         message: String,
     },
 }
@@ -50,7 +50,7 @@ impl Review {
         Self::read(serde_json::from_slice(body)?)
     }
 
-    /// Reads what a body says.
+    /// Reads a parsed body.
     pub fn read(mut review: Value) -> Result<Self, Error> {
         let text = |name: &str| review.get(name).and_then(Value::as_str);
         let api_version = match (text("kind"), text("apiVersion")) {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_no_review_are_told_apart() {
+    fn bodies_that_are_no_review_have_errors_of_their_own() {
         assert!(matches!(Review::decode(b"{"), Err(Error::Json(_))));
         assert!(matches!(Review::decode(b"[]"), Err(Error::Kind)));
         let body = br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}"#;

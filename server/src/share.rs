@@ -1,4 +1,4 @@
-//! Who has to give way when something that all peers share is used up.
+//! Which peer loses its share when something that all peers share is used up.
 //!
 //! No peer displaces one that holds less than itself. So a peer that takes all there is loses what it holds beyond
 //! the others, and one that holds little, as an API server does, always finds room.
@@ -7,19 +7,19 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use tokio::time::Instant;
 
-/// Whether a claim is being used for a request.
+/// Is a claim used for a request?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
-    /// It may be taken away without anybody's request being lost, also by another claim of the same peer.
+    /// It may be dropped without losing a request, also for another claim of the same peer.
     Idle,
-    /// Only peers that hold less may take it away.
+    /// It may be dropped only for peers that hold less.
     Busy,
 }
 
-/// What a peer holds.
+/// A part of what is shared, held by one peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    /// Its address, without the port.
+    /// Address of the peer, without the port.
     pub(crate) peer: IpAddr,
     /// How much it is, in the unit of what is shared.
     pub(crate) amount: usize,
@@ -29,11 +29,11 @@ pub(crate) struct Claim {
     pub(crate) since: Instant,
 }
 
-/// The position of the claim that gives way to `amount` more for `peer`; `None`: the newcomer is turned away.
+/// Position of the claim to drop in favour of `amount` more for `peer`; `None`: the new claim is refused.
 ///
-/// Among the peers that hold at least as much as the newcomer would, it is the one that holds most; of its claims an
-/// idle one, of those the one that has been so for longest.
-pub(crate) fn gives_way(claims: &[Claim], peer: IpAddr, amount: usize) -> Option<usize> {
+/// It belongs to the peer that holds most, among those that hold at least as much as `peer` would. Of its claims an idle
+/// one is dropped first, and of these the one that has been idle for longest.
+pub(crate) fn to_drop(claims: &[Claim], peer: IpAddr, amount: usize) -> Option<usize> {
     let mut shares = BTreeMap::from([(peer, amount)]);
     for claim in claims {
         *shares.entry(claim.peer).or_default() += claim.amount;
@@ -65,11 +65,11 @@ mod tests {
     }
 
     fn to(peer: u8, claims: &[Claim]) -> Option<usize> {
-        gives_way(claims, IpAddr::from([10, 0, 0, peer]), 1)
+        to_drop(claims, IpAddr::from([10, 0, 0, peer]), 1)
     }
 
     #[test]
-    fn the_largest_peer_gives_way_with_what_it_used_least_lately() {
+    fn the_largest_peer_loses_its_longest_idle_claim() {
         use State::{Busy, Idle};
         let claims = [
             claim(1, Idle, 90),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn among_equals_only_idle_claims_give_way() {
+    fn among_equal_peers_only_idle_claims_are_dropped() {
         use State::{Busy, Idle};
         assert_eq!(to(3, &[claim(1, Idle, 1), claim(2, Idle, 2)]), Some(1));
         assert_eq!(to(3, &[claim(1, Busy, 1), claim(2, Busy, 2)]), None);
@@ -103,6 +103,6 @@ mod tests {
         large.amount = 9;
         let claims = [large, claim(2, State::Busy, 9), claim(2, State::Busy, 9)];
         assert_eq!(to(3, &claims), Some(0));
-        assert_eq!(gives_way(&claims, IpAddr::from([10, 0, 0, 3]), 9), None);
+        assert_eq!(to_drop(&claims, IpAddr::from([10, 0, 0, 3]), 9), None);
     }
 }

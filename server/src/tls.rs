@@ -1,7 +1,7 @@
 //! The serving certificate, exchangeable while connections live.
 //!
-//! New handshakes take whatever pair was set last; connections that exist keep the one they began with. Before the
-//! first pair there is nothing to prove who we are with, so every handshake is refused.
+//! New handshakes use the pair that was set last; existing connections keep the pair they began with. Before the first
+//! pair every handshake is refused.
 
 use std::{io, sync::Arc};
 
@@ -79,20 +79,20 @@ impl Tls {
 
     /// Answers one handshake. The caller bounds its duration.
     ///
-    /// A turn is needed only for the computation that follows a complete ClientHello, the signature: a peer that
-    /// stalls holds none, and a flood of handshakes cannot occupy more threads than there are turns.
+    /// A permit is needed only to sign, after a complete ClientHello: a peer that stalls holds none, and many handshakes at
+    /// once cannot occupy more threads than there are permits.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
-        turns: &Semaphore,
+        permits: &Semaphore,
     ) -> io::Result<TlsStream<TcpStream>> {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let Some(config) = self.current.load().as_ref().map(|current| current.config.clone()) else {
             return Err(io::Error::new(io::ErrorKind::NotConnected, "no certificate yet"));
         };
-        let turn = turns.acquire().await.map_err(io::Error::other)?;
+        let permit = permits.acquire().await.map_err(io::Error::other)?;
         let handshake = start.into_stream(config);
-        drop(turn);
+        drop(permit);
         handshake.await
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<Certifi
     }
 }
 
-/// What TLS makes of a pair; fails when the key is not the certificate's.
+/// TLS configuration of a pair. Fails if the key does not belong to the certificate.
 pub(crate) fn config(pair: &Pair) -> Result<ServerConfig, Error> {
     let chain = certificates("certificate", &pair.cert_pem)?;
     let key = PrivateKeyDer::from_pem_slice(&pair.key_pem).map_err(|source| Error::Pem {

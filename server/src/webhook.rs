@@ -33,15 +33,15 @@ const REVIEW_LIMIT: usize = 8 * MEBIBYTE;
 const CONVERSION_LIMIT: usize = 256 * MEBIBYTE;
 const JSON: &str = "application/json";
 
-/// Decides a review. It only computes: it runs on the thread that serves the connection. What has to wait for somebody
-/// else is decided [later](Decision::Later).
+/// Decides a review. It only computes, because it runs on the thread that serves the connection. A review that has to
+/// wait for a lookup is decided [later](Decision::Later).
 pub type Reviewer = dyn Fn(Review) -> Decision + Send + Sync;
 
-/// What comes of a review.
+/// Result of a reviewer.
 pub enum Decision {
-    /// It is decided.
+    /// Decided at once.
     Now(Verdict),
-    /// It will be, soon: who waits for answers must set itself a limit.
+    /// Decided by this future. The future has to end in time by itself.
     Later(Pin<Box<dyn Future<Output = Verdict> + Send>>),
 }
 
@@ -52,10 +52,10 @@ impl From<Verdict> for Decision {
 }
 
 /// Converts the body of a ConversionReview to the body of its answer, in pieces; an error is the text of an HTTP 400.
-/// The body is the converter's, to give back what it has done with.
+/// The converter owns the body, so that it can free the parts it has read.
 pub type Converter = dyn Fn(Vec<u8>) -> Result<Vec<Vec<u8>>, String> + Send + Sync;
 
-/// What answers a route.
+/// Handler of a route.
 #[derive(Clone)]
 pub enum Handler {
     /// Admission; bodies up to 8 MiB.
@@ -64,12 +64,12 @@ pub enum Handler {
     Convert(Arc<Converter>),
 }
 
-/// The routes and what they may use. `/healthz` is answered without a route.
+/// The routes and their limits. `/healthz` is answered without a route.
 #[derive(Default)]
 pub struct WebhookServer {
     /// Handlers by path.
     pub routes: BTreeMap<String, Handler>,
-    /// What peers may use up.
+    /// Limits of the listener.
     pub limits: Limits,
     /// Counters, shared with a registry.
     pub metrics: Metrics,
@@ -79,7 +79,7 @@ pub struct WebhookServer {
     pub conversions: Bodies,
 }
 
-/// Serves until `stop` turns true or its sender is dropped, then lets requests in flight finish.
+/// Serves until `stop` becomes true or its sender is dropped, then lets requests in flight finish.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<Tls>,
@@ -187,7 +187,7 @@ impl WebhookServer {
         let reply = review.reply.clone();
         let decided = match catch_unwind(AssertUnwindSafe(|| decide(review))) {
             Ok(Decision::Now(verdict)) => Some(verdict),
-            // A task of its own, which ends alone when it panics.
+            // A task of its own: if it panics, only this request fails.
             Ok(Decision::Later(verdict)) => tokio::spawn(verdict).await.ok(),
             Err(_) => None,
         };
@@ -207,7 +207,7 @@ impl WebhookServer {
     }
 
     async fn convert(&self, convert: Arc<Converter>, body: Vec<u8>, room: Room) -> Result<Answer, Answer> {
-        // The thread goes on when the client has gone: the room is taken until it ends.
+        // The thread continues when the client disconnects, so the memory counts until it ends.
         let work = move || {
             let converted = convert(body);
             drop(room);

@@ -1,11 +1,11 @@
-//! Processor time and memory of a container.
+//! CPU and memory of a container.
 
 use go_compat::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What a container asks for or has, of the two resources that may change while it runs. In thousandths: of a processor,
-/// of a byte.
+/// Requests and limits of a container, for the two resources that can change while it runs. The unit is a thousandth of a
+/// CPU or of a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AmountsView {
     /// `requests.cpu`.
@@ -31,7 +31,7 @@ impl AmountsView {
     }
 }
 
-/// The amount that a quantity on the wire names; none if it cannot be read.
+/// The amount of a quantity such as `500m` or `1Gi`, in thousandths; none if it cannot be read.
 pub fn amount(quantity: &Value) -> Option<i64> {
     let thousandths = Quantity::from_json(quantity).ok()?.thousandths();
     Some(i64::try_from(thousandths).unwrap_or(i64::MAX))
@@ -51,7 +51,7 @@ struct List {
     memory: Value,
 }
 
-/// In a box, so that a container that says nothing costs a pointer.
+/// Boxed, so that a container without amounts costs a pointer.
 pub(crate) fn boxed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<AmountsView>>, D::Error> {
     let wire = Option::<Wire>::deserialize(from)?.unwrap_or_default();
     let (requests, limits) = (wire.requests.unwrap_or_default(), wire.limits.unwrap_or_default());

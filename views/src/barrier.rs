@@ -1,11 +1,11 @@
-//! The barrier of a pod: the ConfigMap whose keys let its containers start.
+//! The barrier of a pod: the ConfigMap whose keys allow its containers to start.
 
 use std::collections::BTreeMap;
 
 use kruise_api::meta::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 
-/// What is decided upon: whose it is, and who may start.
+/// Owner and keys of a barrier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BarrierView {
     /// Namespace.
@@ -18,17 +18,17 @@ pub struct BarrierView {
     pub resource_version: Box<str>,
     /// Name and uid of each pod that owns it.
     pub pods: Box<[(Box<str>, Box<str>)]>,
-    /// Its keys, in order.
+    /// Keys of its data, sorted.
     pub keys: Box<[Box<str>]>,
 }
 
 impl BarrierView {
-    /// Is it the barrier of the pod with this uid?
+    /// Is it owned by the pod with this uid?
     pub fn is_of(&self, pod: &str) -> bool {
         self.pods.iter().any(|(_, uid)| &**uid == pod)
     }
 
-    /// May containers start that wait for this key?
+    /// Does it have this key, so that the containers that wait for it may start?
     pub fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|have| &**have == key)
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::BarrierView;
 
     #[test]
-    fn a_barrier_tells_whose_it_is_and_who_may_start() {
+    fn owners_and_keys_are_read() {
         let barrier: BarrierView = serde_json::from_str(
             r#"{"metadata":{"name":"web-barrier","namespace":"n","uid":"u","resourceVersion":"7","ownerReferences":[
                 {"apiVersion":"apps/v1","kind":"Other","name":"web","uid":"x"},
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_data_or_owner_is_nobodys_and_lets_nobody_start() {
+    fn a_barrier_without_data_or_owner_has_no_keys_and_no_pod() {
         for text in [
             r#"{"metadata":{}}"#,
             r#"{"metadata":{"ownerReferences":null},"data":null}"#,

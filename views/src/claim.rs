@@ -1,11 +1,11 @@
-//! A persistent volume claim: whose it is.
+//! A persistent volume claim: identity and owner.
 
 use kruise_api::{meta::ObjectMeta, names};
 use serde::{Deserialize, Deserializer};
 
 use crate::OwnerView;
 
-/// What a workload decides upon: identity, owner, and the pod it was made for.
+/// Identity and owner of a claim, and the pod it was created for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimView {
     /// Namespace.
@@ -24,7 +24,7 @@ pub struct ClaimView {
     pub deleting: bool,
 }
 
-kube_cache::cached!(ClaimView);
+kube_cache::cached!(ClaimView; deleting);
 
 #[derive(Deserialize)]
 struct Wire {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_says_null_everywhere_is_nobodys() {
+    fn a_claim_with_null_everywhere_has_no_owner() {
         let claim: ClaimView =
             serde_json::from_str(r#"{"metadata":{"name":"a","labels":null,"ownerReferences":null}}"#)
                 .unwrap();

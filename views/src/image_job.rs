@@ -1,11 +1,11 @@
-//! An `ImagePullJob`: whose it is.
+//! An `ImagePullJob`: identity and owner.
 
 use kruise_api::{meta::ObjectMeta, names};
 use serde::{Deserialize, Deserializer};
 
 use crate::OwnerView;
 
-/// What a workload decides upon: identity, owner, and the revision whose image it pulls.
+/// Identity and owner of a job, and the revision whose image it pulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageJobView {
     /// Namespace.
@@ -16,15 +16,15 @@ pub struct ImageJobView {
     pub uid: Box<str>,
     /// Version of the stored object.
     pub resource_version: Box<str>,
-    /// Hash of the revision that it was made for, if it says so.
+    /// Hash of the revision it was created for, from its label.
     pub revision_hash: Option<Box<str>>,
     /// The controlling owner.
     pub controller: Option<Box<OwnerView>>,
-    /// Being deleted? It stays until its own controller has let it go.
+    /// Being deleted? It stays until its own controller removes the finalizer.
     pub deleting: bool,
 }
 
-kube_cache::cached!(ImageJobView);
+kube_cache::cached!(ImageJobView; deleting);
 
 #[derive(Deserialize)]
 struct Wire {

@@ -1,4 +1,4 @@
-//! Objects outside of namespaces of which nothing but their labels is decided upon: nodes, and namespaces themselves.
+//! Cluster-scoped objects of which only the labels are read: nodes and namespaces.
 
 use kube_cache::Cached;
 use serde::Deserialize;
@@ -46,8 +46,8 @@ impl Cached for LabelledView {
     }
 }
 
-/// A node: where it stands.
+/// A node: its topology.
 pub type NodeView = LabelledView;
 
-/// A namespace: what it is labelled with.
+/// A namespace, for namespace selectors.
 pub type NamespaceView = LabelledView;

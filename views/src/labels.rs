@@ -7,8 +7,8 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-/// Labels or annotations, sorted by key. All text is one piece: a lookup touches one stretch of memory, and a pod costs
-/// two allocations instead of two for each label.
+/// Labels or annotations, sorted by key. All text is in one allocation: a lookup reads one range of memory, and a pod
+/// costs two allocations instead of two for each label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// Keys and values, end to end.
@@ -18,8 +18,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The value of a key. Lengths rule out almost every other key, and they lie side by side: of the text itself a
-    /// lookup mostly touches the one key it looks for.
+    /// The value of a key. Lengths are compared first, which are stored side by side, so a lookup mostly reads the text of
+    /// one key only.
     pub fn get(&self, key: &str) -> Option<&str> {
         let text = self.text.as_bytes();
         let mut start = 0;

@@ -1,7 +1,7 @@
-//! Narrow, read-only views of core objects: what planners look at and nothing else, decoded straight from the wire.
+//! Narrow, read-only views of objects: only the fields that planners read, decoded directly from the JSON of the server.
 //!
-//! Invariants: a view is never written back; fields that this build does not know are not lost, because they were
-//! never ours to carry. A view costs a few kilobytes where the full object costs tens.
+//! Invariants: a view is never written back, so fields that this build does not know are not lost. A view takes a few
+//! kilobytes where the full object takes tens.
 
 mod amounts;
 mod barrier;

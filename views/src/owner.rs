@@ -1,4 +1,4 @@
-//! The owner of an object, as far as anything is decided upon it.
+//! The controlling owner of an object.
 
 use kruise_api::meta::OwnerReference;
 
@@ -16,7 +16,7 @@ pub struct OwnerView {
 }
 
 impl OwnerView {
-    /// What a reference says. Boxed, as most views hold none or one.
+    /// The owner that a reference names. Boxed, because most views hold none or one.
     pub(crate) fn boxed(owner: &OwnerReference) -> Box<Self> {
         Box::new(Self {
             group: owner.group().into(),

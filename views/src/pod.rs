@@ -1,4 +1,4 @@
-//! A pod as workloads see it.
+//! A pod: the fields that planners read.
 
 use jiff::Timestamp;
 use kruise_api::{meta::OwnerReference, names};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{AmountsView, Labels, OwnerView, WrittenView, amounts, written};
 
-/// What a workload decides upon: identity, placement, images, conditions, container states.
+/// Identity, placement, images, conditions and container states of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodView {
     /// Namespace.
@@ -19,8 +19,7 @@ pub struct PodView {
     pub resource_version: Box<str>,
     /// Labels, all of them.
     pub labels: Labels,
-    /// Annotations that Kruise or the deletion order reads; the others are kept only of pods with injected sidecars,
-    /// whose sets may patch any of them.
+    /// Annotations that planners read. Pods with injected sidecars keep all of them, because a SidecarSet may patch any.
     pub annotations: Labels,
     /// Finalizers.
     pub finalizers: Box<[Box<str>]>,
@@ -28,7 +27,7 @@ pub struct PodView {
     pub created: Option<Timestamp>,
     /// Being deleted?
     pub deleting: bool,
-    /// When a pod that is being deleted should be gone, if its node does its work.
+    /// `deletionTimestamp`: when the grace period of a pod that is being deleted ends.
     pub gone_by: Option<Timestamp>,
     /// The controlling owner.
     pub controller: Option<Box<OwnerView>>,
@@ -36,11 +35,11 @@ pub struct PodView {
     pub node: Option<Box<str>>,
     /// Condition types in `spec.readinessGates`.
     pub gates: Box<[Box<str>]>,
-    /// Names of the init containers, in order; kept only of pods with injected sidecars.
+    /// Names of the init containers, in order; empty for pods without injected sidecars.
     pub init_containers: Box<[Box<str>]>,
     /// Regular containers in order.
     pub containers: Box<[ContainerView]>,
-    /// Do ended containers always start again?
+    /// Is `restartPolicy` `Always`?
     pub restarts_always: bool,
     /// Is one of its volumes a persistent volume claim?
     pub has_claims: bool,
@@ -59,27 +58,27 @@ pub struct ContainerView {
     pub name: Box<str>,
     /// Image as written.
     pub image: Box<str>,
-    /// Place in the order in which the pod's containers start: the highest first.
+    /// Launch priority, from the barrier variable; the highest starts first.
     pub priority: Option<i64>,
-    /// Processor time and memory that it asks for; none if it asks for none.
+    /// CPU and memory of its specification; none if it has neither.
     pub resources: Option<Box<AmountsView>>,
-    /// Who last wrote these while the container ran.
+    /// Which of these amounts this program wrote last by `resize`.
     pub written: WrittenView,
 }
 
-/// Phase of a pod, in the order in which surplus pods go.
+/// Phase of a pod, in the order in which surplus pods are deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Not started, or a phase this build does not know.
     #[default]
     Pending,
-    /// The node is silent.
+    /// `Unknown`: the node does not report.
     Unknown,
     /// Running.
     Running,
-    /// Ended well.
+    /// All containers ended with exit code 0.
     Succeeded,
-    /// Ended badly.
+    /// A container failed.
     Failed,
 }
 
@@ -126,18 +125,18 @@ pub struct ContainerStatusView {
     pub ready: bool,
     /// Restarts so far.
     pub restart_count: i32,
-    /// Has it ended, or is it waiting to be started?
+    /// Has it ended, or is it waiting to start?
     pub between_runs: bool,
-    /// Has it ended well?
+    /// Has it ended with exit code 0?
     pub succeeded: bool,
-    /// Is it waiting because something its configuration names is not there?
+    /// Is it waiting because a ConfigMap or Secret that it names is missing (`CreateContainerConfigError`)?
     pub unconfigured: bool,
-    /// Processor time and memory that its node gives it; none if its node does not say.
+    /// CPU and memory that its node reports; none if the node does not report them.
     pub resources: Option<Box<AmountsView>>,
 }
 
 impl ContainerStatusView {
-    /// Id of the container, if one runs; else empty, because the next one has another id whatever it runs.
+    /// Id of the running container; empty if none runs, because the next one gets a new id whatever image it runs.
     pub fn running_id(&self) -> &str {
         if self.between_runs { "" } else { &self.container_id }
     }
@@ -178,14 +177,14 @@ impl PodView {
             .map(|have| &*have.image)
     }
 
-    /// Processor time and memory that a container asks for.
+    /// CPU and memory in the specification of a container.
     pub fn resources_of(&self, container: &str) -> Option<&AmountsView> {
         let found = self.containers.iter().find(|have| &*have.name == container);
         found.and_then(|found| found.resources.as_deref())
     }
 }
 
-kube_cache::cached!(PodView);
+kube_cache::cached!(PodView; deleting);
 
 fn is_read(annotation: &str) -> bool {
     annotation == names::DELETION_COST
@@ -204,7 +203,7 @@ impl<'de> Deserialize<'de> for PodView {
     }
 }
 
-/// The shape on the wire.
+/// The JSON of the server.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Wire {
@@ -311,7 +310,7 @@ struct WireStatus {
     phase: Option<Box<str>>,
     conditions: Option<Vec<WireCondition>>,
     container_statuses: Option<Box<[ContainerStatusView]>>,
-    /// How servers before 1.33 say what conditions say since.
+    /// `status.resize`: servers before 1.33 report here what newer ones report in conditions.
     resize: Option<Box<str>>,
 }
 
@@ -333,7 +332,10 @@ impl From<Wire> for PodView {
             spec,
             status,
         } = wire;
-        let is_injected = metadata.annotations.get(names::sidecars::INJECTED_LIST).is_some();
+        let is_injected = metadata
+            .annotations
+            .get(names::sidecarset::INJECTED_LIST)
+            .is_some();
         let written = written::by_container(metadata.managed_fields.unwrap_or_default());
         let container = |wire| {
             let mut container = ContainerView::from(wire);
@@ -399,7 +401,7 @@ impl From<Wire> for PodView {
     }
 }
 
-/// The condition in which newer servers say that a change of resources waits for its node.
+/// The condition by which newer servers report that a resize waits for its node.
 fn pending(resize: Box<str>) -> Option<ConditionView> {
     matches!(&*resize, "Deferred" | "Infeasible").then(|| ConditionView {
         kind: names::POD_RESIZE_PENDING.into(),
@@ -425,7 +427,7 @@ struct WireContainerStatus {
     resources: Option<Box<AmountsView>>,
 }
 
-/// Of a container's state only what it comes to is kept.
+/// State of a container, reduced to the flags of [`ContainerStatusView`].
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireState {
@@ -485,7 +487,7 @@ mod tests {
     use super::{ContainerStatusView, Phase, PodView, Truth};
 
     #[test]
-    fn a_pod_that_says_null_everywhere_is_a_pending_pod() {
+    fn a_pod_with_null_everywhere_is_a_pending_pod() {
         let pod: PodView = serde_json::from_str(
             r#"{"metadata":{"name":"a","labels":null,"annotations":null,"finalizers":null,"ownerReferences":null},
                 "spec":{"nodeName":"","readinessGates":null,"containers":null},
@@ -499,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_saying_that_a_resize_waits_are_read_as_one() {
+    fn a_waiting_resize_is_read_from_the_field_and_from_the_condition() {
         let condition = r#"{"status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}]}}"#;
         for (status, reason) in [
             (condition, Some("Infeasible")),
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_container_that_runs_has_the_id_of_a_running_one() {
+    fn only_a_running_container_has_a_running_id() {
         for (state, id) in [
             (r#"{"running":{"startedAt":null}}"#, "cri://1"),
             ("{}", "cri://1"),
@@ -529,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_container_ended_and_why_it_waits_is_told_from_its_state() {
+    fn ends_and_waits_are_read_from_the_container_state() {
         for (state, succeeded, unconfigured) in [
             (r#"{"running":{}}"#, false, false),
             ("null", false, false),
@@ -555,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn of_volumes_only_claims_are_told() {
+    fn only_claims_are_read_from_volumes() {
         for (volumes, has) in [
             ("null", false),
             (
@@ -574,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_start_again_unless_the_pod_says_otherwise() {
+    fn the_restart_policy_defaults_to_always() {
         for (policy, always) in [
             ("\"Always\"", true),
             ("null", true),
@@ -621,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn of_pods_with_sidecars_all_annotations_are_kept_and_the_names_of_init_containers() {
+    fn pods_with_sidecars_keep_all_annotations_and_init_container_names() {
         let pod = |injected: &str| -> PodView {
             let text = format!(
                 r#"{{"metadata":{{"annotations":{{"note":"n","kubectl.kubernetes.io/last-applied-configuration":"long"{injected}}}}},
@@ -639,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn the_barrier_of_a_container_tells_its_priority_and_a_plain_value_tells_none() {
+    fn the_priority_is_read_from_the_barrier_variable_only() {
         for (variable, priority) in [
             (
                 r#"{"name":"KRUISE_CONTAINER_BARRIER","valueFrom":{"configMapKeyRef":{"name":"x","key":"p_-3"}}}"#,

@@ -24,7 +24,7 @@ pub struct RevisionView {
     pub created: Option<Timestamp>,
     /// Place in the history; the highest is the newest.
     pub number: i64,
-    /// Hash of the claim templates it was made with; `None` if the annotation is missing.
+    /// Hash of the claim templates it was created with; `None` if the annotation is missing.
     pub claims_hash: Option<Box<str>>,
     /// Labels.
     pub labels: crate::Labels,

@@ -1,21 +1,22 @@
-//! Who wrote what: of the server's own record of that, the amounts that this program asked for by a pod's `resize` endpoint.
+//! Which container resources this program wrote last through a pod's `resize` endpoint, read from `managedFields`.
 
 use std::collections::BTreeMap;
 
 use kruise_api::names;
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Which amounts of a container this program, or one of its name, wrote by the `resize` endpoint, and nobody since.
+/// Which amounts of a container this program wrote last through the `resize` endpoint. Programs are told apart by the name
+/// of their field manager only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenView {
     /// `requests` and `limits`, each of `cpu` and `memory`.
     lists: [[bool; 2]; 2],
-    /// Has anybody else asked for amounts of the container by that endpoint, and last for one of them?
+    /// Was an amount of the container written last by another program through that endpoint?
     pub by_others: bool,
 }
 
 impl WrittenView {
-    /// Is it so of the amount under `requests` or `limits` and a resource's name?
+    /// Did this program write this amount last? `list` is `requests` or `limits`, `resource` is `cpu` or `memory`.
     pub fn get(self, list: &str, resource: &str) -> bool {
         let [requests, limits] = self.lists;
         let [cpu, memory] = match list {
@@ -30,7 +31,7 @@ impl WrittenView {
         }
     }
 
-    /// Of any?
+    /// Did it write any amount last?
     pub fn any(self) -> bool {
         self.lists.iter().flatten().any(|written| *written)
     }
@@ -92,7 +93,7 @@ struct Key {
     name: Box<str>,
 }
 
-/// What was written, by container.
+/// Last writers of amounts, by container name.
 pub(crate) fn by_container(entries: Vec<Entry>) -> BTreeMap<Box<str>, WrittenView> {
     let mut all: BTreeMap<Box<str>, WrittenView> = BTreeMap::new();
     for entry in entries
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_say_null_say_nothing() {
+    fn null_entries_are_ignored() {
         let empty = json!([{"manager": "kruise-manager", "subresource": "resize", "fieldsV1": null},
                            {"manager": "kruise-manager", "subresource": "resize", "fieldsV1": {"f:spec": {"f:containers": null}}}]);
         assert!(by_container(serde_json::from_value(empty).unwrap()).is_empty());

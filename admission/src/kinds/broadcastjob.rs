@@ -23,11 +23,11 @@ pub(super) const ENTRY: Admitted = Admitted {
     validating: Some("vbroadcastjob.kb.io"),
     defaults,
     rules,
-    ..Admitted::of(&kruise_api::jobs::BROADCAST_JOB)
+    ..Admitted::of(&kruise_api::broadcastjob::KIND)
 };
 
 /// Labels that mark the pods of a job; templates must not have them.
-const OWN_LABELS: [&str; 2] = [names::jobs::BROADCAST_NAME, names::jobs::BROADCAST_UID];
+const OWN_LABELS: [&str; 2] = [names::broadcastjob::NAME, names::broadcastjob::UID];
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {
     scope.complete_template(object, workload::TEMPLATE);

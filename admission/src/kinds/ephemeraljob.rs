@@ -25,7 +25,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     codes: (400, 400),
     path_has_version: true,
     rules,
-    ..Admitted::of(&kruise_api::jobs::EPHEMERAL_JOB)
+    ..Admitted::of(&kruise_api::ephemeraljob::KIND)
 };
 
 /// What a server refuses in a container of a pod that runs.

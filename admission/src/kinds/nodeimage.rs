@@ -24,7 +24,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     gate: |options| (!options.daemon).then_some("KruiseDaemon"),
     defaults,
     rules,
-    ..Admitted::of(&kruise_api::images::NODE_IMAGE)
+    ..Admitted::of(&kruise_api::nodeimage::KIND)
 };
 
 const MOST_IMAGES: usize = 256;

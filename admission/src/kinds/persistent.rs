@@ -25,7 +25,7 @@ pub(super) const ENTRY: Admitted = Admitted {
 };
 
 /// Where administrators list further kinds.
-const LISTED: &str = names::placement::STATE_WORKLOADS;
+const LISTED: &str = names::persistentpodstate::WORKLOADS;
 
 fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
     let spec = object.get("spec").unwrap_or(&Value::Null);

@@ -31,7 +31,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     },
     rules,
     changes,
-    ..Admitted::of(&kruise_api::probes::POD_PROBE_MARKER)
+    ..Admitted::of(&kruise_api::podprobemarker::KIND)
 };
 
 /// Conditions that others write.

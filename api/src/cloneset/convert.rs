@@ -1,8 +1,8 @@
 //! Conversion between the served versions, on raw JSON: members that no rule names stay where they are.
 //!
-//! What the target version cannot express is kept in one annotation, [`names::CONVERSION_DATA`], and comes back with
-//! the way back. An edit made through the older version wins over what was kept, because what was kept is only used
-//! where the older version says nothing.
+//! Fields that the target version lacks are kept in one annotation, [`names::CONVERSION_DATA`], and restored by the
+//! conversion back. An edit through the older version wins: a kept field is restored only where the older version does
+//! not set it.
 
 use serde_json::{Map, Value, json};
 
@@ -35,10 +35,10 @@ const PREDOWNLOAD: [(&str, &str, bool); 3] = [
     ),
 ];
 
-/// Where members of the strategy are kept that are beside `rollingUpdate`, which are such that we do not know.
+/// Key under which unknown members of the strategy, beside `rollingUpdate`, are kept.
 const BESIDE: &str = "updateStrategy";
 
-/// An object that no rule covers.
+/// Why an object cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// Neither served version.
@@ -126,7 +126,7 @@ fn exclusion_to_field(object: &mut Value, kept: &mut Kept) {
     }
 }
 
-/// The way back. A field that says no is no label, and kept.
+/// The conversion back. A field that is false has no label, and is kept in the annotation.
 fn exclusion_to_label(object: &mut Value, kept: &mut Kept) {
     let path = ["metadata", "labels", names::EXCLUDE_PREPARING_DELETE];
     let said = take(object, &["spec", "scaleStrategy", EXCLUSION]);
@@ -189,7 +189,7 @@ fn strategy_to_v1beta1(object: &mut Value, kept: &mut Kept) {
     set(object, &["spec", "updateStrategy"], strategy);
 }
 
-/// The way back: `rollingUpdate` is unfolded, the policy becomes the type.
+/// The conversion back: members of `rollingUpdate` move out, the policy becomes the type.
 fn strategy_to_v1alpha1(object: &mut Value, kept: &mut Kept) {
     let mut strategy = match take(object, &["spec", "updateStrategy"]) {
         None | Some(Value::Null) => Map::new(),
@@ -255,7 +255,7 @@ fn predownload_to_fields(object: &mut Value, kept: &mut Kept) {
     }
 }
 
-/// Writes the annotations anew; one whose text is no value of the field was never in it, and stays. Text that would come
+/// Writes the annotations. One whose text is no value of the field was never converted, and stays. Text that would be read
 /// back as a number is kept.
 fn predownload_to_annotations(object: &mut Value, kept: &mut Kept) {
     for (field, annotation, takes_text) in PREDOWNLOAD {
@@ -290,12 +290,12 @@ fn parsed(text: &str, takes_text: bool) -> Option<Value> {
     }
 }
 
-/// What one version says and the other cannot.
+/// Fields of one version that the other lacks.
 #[derive(Default)]
 struct Kept {
-    /// Said by `v1alpha1` only.
+    /// Fields of `v1alpha1` only.
     older: Map<String, Value>,
-    /// Said by `v1beta1` only.
+    /// Fields of `v1beta1` only.
     newer: Map<String, Value>,
 }
 

@@ -19,7 +19,7 @@ pub const KIND: Kind = Kind {
     plural: "clonesets",
     short_names: &["clone"],
     scope: Scope::Namespaced,
-    about: "CloneSet keeps a number of pods of one template in service and changes them in place where it can.",
+    about: "CloneSet keeps a number of pods of one template running, and updates them in place if possible.",
     versions,
     conversion: Conversion::Own(|object, direction| {
         // The versions are known to be served: there is nothing else that these could refuse.
@@ -67,7 +67,7 @@ pub fn v1beta1() -> Object {
         .with(
             "enablePVCReuse",
             defaulted(
-                boolean("Give instance ids and claims of vanished pods to new pods. Default: false."),
+                boolean("Give instance ids and claims of deleted pods to new pods. Default: false."),
                 false,
             ),
         )
@@ -75,16 +75,16 @@ pub fn v1beta1() -> Object {
             "excludePreparingDelete",
             "Do not count pods in state PreparingDelete as replicas. Default: false.",
         );
-    let rolling = Object::new("Parameters of RollingUpdate: how many pods change, and in which order. Default: those of its fields.")
+    let rolling = Object::new("Parameters of RollingUpdate: how many pods are updated, and in which order. Default: those of its fields.")
         .and(rolling_update())
         .text(
             "podUpdatePolicy",
-            "How a pod changes: ReCreate, InPlaceIfPossible or InPlaceOnly. Default: ReCreate.",
+            "How a pod is updated: ReCreate, InPlaceIfPossible or InPlaceOnly. Default: ReCreate.",
         );
     let update = Object::new("")
         .text(
             "type",
-            "RollingUpdate changes pods by itself, OnDelete waits for deletions. Default: RollingUpdate.",
+            "RollingUpdate updates pods, OnDelete waits until pods are deleted. Default: RollingUpdate.",
         )
         .with("rollingUpdate", rolling);
     spec(scale, update)
@@ -93,7 +93,7 @@ pub fn v1beta1() -> Object {
 fn v1alpha1() -> Object {
     let scale = Object::new("").flag(
         "disablePVCReuse",
-        "Do not give instance ids and claims of vanished pods to new pods. Default: false.",
+        "Do not give instance ids and claims of deleted pods to new pods. Default: false.",
     );
     let update = rolling_update().text(
         "type",
@@ -107,23 +107,23 @@ fn spec(scale: Object, update: Object) -> Object {
         Object::new("How pods are added and removed; all fields are optional. Default: those of its fields.")
             .int_or_string(
                 "maxUnavailable",
-                "Most pods, or percent of replicas, out of service while pods are added. Default: no limit.",
+                "Most pods, or percent of replicas, unavailable while pods are added. Default: no limit.",
             )
             .texts(
                 "podsToDelete",
-                "Names of pods to delete first, whatever the order says. Default: none.",
+                "Names of pods to delete before all others. Default: none.",
             )
             .and(scale);
     let update = Object::new(
-        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+        "How pods are updated to a changed template; all fields are optional. Default: those of its fields.",
     )
     .and(update);
-    Object::new("What is wanted: how many pods, of which template, and how they may change.")
-        .int32("replicas", "Number of pods wanted, zero or more. Default: 1.")
+    Object::new("Desired state: how many pods, of which template, and how they are updated.")
+        .int32("replicas", "Number of desired pods, zero or more. Default: 1.")
         .with(
             "selector",
             label_selector(
-                "Labels of the pods that belong to this set; must match the template; cannot change.",
+                "Labels of the pods that belong to this object; must match the template; cannot change.",
             ),
         )
         .with("template", pod_template())
@@ -132,7 +132,7 @@ fn spec(scale: Object, update: Object) -> Object {
         .with("updateStrategy", update)
         .int32(
             "revisionHistoryLimit",
-            "Number of unused revisions kept for going back. Default: 10.",
+            "Number of unused revisions kept for rollbacks. Default: 10.",
         )
         .int32(
             "minReadySeconds",
@@ -154,15 +154,15 @@ fn rolling_update() -> Object {
         )
         .int_or_string(
             "maxUnavailable",
-            "Most pods, or percent of replicas, out of service meanwhile. Default: 20%.",
+            "Most pods, or percent of replicas, unavailable during an update. Default: 20%.",
         )
         .int_or_string(
             "maxSurge",
-            "Most pods, or percent of replicas, above replicas meanwhile. Default: 0.",
+            "Most pods, or percent of replicas, above replicas during an update. Default: 0.",
         )
         .flag(
             "paused",
-            "Stop updating pods; adding and removing goes on. Default: false.",
+            "Stop updating pods; adding and removing pods continues. Default: false.",
         )
         .with("priorityStrategy", priority_strategy())
         .with("scatterStrategy", scatter_strategy())
@@ -171,7 +171,7 @@ fn rolling_update() -> Object {
 
 fn status() -> Object {
     let condition = condition(
-        "One aspect of the set's state, such as Progressing, FailedScale or FailedUpdate.",
+        "One aspect of the state, such as Progressing, FailedScale or FailedUpdate.",
         "Progressing, FailedScale or FailedUpdate",
     )
     .time(
@@ -179,7 +179,7 @@ fn status() -> Object {
         "Time when the condition was last confirmed or changed.",
     )
     .required(&["type", "status"]);
-    Object::new("What was last seen of the set's pods; written by the controller.")
+    Object::new("Observed state of the pods; written by the controller.")
         .int64(
             "observedGeneration",
             "Generation of the specification that the numbers belong to.",
@@ -190,11 +190,11 @@ fn status() -> Object {
         )
         .int32(
             "readyReplicas",
-            "Number of pods that are Ready and not being changed in place.",
+            "Number of pods that are Ready and not being updated in place.",
         )
         .int32(
             "availableReplicas",
-            "Number of pods in service for at least minReadySeconds.",
+            "Number of pods that are Ready for at least minReadySeconds.",
         )
         .int32(
             "updatedReplicas",
@@ -210,7 +210,7 @@ fn status() -> Object {
         )
         .int32(
             "expectedUpdatedReplicas",
-            "Number of pods the update shall reach: replicas less partition.",
+            "Number of pods that the update has to reach: replicas less partition.",
         )
         .text("updateRevision", "Name of the revision that is being rolled out.")
         .text(
@@ -219,11 +219,11 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .list(
             "conditions",
-            "Conditions of the set, each type at most once.",
+            "Conditions of the object, each type at most once.",
             condition,
         )
         .text(

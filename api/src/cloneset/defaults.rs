@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::convert::V1ALPHA1;
 
-/// Fills what is absent, in the object's own version. Nothing that is there is touched, and the parameters of a rolling
-/// update are only filled for a rolling update.
+/// Fills in absent fields, in the version of the object. Fields that are set stay. The parameters of a rolling update are
+/// filled in only if the strategy is a rolling update.
 pub fn apply(object: &mut Value) {
     let older = object
         .get("apiVersion")
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_beside_on_delete_are_the_users_business() {
+    fn parameters_beside_on_delete_stay() {
         let strategy = json!({"type": "OnDelete", "rollingUpdate": {"paused": true}});
         assert_eq!(
             defaulted("v1beta1", json!({"updateStrategy": strategy}))["updateStrategy"],

@@ -8,7 +8,7 @@ use super::{
     convert::{ConvertError, to_v1beta1},
 };
 
-/// An object that is no CloneSet this build can read.
+/// Why an object cannot be read as a CloneSet.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Not of a served version.
@@ -20,12 +20,15 @@ pub enum ReadError {
 }
 
 impl CloneSet {
-    /// Reads an object of either version. `api_version` stays the one it came in.
+    /// Reads an object of either version. `api_version` stays that of the object.
+    ///
+    /// # Errors
+    /// Fails if the version is not served, or a field has another type.
     pub fn from_json(object: &Value) -> Result<Self, ReadError> {
         Self::from_value(object.clone())
     }
 
-    /// As [`CloneSet::from_json`], of an object that is needed no more.
+    /// As [`CloneSet::from_json`], without a copy of the object.
     pub fn from_value(mut object: Value) -> Result<Self, ReadError> {
         let version = object
             .get("apiVersion")
@@ -63,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_or_version_is_an_error_in_words() {
+    fn a_wrong_type_or_version_is_an_error_that_names_it() {
         let error = |object| CloneSet::from_json(&object).unwrap_err().to_string();
         assert!(error(json!({"apiVersion": "apps/v1"})).contains("apps/v1"));
         let wrong = json!({"apiVersion": "apps.kruise.io/v1beta1", "spec": {"replicas": "three"}});

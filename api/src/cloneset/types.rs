@@ -1,11 +1,14 @@
 //! The fields of `v1beta1`.
 
 use go_compat::IntOrString;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::meta::{LabelSelector, ObjectMeta, StringMap, null_as_default};
+use crate::condition::Condition;
+use crate::lifecycle::Lifecycle;
+use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
+use crate::priority::PriorityStrategy;
+use crate::scatter::ScatterTerm;
 
 /// A CloneSet as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -26,13 +29,13 @@ pub struct CloneSet {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CloneSetSpec {
-    /// Wanted number of pods; default 1.
+    /// Desired number of pods; default 1.
     pub replicas: Option<i32>,
-    /// Which pods belong to this set.
+    /// Selects the pods of this CloneSet.
     pub selector: LabelSelector,
     /// Template of the pods, as stored: unknown fields survive.
     pub template: Value,
-    /// Claims made for every pod, as stored.
+    /// Templates of the claims of each pod, as stored.
     #[serde(deserialize_with = "null_as_default")]
     pub volume_claim_templates: Vec<Value>,
     /// How pods are added and removed.
@@ -46,7 +49,7 @@ pub struct CloneSetSpec {
     /// Seconds a pod must be Ready before it counts as available; default 0.
     #[serde(deserialize_with = "null_as_default")]
     pub min_ready_seconds: i32,
-    /// Hooks at the turns of a pod's life.
+    /// Lifecycle hooks.
     pub lifecycle: Option<Lifecycle>,
     /// Seconds without progress before `Progressing` turns False; unset or 2147483647 means never.
     pub progress_deadline_seconds: Option<i32>,
@@ -56,12 +59,12 @@ pub struct CloneSetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScaleStrategy {
-    /// Names of pods to delete, whatever the order would say.
+    /// Names of pods to delete before all others.
     #[serde(deserialize_with = "null_as_default")]
     pub pods_to_delete: Vec<String>,
     /// Most pods that may be unavailable while scaling up; unset means no limit.
     pub max_unavailable: Option<IntOrString>,
-    /// Give instance ids and claims of vanished pods to new ones; default false.
+    /// Give instance ids and claims of deleted pods to new pods; default false.
     #[serde(rename = "enablePVCReuse", deserialize_with = "null_as_default")]
     pub enable_pvc_reuse: bool,
     /// Do not count pods in `PreparingDelete` as replicas; default false.
@@ -87,13 +90,13 @@ pub struct RollingUpdate {
     /// `ReCreate` (default), `InPlaceIfPossible` or `InPlaceOnly`.
     #[serde(deserialize_with = "null_as_default")]
     pub pod_update_policy: String,
-    /// Number or share of pods kept on old revisions; default 0.
+    /// Number or percentage of pods kept on old revisions; default 0.
     pub partition: Option<IntOrString>,
     /// Most pods that may be unavailable during the update; default 20 %.
     pub max_unavailable: Option<IntOrString>,
     /// Most pods above `replicas` during the update; default 0.
     pub max_surge: Option<IntOrString>,
-    /// Stop updating; scaling goes on.
+    /// Stop updating; scaling continues.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
     /// Which pods update first.
@@ -103,46 +106,6 @@ pub struct RollingUpdate {
     pub scatter_strategy: Vec<ScatterTerm>,
     /// Parameters of in-place updates.
     pub in_place_update_strategy: Option<InPlaceUpdateStrategy>,
-}
-
-/// Which pods update first: either list, not both.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PriorityStrategy {
-    /// Larger trailing integer of the first label found goes first.
-    #[serde(deserialize_with = "null_as_default")]
-    pub order_priority: Vec<OrderTerm>,
-    /// Larger sum of matching weights goes first.
-    #[serde(deserialize_with = "null_as_default")]
-    pub weight_priority: Vec<WeightTerm>,
-}
-
-/// A label key whose value orders pods.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct OrderTerm {
-    /// Label key.
-    pub ordered_key: String,
-}
-
-/// A weight given to matching pods.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct WeightTerm {
-    /// 0 to 100.
-    pub weight: i32,
-    /// Which pods.
-    pub match_selector: LabelSelector,
-}
-
-/// Pods with this label are spread over the update order.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ScatterTerm {
-    /// Label key.
-    pub key: String,
-    /// Label value.
-    pub value: String,
 }
 
 /// Parameters of in-place updates.
@@ -158,33 +121,6 @@ pub struct InPlaceUpdateStrategy {
     pub image_pre_download_timeout_seconds: Option<i32>,
     /// Updated and ready pods needed before images are pulled ahead.
     pub image_pre_download_min_updated_ready_pods: Option<i32>,
-}
-
-/// Hooks at the turns of a pod's life.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Lifecycle {
-    /// Before a pod is deleted by its workload.
-    pub pre_delete: Option<LifecycleHook>,
-    /// Before and after an in-place update.
-    pub in_place_update: Option<LifecycleHook>,
-    /// Before a new pod counts as available.
-    pub pre_normal: Option<LifecycleHook>,
-}
-
-/// Labels and finalizers that hold a pod at a turn of its life.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct LifecycleHook {
-    /// Labels that hold.
-    #[serde(deserialize_with = "null_as_default")]
-    pub labels_handler: StringMap,
-    /// Finalizers that hold.
-    #[serde(deserialize_with = "null_as_default")]
-    pub finalizers_handler: Vec<String>,
-    /// Turn `KruisePodReady` False while held.
-    #[serde(deserialize_with = "null_as_default")]
-    pub mark_pod_not_ready: bool,
 }
 
 /// Reported state; the same in both versions.
@@ -227,31 +163,4 @@ pub struct CloneSetStatus {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
-}
-
-/// One condition of a CloneSet.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Condition {
-    /// `Progressing`, `FailedScale` or `FailedUpdate`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
-    /// When the condition was last confirmed or changed.
-    pub last_update_time: Option<Timestamp>,
-    /// When `status` last changed.
-    pub last_transition_time: Option<Timestamp>,
-    /// One word for machines.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub reason: String,
-    /// A sentence for people.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Rules, and the books over what they would lose.
+//! Applies rules, and keeps in an annotation what they would lose.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ const PLACE: [&str; 3] = ["metadata", "annotations", names::CONVERSION_DATA];
 
 const MAPS: [[&str; 2]; 2] = [["metadata", "labels"], ["metadata", "annotations"]];
 
-/// Converts an object; what would not come back is kept, what was kept comes back.
+/// Converts an object. Fields that the rules would lose are kept; fields that were kept are restored.
 pub fn convert(object: &mut Value, rules: &[Rule], direction: Direction) {
     let kept = unstash(object, direction);
     let before = object.clone();
@@ -51,7 +51,7 @@ pub fn apply(object: &mut Value, rules: &[Rule], direction: Direction) {
     }
 }
 
-/// Takes the annotation away and gives what was kept for the version that the object is about to have.
+/// Removes the annotation. Returns what was kept for the target version.
 fn unstash(object: &mut Value, direction: Direction) -> Vec<Value> {
     let text = path::take(object, &PLACE);
     let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -62,7 +62,7 @@ fn unstash(object: &mut Value, direction: Direction) -> Vec<Value> {
     }
 }
 
-/// Lists are compared as wholes: an item has no name that would survive an edit.
+/// Lists are compared as a whole: an item has no name by which it is found after an edit.
 fn differences(before: &Value, back: &Value, at: &mut Vec<String>, lost: &mut Vec<Value>) {
     let (Value::Object(had), Value::Object(has)) = (before, back) else {
         if before != back {
@@ -85,7 +85,7 @@ fn differences(before: &Value, back: &Value, at: &mut Vec<String>, lost: &mut Ve
     }
 }
 
-/// What was at a place, and what would come back there; a member is left out where there is nothing.
+/// One kept field: its value, and the value that the rules would restore; absent values are left out.
 fn entry(at: &[String], is: Option<&Value>, back: Option<&Value>) -> Value {
     let mut entry = json!({"at": at});
     for (name, value) in [("is", is), ("back", back)] {
@@ -96,7 +96,7 @@ fn entry(at: &[String], is: Option<&Value>, back: Option<&Value>) -> Value {
     entry
 }
 
-/// Puts back what was kept, unless the place has been edited since.
+/// Restores a kept field, unless it was edited since.
 fn restore(object: &mut Value, entry: &Value) {
     let Some(at) = entry.get("at").and_then(Value::as_array) else {
         return;

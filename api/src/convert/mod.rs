@@ -1,11 +1,11 @@
 //! Conversion between the served versions of every kind, on raw JSON: members that no rule names stay where they are.
 //!
-//! A kind says by [`Rule`]s what changes between its two versions. Rules alone may lose something, so each conversion
-//! is tried back at once, and what would come back differently is kept in one annotation,
-//! [`names::CONVERSION_DATA`](crate::names::CONVERSION_DATA), with the value it would have come back with. On the way
-//! back what was kept returns wherever that value is still there; where it is not, somebody has edited the object in
-//! the meantime, and the edit wins. So a round trip is lossless whatever the object says, and the annotation is only
-//! there when rules alone would lose.
+//! A kind lists the differences between its two versions as [`Rule`]s. Rules alone may lose a field. So each conversion
+//! is converted back at once, and every field that would come back differently is kept in one annotation,
+//! [`names::CONVERSION_DATA`](crate::names::CONVERSION_DATA), with the value that it would come back with. The
+//! conversion back restores a kept field if that value is still there. If it is not, the object was edited in between,
+//! and the edit wins. So a round trip loses nothing, and the annotation exists only if the rules alone would lose a
+//! field.
 
 mod kept;
 pub(crate) mod path;
@@ -30,12 +30,12 @@ pub enum Conversion {
     Same,
     /// Rules from `v1alpha1` to `v1beta1` and back.
     Rules(&'static [Rule]),
-    /// A function to the version of the direction, which keeps by itself what would be lost.
+    /// A function that converts in a direction, and keeps by itself what would be lost.
     Own(fn(&mut Value, Direction)),
 }
 
 impl Conversion {
-    /// Does a server need the webhook for it?
+    /// Does the API server need the conversion webhook?
     pub fn needs_webhook(&self) -> bool {
         matches!(self, Self::Rules(_) | Self::Own(_))
     }
@@ -44,7 +44,7 @@ impl Conversion {
 /// An object that cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// The kind is not one of ours, or not in this group.
+    /// The kind is not one of Kruise, or not in this group.
     #[error("no conversion of {version} {kind}")]
     Kind {
         /// `apiVersion` of the object.
@@ -62,7 +62,10 @@ pub enum ConvertError {
     },
 }
 
-/// Turns an object into the wanted version, `group/version`. Unchanged if it has that version already.
+/// Converts an object to the version `wanted`, such as `apps.kruise.io/v1beta1`. Unchanged if it has that version already.
+///
+/// # Errors
+/// Fails if the kind is unknown, or one of the versions is not served.
 pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     let text = |name: &str| {
         object
@@ -79,7 +82,7 @@ pub fn convert(object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     }
 }
 
-/// As [`convert`], of an object of which it is known what it is, whatever it says itself.
+/// As [`convert`], for an object whose kind is known, whatever its `kind` member is.
 pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), ConvertError> {
     let version = object
         .get("apiVersion")

@@ -1,8 +1,8 @@
-//! Places in raw JSON: by the names on the way, or by a pattern that stands for many places.
+//! Paths in raw JSON, as a list of names, or as a pattern that matches many places.
 
 use serde_json::{Map, Value, json};
 
-/// Removes a member; a map of labels or annotations that becomes empty goes too.
+/// Removes a member, and with it a map of labels or annotations that becomes empty.
 pub fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let parent = parents
@@ -18,7 +18,7 @@ pub fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
     Some(taken)
 }
 
-/// Sets a member, making the objects on the way to it; a value of another type on the way stays as it is.
+/// Sets a member and creates the objects on its path. If a value on the path is no object, nothing changes.
 pub fn set(object: &mut Value, path: &[&str], value: Value) {
     let Some((last, parents)) = path.split_last() else {
         return;
@@ -39,14 +39,14 @@ pub fn set(object: &mut Value, path: &[&str], value: Value) {
     }
 }
 
-/// The value at a place.
+/// The value at a path.
 pub fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |at, key| at.get(*key))
 }
 
 /// Calls with every object that holds a place of the pattern, and the name of the member there. In a pattern, `a.b`
 /// is a member of a member, `a[].b` one of each item of a list, `a{}.b` one of each value of a map;
-/// `a{}[].b` goes into the lists of a map.
+/// `a{}[].b` matches the items of lists that are values of a map.
 pub fn each(object: &mut Value, pattern: &str, act: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
     let Some((first, rest)) = pattern.split_once('.') else {
         if let Some(members) = object.as_object_mut() {

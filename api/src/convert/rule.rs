@@ -1,4 +1,4 @@
-//! What may change between two versions.
+//! Differences between two versions.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The way back.
+    /// The opposite direction.
     #[must_use]
     pub fn back(self) -> Self {
         match self {
@@ -63,7 +63,7 @@ impl Rule {
     }
 }
 
-/// A member that has the new name already gives way: the version that the object comes from has no such member.
+/// A member that has the new name already is replaced: the source version has no such member.
 fn rename(object: &mut Value, older: &str, newer: &str, direction: Direction) {
     path::each(object, older, &mut |members, older| {
         let (from, to) = match direction {

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::{ConvertError, convert};
 use crate::names;
+use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 
 fn in_version(mut object: Value, version: &str) -> Value {
     convert(&mut object, &format!("apps.kruise.io/{version}")).unwrap();
@@ -32,7 +33,7 @@ fn a_named_namespace_becomes_a_selector_and_comes_back() {
 }
 
 #[test]
-fn an_edit_in_between_wins_over_what_was_kept() {
+fn an_edit_in_between_wins_over_kept_fields() {
     let older = sidecar_set("v1alpha1", json!({"namespace": "shop"}));
     let mut newer = in_version(older, "v1beta1");
     newer["spec"]["namespaceSelector"] = json!({"matchLabels": {"team": "x"}});
@@ -49,7 +50,7 @@ fn a_custom_version_is_a_label_in_the_older_version() {
     let older = in_version(newer.clone(), "v1alpha1");
     assert_eq!(
         older["metadata"],
-        json!({"name": "log", "labels": {names::SIDECARSET_CUSTOM_VERSION: "v2"}})
+        json!({"name": "log", "labels": {names::sidecarset::CUSTOM_VERSION: "v2"}})
     );
     assert_eq!(in_version(older, "v1beta1"), newer);
 }
@@ -76,7 +77,7 @@ fn the_mode_of_a_pull_secret_survives_a_client_of_the_older_version() {
 }
 
 #[test]
-fn what_was_kept_never_reaches_beyond_the_specification() {
+fn kept_fields_never_change_metadata() {
     let forged = json!({"v1alpha1": [{"at": ["metadata", "uid"], "is": "forged"}, {"at": ["spec", "namespace"], "is": "x"},
         {"at": []}, {}, 7]});
     let mut newer = sidecar_set("v1beta1", json!({}));
@@ -87,7 +88,7 @@ fn what_was_kept_never_reaches_beyond_the_specification() {
 }
 
 #[test]
-fn what_is_not_served_is_refused_in_words() {
+fn a_version_that_is_not_served_is_an_error_that_names_it() {
     let error = |version: &str, kind: &str, wanted: &str| {
         convert(&mut json!({"apiVersion": version, "kind": kind}), wanted).unwrap_err()
     };
@@ -111,13 +112,13 @@ fn object(kind: &str, version: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn a_daemon_set_surges_and_is_created_in_parts_in_other_words() {
+fn surge_and_partitioned_scaling_of_a_daemon_set_convert() {
     let mut older = object(
         "DaemonSet",
         "v1alpha1",
         json!({"updateStrategy": {"rollingUpdate": {"rollingUpdateType": "Surging"}}}),
     );
-    older["metadata"]["annotations"] = json!({names::PROGRESSIVE_CREATE_POD: "true"});
+    older["metadata"]["annotations"] = json!({names::daemonset::PROGRESSIVE_CREATE_POD: "true"});
     older["status"] = json!({"daemonSetHash": "h"});
     let newer = in_version(older.clone(), "v1beta1");
     assert_eq!(
@@ -146,7 +147,7 @@ fn fields_of_the_newer_stateful_set_survive_an_edit_of_the_older() {
 }
 
 #[test]
-fn a_united_deployment_keeps_the_shape_its_clone_set_was_written_in() {
+fn a_united_deployment_keeps_the_shape_of_its_clone_set_template() {
     let strategy = json!({"type": "InPlaceOnly", "partition": 1});
     let older = object(
         "UnitedDeployment",
@@ -181,9 +182,8 @@ fn budget(version: &str, annotations: Value, spec: Value) -> Value {
 }
 
 #[test]
-fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
-    let annotations =
-        json!({names::PUB_PROTECT_OPERATIONS: " DELETE , EVICT", names::PUB_PROTECT_TOTAL_REPLICAS: "7"});
+fn annotations_of_a_budget_become_fields() {
+    let annotations = json!({PROTECT_OPERATIONS: " DELETE , EVICT", PROTECT_TOTAL_REPLICAS: "7"});
     let older = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     let mut newer = older.clone();
     convert(&mut newer, "policy.kruise.io/v1beta1").unwrap();
@@ -197,26 +197,25 @@ fn a_budget_says_in_annotations_what_the_newer_version_says_in_fields() {
 }
 
 #[test]
-fn a_budget_that_names_no_operation_is_read_nevertheless() {
-    let annotations =
-        json!({names::PUB_PROTECT_OPERATIONS: "DELETE,FLY", names::PUB_PROTECT_TOTAL_REPLICAS: "many"});
+fn a_budget_without_known_operations_converts() {
+    let annotations = json!({PROTECT_OPERATIONS: "DELETE,FLY", PROTECT_TOTAL_REPLICAS: "many"});
     let mut budget = budget("v1alpha1", annotations, json!({"maxUnavailable": 1}));
     convert(&mut budget, "policy.kruise.io/v1beta1").unwrap();
     assert_eq!(budget["spec"], json!({"maxUnavailable": 1}));
 }
 
 #[test]
-fn a_request_tells_in_annotations_what_the_newer_version_tells_in_its_status() {
+fn annotations_of_a_recreate_request_become_status_fields() {
     let mut older = object("ContainerRecreateRequest", "v1alpha1", json!({}));
     older["metadata"]["annotations"] = json!({
-        names::CRR_SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,
-        names::CRR_UNREADY_ACQUIRED: "2026-01-02T03:04:05Z"});
+        names::containerrecreaterequest::SYNC_CONTAINER_STATUSES: r#"[{"name":"a","ready":true,"restartCount":1}]"#,
+        names::containerrecreaterequest::UNREADY_ACQUIRED: "2026-01-02T03:04:05Z"});
     older["status"] = json!({"phase": "Recreating"});
     let newer = in_version(older.clone(), "v1beta1");
     assert_eq!(newer["status"]["containerStatusSnapshot"][0]["restartCount"], 1);
     assert_eq!(
         newer["status"]["conditions"][0]["type"],
-        names::PRE_RECREATE_GRACE
+        names::conditions::PRE_RECREATE_GRACE
     );
     assert_eq!(
         newer["status"]["conditions"][0]["lastTransitionTime"],

@@ -1,4 +1,4 @@
-//! A kind as data, and the CustomResourceDefinition that is made of it.
+//! A kind as data, and its CustomResourceDefinition.
 
 pub mod columns;
 
@@ -16,7 +16,7 @@ pub struct Kind {
     pub kind: &'static str,
     /// Name in paths, such as `sidecarsets`.
     pub plural: &'static str,
-    /// Short names that clients take besides.
+    /// Short names for clients.
     pub short_names: &'static [&'static str],
     /// Where its objects live.
     pub scope: Scope,
@@ -33,7 +33,7 @@ pub struct Kind {
 pub enum Scope {
     /// In a namespace.
     Namespaced,
-    /// In none.
+    /// Cluster-scoped.
     Cluster,
 }
 
@@ -41,7 +41,7 @@ pub enum Scope {
 pub struct Version {
     /// Name, such as `v1beta1`.
     pub name: &'static str,
-    /// Is it the one that is stored? One version of a kind is.
+    /// Is it the storage version? Exactly one version of a kind is.
     pub storage: bool,
     /// Schema of the desired state.
     pub spec: Value,

@@ -6,7 +6,7 @@ fn ours() -> Value {
     crate::cloneset::crd::manifest("kruise-system")
 }
 
-/// The definition as a server keeps it and a manager completes it.
+/// The definition as a server stores it and a manager completes it.
 fn served() -> Value {
     let mut definition = ours();
     definition["metadata"]["uid"] = json!("u");
@@ -37,7 +37,7 @@ fn edited(edit: impl FnOnce(&mut Value)) -> (Vec<Difference>, Advice) {
 const SPEC: &str = "/spec/versions/1/schema/openAPIV3Schema/properties/spec";
 
 #[test]
-fn a_definition_that_was_only_completed_is_alike() {
+fn a_definition_that_a_server_completed_has_no_differences() {
     assert_eq!(edited(|_| {}), (Vec::new(), Advice::Nothing));
 }
 
@@ -143,7 +143,7 @@ fn a_version_we_do_not_have_is_migrated_while_objects_may_be_stored_in_it() {
 }
 
 #[test]
-fn fields_below_a_place_that_keeps_everything_are_no_loss() {
+fn fields_below_a_schema_that_preserves_unknown_fields_are_no_loss() {
     let template = |crd: &mut Value| {
         let template = json!({"type": "object", "properties": {"spec": {"type": "object"}}, PRESERVE: true});
         crd.pointer_mut(SPEC).unwrap()["properties"]["template"] = template;

@@ -1,27 +1,29 @@
 //! Types and reasons of conditions. People and tools match on both.
-
-pub use super::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY, PRE_RECREATE_GRACE, SIDECAR_TERMINATED};
-
-/// Pod condition of Kubernetes: the pod is in service.
+/// Pod condition of Kubernetes: the pod is ready.
 pub const READY: &str = "Ready";
-/// Reason of [`READY`]: a gate was closed by us, and the kubelet has yet to say so.
+/// Reason of [`READY`] that this program sets to False together with a readiness gate, before the kubelet does.
 pub const READINESS_GATES_NOT_READY: &str = "ReadinessGatesNotReady";
-/// Reason of [`IN_PLACE_UPDATE_READY`] that is False.
+/// Reason of [`IN_PLACE_UPDATE_READY`](super::IN_PLACE_UPDATE_READY) that is False.
 pub const START_IN_PLACE_UPDATE: &str = "StartInPlaceUpdate";
 
-/// CloneSet condition: does the rollout get anywhere?
+/// Pod condition: the job is finished, and the sidecars were terminated.
+pub const SIDECAR_TERMINATED: &str = "SidecarTerminated";
+/// ContainerRecreateRequest condition: the pod is not ready, and its containers are about to stop.
+pub const PRE_RECREATE_GRACE: &str = "PreRecreateGrace";
+
+/// CloneSet condition: progress of the rollout.
 pub const PROGRESSING: &str = "Progressing";
 /// Reason of [`PROGRESSING`]: pods are being updated.
 pub const CLONESET_UPDATED: &str = "CloneSetUpdated";
-/// Reason of [`PROGRESSING`]: all pods are up to date and in service.
+/// Reason of [`PROGRESSING`]: all pods are updated and available.
 pub const CLONESET_AVAILABLE: &str = "CloneSetAvailable";
 /// Reason of [`PROGRESSING`]: the rollout is paused.
 pub const CLONESET_PAUSED: &str = "CloneSetPaused";
-/// Reason of [`PROGRESSING`]: as many pods are up to date as the partition lets.
+/// Reason of [`PROGRESSING`]: all pods outside of the partition are updated and available.
 pub const PARTITION_AVAILABLE: &str = "ProgressPartitionAvailable";
 /// Reason of [`PROGRESSING`] that is False: the deadline has passed.
 pub const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
-/// CloneSet condition of sets without a deadline: nothing has moved for ten minutes.
+/// CloneSet condition: a rollout without a deadline made no progress for ten minutes.
 pub const STALLED: &str = "Stalled";
 /// Reason of [`STALLED`].
 pub const NOTHING_MOVED: &str = "NothingMoved";
@@ -34,29 +36,29 @@ pub const LAST_ATTEMPT_FAILED: &str = "LastAttemptFailed";
 /// Reason of [`FAILED_SCALE`] and [`FAILED_UPDATE`] that are False.
 pub const RECOVERED: &str = "Recovered";
 
-/// Pod condition: can its sidecars follow their SidecarSets in place?
+/// Pod condition: the sidecars can be upgraded to the current SidecarSets in place.
 pub const SIDECARSET_UPGRADABLE: &str = "SidecarSetUpgradable";
 /// Reason of [`SIDECARSET_UPGRADABLE`] that is True.
 pub const ALL_UPGRADABLE: &str = "AllSidecarsetUpgradable";
 /// Reason of [`SIDECARSET_UPGRADABLE`] that is False.
 pub const IMMUTABLE_FIELD: &str = "UpdateImmutableField";
 
-/// BroadcastJob condition, and its reason: all pods have come to their end.
+/// BroadcastJob condition, and its reason: all pods finished.
 pub const JOB_COMPLETE: &str = "Complete";
-/// BroadcastJob condition, and its reason: the job was given up.
+/// BroadcastJob condition, and its reason: the job failed.
 pub const JOB_FAILED: &str = "Failed";
 
-/// EphemeralJob condition: the job was seen.
+/// EphemeralJob condition: the controller has observed the job.
 pub const EPHEMERAL_INITIALIZED: &str = "Initialized";
-/// EphemeralJob condition: there is no pod that the job is for.
+/// EphemeralJob condition: no pod matches the selector.
 pub const EPHEMERAL_MATCHED_EMPTY: &str = "MatchedEmpty";
 /// Reason of [`EPHEMERAL_MATCHED_EMPTY`].
 pub const EPHEMERAL_MATCH_EMPTY: &str = "MatchEmpty";
-/// EphemeralJob condition: all containers have ended well.
+/// EphemeralJob condition: all containers ended with exit code 0.
 pub const EPHEMERAL_SUCCEEDED: &str = "JobSucceeded";
-/// EphemeralJob condition, and its reason: containers have ended badly.
+/// EphemeralJob condition, and its reason: a container failed.
 pub const EPHEMERAL_FAILED: &str = "JobFailed";
-/// Reason of [`EPHEMERAL_FAILED`]: containers could not be put into pods.
+/// Reason of [`EPHEMERAL_FAILED`]: containers could not be added to pods.
 pub const EPHEMERAL_CREATE_FAILED: &str = "CreateFailed";
 /// Reason of [`EPHEMERAL_FAILED`]: the deadline has passed.
 pub const EPHEMERAL_DEADLINE: &str = "DeadlineExceeded";
@@ -70,11 +72,11 @@ pub const FAILED_CREATE_POD: &str = "FailedCreatePod";
 /// StatefulSet condition: a pod could not be updated.
 pub const FAILED_UPDATE_POD: &str = "FailedUpdatePod";
 
-/// UnitedDeployment condition: its workloads are there.
+/// UnitedDeployment condition: the workloads of all subsets exist.
 pub const SUBSET_PROVISIONED: &str = "SubsetProvisioned";
-/// UnitedDeployment condition: its workloads say what it says.
+/// UnitedDeployment condition: the workloads of all subsets have its current specification.
 pub const SUBSET_UPDATED: &str = "SubsetUpdated";
-/// UnitedDeployment condition that OpenKruise knows and never writes.
+/// UnitedDeployment condition that OpenKruise defines and never writes.
 pub const SUBSET_FAILURE: &str = "SubsetFailure";
 /// UnitedDeployment condition: all pods are of the newest revision.
 pub const UNITED_UPDATED: &str = "UnitedDeploymentUpdated";
@@ -100,9 +102,9 @@ pub const CREATE_FAILED: &str = "CreateResourceFailed";
 pub const UPDATE_FAILED: &str = "UpdateResourceFailed";
 /// ResourceDistribution condition: copies could not be deleted.
 pub const DELETE_FAILED: &str = "DeleteResourceFailed";
-/// ResourceDistribution condition: somebody else's objects are where copies belong.
+/// ResourceDistribution condition: other objects have the names of copies.
 pub const CONFLICT_OCCURRED: &str = "ConflictOccurred";
-/// ResourceDistribution condition: namespaces that are named do not exist.
+/// ResourceDistribution condition: a listed namespace does not exist.
 pub const NAMESPACE_NOT_EXISTS: &str = "NamespaceNotExists";
 /// Reason of the conditions of a ResourceDistribution that are False.
 pub const SUCCEEDED: &str = "Succeeded";

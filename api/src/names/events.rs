@@ -1,14 +1,14 @@
-//! The reasons of all events that are written, in one table. Tools match on reasons and types, and the reference is made
-//! of the table: an event can be written with a reason of it only.
+//! The reasons of all events that are written, in one table. Tools match on reasons and types. The reference in
+//! `docs/reference` is generated from the table.
 
 use std::fmt;
 
 /// Severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// Things go as asked.
+    /// Information.
     Normal,
-    /// Somebody should look.
+    /// A problem.
     Warning,
 }
 
@@ -66,27 +66,27 @@ macro_rules! reasons {
 
 reasons! {
     SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["CloneSet"], "A pod was created.";
-    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet"], "A pod or a claim could not be created; the message ends in the server's.";
+    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
     SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["CloneSet"], "A pod was deleted.";
     FAILED_DELETE = "FailedDelete", Warning, ["CloneSet"], "A pod or a claim could not be deleted.";
-    FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet"], "A claim could not be given to its pod.";
-    SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet"], "A pod was changed in place; its containers follow.";
-    FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet"], "A pod could not be changed in place.";
-    SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "A pod was deleted, or asked to go, because another one takes its place in an update.";
-    FAILED_RECREATE = "FailedUpdatePodReCreate", Warning, ["CloneSet"], "A pod that an update replaces could not be deleted.";
-    INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet"], "What a pod's annotation says of its update in place cannot be read.";
-    SCALE_UP_LIMITED = "ScaleUpLimited", Warning, ["CloneSet"], "scaleStrategy.maxUnavailable lets fewer pods be created than are missing.";
+    FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet"], "A claim could not be assigned to its pod.";
+    SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet"], "A pod was updated in place; its containers change next.";
+    FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet"], "A pod could not be updated in place.";
+    SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "An update deleted a pod, or labelled it for deletion, to recreate it.";
+    FAILED_RECREATE = "FailedUpdatePodReCreate", Warning, ["CloneSet"], "A pod that an update recreates could not be deleted.";
+    INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet"], "The annotation with the state of an in-place update cannot be read.";
+    SCALE_UP_LIMITED = "ScaleUpLimited", Warning, ["CloneSet"], "scaleStrategy.maxUnavailable allows fewer new pods than are missing.";
     CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet"], "A job that pulls an image ahead of a rollout was created.";
-    FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet"], "Such a job could not be created.";
+    FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet"], "A job that pulls an image ahead of a rollout could not be created.";
     RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet"], "A node can never give a pod the resources that an update asks for.";
-    STALLED = "Stalled", Warning, ["CloneSet"], "A rollout is past its deadline or, without one, nothing has moved for ten minutes; the message says what it waits for.";
+    STALLED = "Stalled", Warning, ["CloneSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
     INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "SidecarSet"], "The specification cannot be read; nothing is done.";
-    INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "An annotation of a pod that the set patches cannot be merged; the pod is not upgraded.";
-    NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot follow the set in place; when their number changes.";
-    UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the set is for were made without its sidecars; when their number changes.";
-    RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "The old twin of a sidecar that was upgraded hot idles now.";
-    RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "It could not be told to idle.";
-    FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait for their turn, and the ConfigMap that gives it cannot be written or is somebody else's.";
+    INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
+    NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
+    UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";
+    RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "After a hot upgrade the old container was set to the empty image.";
+    RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "After a hot upgrade the old container could not be set to the empty image.";
+    FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait to start, because the barrier ConfigMap cannot be written or belongs to another owner.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::ALL;
 
     #[test]
-    fn every_reason_is_one_word_and_told_once() {
+    fn every_reason_is_one_word_and_listed_once() {
         let names: BTreeSet<&str> = ALL.iter().map(|reason| reason.name).collect();
         assert_eq!(names.len(), ALL.len());
         for reason in ALL {

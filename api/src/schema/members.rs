@@ -1,10 +1,10 @@
-//! An object's members as a chain: one line for each field.
+//! Builder for the schema of an object: one line for each field.
 
 use serde_json::{Map, Value, json};
 
 use super::{boolean, int_or_string, int32, int64, list, string, text_items, text_map, time, with};
 
-/// An object that is being described.
+/// Schema of an object under construction.
 #[derive(Clone, Debug)]
 pub struct Object {
     help: &'static str,

@@ -1,7 +1,7 @@
-//! Words for structural schemas, so that a CRD reads like a list of fields.
+//! Builders for structural schemas, so that a CRD reads like a list of fields.
 //!
-//! Functions make one schema each; [`Object`] strings members together, a line each; [`shared`] has the shapes that
-//! several kinds use.
+//! Each function returns one schema. [`Object`] collects members, one line each. [`shared`] has schemas that several kinds
+//! use.
 
 mod members;
 pub mod shared;
@@ -95,12 +95,12 @@ pub fn text_map(description: &str, values: &str) -> Value {
     json!({"type": "object", "description": description, "additionalProperties": string(values)})
 }
 
-/// Whatever the user writes, stored as written.
+/// Any value, stored as written.
 pub fn anything(description: &str) -> Value {
     json!({"x-kubernetes-preserve-unknown-fields": true, "description": description})
 }
 
-/// The description of a scalar list item or map value needs no words of its own.
+/// Schema of a text in a list or map, which needs no description.
 pub fn text_items() -> Value {
     json!({"type": "string"})
 }

@@ -1,4 +1,4 @@
-//! Shapes that several kinds share.
+//! Schemas that several kinds share.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,12 @@ pub fn pod_template() -> Value {
     anything("Template of the pods: metadata and specification, stored as written.")
 }
 
-/// Claims made for every pod.
+/// Templates of the claims of each pod.
 pub fn claim_templates() -> Value {
-    anything("Claims made for each pod, one per entry, stored as written. Default: none.")
+    anything("Templates of the claims of each pod, one claim per entry, stored as written. Default: none.")
 }
 
-/// Which pods move first.
+/// Which pods are updated first.
 pub fn priority_strategy() -> Object {
     let order = Object::new("One label key; pods without any of the listed keys are updated first.")
         .text(
@@ -48,7 +48,7 @@ pub fn priority_strategy() -> Object {
         )
 }
 
-/// Which pods are spread over the order.
+/// Which pods are spread over the update order.
 pub fn scatter_strategy() -> Value {
     let scatter = Object::new("One label; pods that carry it are spread over the update order.")
         .text("key", "Label key of the pods to be spread over the update order.")
@@ -63,9 +63,9 @@ pub fn scatter_strategy() -> Value {
     )
 }
 
-/// Parameters of changes in place.
+/// Parameters of in-place updates.
 pub fn in_place_strategy() -> Object {
-    Object::new("Parameters of changes in place; all fields are optional. Default: those of its fields.")
+    Object::new("Parameters of in-place updates; all fields are optional. Default: those of its fields.")
         .int32(
             "gracePeriodSeconds",
             "Seconds between marking a pod not ready and changing it. Default: 0.",
@@ -84,7 +84,7 @@ pub fn in_place_strategy() -> Object {
         )
 }
 
-/// Hooks at the turns of a pod's life.
+/// Lifecycle hooks.
 pub fn lifecycle() -> Object {
     let hook = |help| {
         Object::new(help)
@@ -102,19 +102,21 @@ pub fn lifecycle() -> Object {
                 "Turn readiness condition KruisePodReady False while held. Default: false.",
             )
     };
-    Object::new("Hooks at the turns of a pod's life, each held by labels or finalizers. Default: none.")
-        .with(
-            "preDelete",
-            hook("Holds a pod before its workload deletes it. Default: no hook."),
-        )
-        .with(
-            "inPlaceUpdate",
-            hook("Holds a pod before, and after, it is changed in place. Default: no hook."),
-        )
-        .with(
-            "preNormal",
-            hook("Holds a new pod before it counts as available. Default: no hook."),
-        )
+    Object::new(
+        "Lifecycle hooks: labels and finalizers that hold a pod at a step of its life. Default: none.",
+    )
+    .with(
+        "preDelete",
+        hook("Holds a pod before its workload deletes it. Default: no hook."),
+    )
+    .with(
+        "inPlaceUpdate",
+        hook("Holds a pod before and after an in-place update. Default: no hook."),
+    )
+    .with(
+        "preNormal",
+        hook("Holds a new pod before it counts as available. Default: no hook."),
+    )
 }
 
 /// One condition, as the older APIs have it; times beyond the last transition are added by the caller.
@@ -131,11 +133,11 @@ pub fn condition(help: &'static str, types: &str) -> Object {
         )
         .text(
             "reason",
-            "One word for machines that says why the condition is as it is.",
+            "Reason of the status of the condition, one word for programs.",
         )
         .text(
             "message",
-            "A sentence for people that says why the condition is as it is.",
+            "Explanation of the status of the condition, a sentence for people.",
         )
 }
 
@@ -164,7 +166,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "observedGeneration",
             at_least(
-                super::int64("Generation of the specification that the condition was told of."),
+                super::int64("Generation of the specification for which the condition was set."),
                 0,
             ),
         )
@@ -175,7 +177,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "reason",
             limited(
-                string("One word for machines that says why the condition is as it is."),
+                string("Reason of the status of the condition, one word for programs."),
                 &[
                     ("minLength", 1.into()),
                     ("maxLength", 1024.into()),
@@ -186,7 +188,7 @@ pub fn standard_conditions(help: &str, types: &str) -> Value {
         .with(
             "message",
             limited(
-                string("A sentence for people, up to 32768 bytes, that says why it is as it is."),
+                string("Explanation of the status, a sentence for people of up to 32768 bytes."),
                 &[("maxLength", 32768.into())],
             ),
         )
@@ -220,20 +222,20 @@ pub fn object_reference(help: &'static str) -> Value {
         )
         .text(
             "uid",
-            "UID of the object, which tells it from a later one of its name. Default: any.",
+            "UID of the object, which differs from that of a later object of the same name. Default: any.",
         )
         .text(
             "resourceVersion",
-            "Version of the object that was meant, if one was meant. Default: none in particular.",
+            "Version of the object, if the reference is to one version. Default: any version.",
         )
         .text(
             "fieldPath",
-            "Part of the object that is meant, if not the whole of it. Default: the whole.",
+            "Part of the object, if the reference is not to the whole object. Default: the whole.",
         );
     with(reference.into(), "x-kubernetes-map-type", "atomic".into())
 }
 
-/// The workload that a kind is about.
+/// A reference to the workload that an object is for.
 pub fn target_reference(help: &'static str) -> Object {
     Object::new(help)
         .text(
@@ -255,7 +257,7 @@ pub fn tolerations(help: &str) -> Value {
     let toleration = Object::new("One toleration: a taint with which pods may be placed nevertheless.")
         .text(
             "key",
-            "Key of the tolerated taint; empty, with Exists, stands for every taint. Default: empty.",
+            "Key of the tolerated taint; empty, with Exists, matches every taint. Default: empty.",
         )
         .text(
             "operator",
@@ -317,7 +319,7 @@ pub fn node_selector_term(help: &'static str) -> Value {
     with(term.into(), "x-kubernetes-map-type", "atomic".into())
 }
 
-/// What can be done inside a container, or asked of it.
+/// A command that runs in a container.
 pub fn exec(help: &'static str) -> Object {
     Object::new(help).with(
         "command",
@@ -399,7 +401,7 @@ pub fn probe() -> Object {
                 ),
             )
             .required(&["port"]);
-    Object::new("How the container is asked, how often, and how answers are counted.")
+    Object::new("How the container is probed, how often, and how results are counted.")
         .with(
             "exec",
             exec("Run a program in the container; exit code 0 is success. Default: none."),

@@ -1,4 +1,4 @@
-//! What `v1alpha1` says in other words: one namespace by its name, and the custom version as a label.
+//! Differences of `v1alpha1`: one namespace is named by a field, and the custom version is a label.
 
 use serde_json::{Value, json};
 
@@ -26,12 +26,12 @@ fn namespace_to_selector(object: &mut Value) {
         return;
     };
     if !name.is_empty() {
-        let selector = json!({"matchLabels": {names::NAMESPACE_NAME: name}});
+        let selector = json!({"matchLabels": {names::sidecarset::NAMESPACE_NAME: name}});
         set(object, &["spec", "namespaceSelector"], selector);
     }
 }
 
-const LABEL: [&str; 3] = ["metadata", "labels", names::SIDECARSET_CUSTOM_VERSION];
+const LABEL: [&str; 3] = ["metadata", "labels", names::sidecarset::CUSTOM_VERSION];
 
 fn label_to_field(object: &mut Value) {
     if object.get("spec").is_some_and(Value::is_object)

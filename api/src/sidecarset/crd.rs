@@ -16,7 +16,7 @@ pub const KIND: Kind = Kind {
     plural: "sidecarsets",
     short_names: &[],
     scope: Scope::Cluster,
-    about: "SidecarSet puts containers into pods as they are made, and updates these containers in place.",
+    about: "SidecarSet injects containers into new pods, and updates these containers in place.",
     versions,
     conversion: Conversion::Rules(RULES),
 };
@@ -37,7 +37,7 @@ fn versions() -> Vec<Version> {
     };
     let older = Object::new("").text(
         "namespace",
-        "Name of the only namespace whose pods are meant; wins over namespaceSelector. Default: all.",
+        "Name of the only namespace whose pods match; wins over namespaceSelector. Default: all.",
     );
     let newer = Object::new("").text(
         "customVersion",
@@ -47,7 +47,7 @@ fn versions() -> Vec<Version> {
 }
 
 fn spec() -> Object {
-    let patch = Object::new("One set of annotations for pods, and how it meets what pods already have.")
+    let patch = Object::new("Annotations for pods, and how they are merged with those that pods have.")
         .text_map(
             "annotations",
             "Annotations that are put on pods at injection; keys must be allowed by the whitelist. Default: none.",
@@ -55,7 +55,7 @@ fn spec() -> Object {
         )
         .text(
             "patchPolicy",
-            "Retain keeps what is there, Overwrite replaces it, MergePatchJson merges JSON. Default: Retain.",
+            "Retain keeps the value of a pod, Overwrite replaces it, MergePatchJson merges JSON. Default: Retain.",
         );
     let secret = Object::new("One secret, by its name in the namespace of the pod, to pull images with.")
         .with(
@@ -69,15 +69,15 @@ fn spec() -> Object {
     Object::new("What is put into which pods, and how it changes later.")
         .with(
             "selector",
-            label_selector("Labels of the pods that are meant; needed, and must not be empty. No default."),
+            label_selector("Labels of the pods that match; required, and must not be empty. No default."),
         )
         .with(
             "namespaceSelector",
-            label_selector("Labels of the namespaces whose pods are meant. Default: every namespace."),
+            label_selector("Labels of the namespaces whose pods match. Default: every namespace."),
         )
         .list(
             "initContainers",
-            "Init containers that are put into pods as they are made. Default: none.",
+            "Init containers that are injected into new pods. Default: none.",
             container(
                 "containers that start before those of the pod",
                 "AfterAppContainer",
@@ -85,7 +85,7 @@ fn spec() -> Object {
         )
         .list(
             "containers",
-            "Containers that are put into pods as they are made, and updated in place. Default: none.",
+            "Containers that are injected into new pods, and updated in place. Default: none.",
             container(
                 "containers that run beside those of the pod",
                 "BeforeAppContainer",
@@ -136,7 +136,7 @@ fn injection() -> Object {
     Object::new("Whether new pods get these containers, and of which revision. Default: those of its fields.")
         .flag(
             "paused",
-            "Put nothing into new pods; updates of injected pods go on. Default: false.",
+            "Inject nothing into new pods; updates of injected pods continue. Default: false.",
         )
         .with("revision", revision)
 }
@@ -149,7 +149,7 @@ fn update() -> Object {
         )
         .flag(
             "paused",
-            "Stop updating injected pods; injection goes on. Default: false.",
+            "Stop updating injected pods; injection continues. Default: false.",
         )
         .with(
             "selector",
@@ -161,7 +161,7 @@ fn update() -> Object {
         )
         .int_or_string(
             "maxUnavailable",
-            "Most pods, or percent of matched ones, out of service meanwhile. Default: 1.",
+            "Most pods, or percent of matched ones, unavailable during an update. Default: 1.",
         )
         .with("priorityStrategy", priority_strategy())
         .with("scatterStrategy", scatter_strategy())
@@ -182,11 +182,11 @@ fn container(what: &str, position: &str) -> Value {
     )
     .text(
         "upgradeType",
-        "ColdUpgrade restarts it, HotUpgrade runs a twin meanwhile; cannot change. Default: ColdUpgrade.",
+        "ColdUpgrade restarts it, HotUpgrade runs two containers; cannot change. Default: ColdUpgrade.",
     )
     .text(
         "hotUpgradeEmptyImage",
-        "Image of the twin that idles; needed by HotUpgrade. Default: none.",
+        "Image of the container that idles; required for HotUpgrade. Default: none.",
     );
     let position =
         format!("BeforeAppContainer or AfterAppContainer: its place in the list. Default: {position}.");
@@ -223,7 +223,7 @@ fn transfer() -> Object {
         )
         .required(&["fieldPath"]);
     let source = Object::new(
-        "Where the pod tells the container's name; wins over sourceContainerName. Default: none.",
+        "Field of the pod with the name of the container; wins over sourceContainerName. Default: none.",
     )
     .with(
         "fieldRef",
@@ -257,7 +257,7 @@ fn resources() -> Object {
                 "Expression over memory, in bytes, such as 200Mi or memory*10%. Default: none.",
             )
     };
-    let both = Object::new("Expressions for limits and requests; one of both must be there.")
+    let both = Object::new("Expressions for limits and requests; at least one must be set.")
         .with(
             "limits",
             expressions("Expressions over the limits of the chosen containers. Default: no limits."),
@@ -286,7 +286,7 @@ fn resources() -> Object {
 }
 
 fn status() -> Object {
-    Object::new("What was last seen of the pods that are meant; written by the controller.")
+    Object::new("Counts of the pods that match; written by the controller.")
         .int64(
             "observedGeneration",
             "Generation of the specification that the numbers belong to.",
@@ -313,7 +313,7 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .required(&["matchedPods", "updatedPods", "readyPods"])
 }

@@ -1,13 +1,14 @@
-//! The fields of `v1beta1` that decisions read.
+//! The fields of `v1beta1` that planners read.
 
 use go_compat::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cloneset::convert::V1BETA1;
-use crate::cloneset::{PriorityStrategy, ScatterTerm};
 use crate::convert::{ConvertError, convert_as};
 use crate::meta::{LabelSelector, ObjectMeta, StringMap, null_as_default};
+use crate::priority::PriorityStrategy;
+use crate::scatter::ScatterTerm;
 
 /// A SidecarSet as the planner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -29,9 +30,9 @@ pub struct SidecarSet {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SidecarSetSpec {
-    /// Pods that are meant.
+    /// Pods that are injected.
     pub selector: Option<LabelSelector>,
-    /// Namespaces that are meant; unset means all.
+    /// Namespaces whose pods are injected; unset means all.
     pub namespace_selector: Option<LabelSelector>,
     /// Name given to the newest revision.
     #[serde(deserialize_with = "null_as_default")]
@@ -48,13 +49,13 @@ pub struct SidecarSetSpec {
     /// Secrets to pull images with, as stored.
     #[serde(deserialize_with = "null_as_default")]
     pub image_pull_secrets: Vec<Value>,
-    /// Annotations that are put on pods.
+    /// Annotations for injected pods.
     #[serde(deserialize_with = "null_as_default")]
     pub patch_pod_metadata: Vec<MetadataPatch>,
-    /// What new pods get.
+    /// How new pods are injected.
     #[serde(deserialize_with = "null_as_default")]
     pub injection_strategy: InjectionStrategy,
-    /// How injected pods change.
+    /// How injected pods are updated.
     #[serde(deserialize_with = "null_as_default")]
     pub update_strategy: SidecarSetUpdateStrategy,
     /// Revisions kept; default 10.
@@ -73,31 +74,31 @@ pub struct MetadataPatch {
     pub patch_policy: String,
 }
 
-/// What new pods get.
+/// How new pods are injected.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InjectionStrategy {
-    /// Nothing.
+    /// Inject nothing.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
-    /// A named revision instead of the newest.
+    /// Inject this revision instead of the newest.
     pub revision: Option<InjectionRevision>,
 }
 
-/// A revision, named in one of two ways.
+/// A revision, by the name of its object or by its custom version.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InjectionRevision {
-    /// By its object; wins.
+    /// Name of the ControllerRevision; wins over `custom_version`.
     pub revision_name: Option<String>,
-    /// By its custom version.
+    /// Custom version of the revision.
     pub custom_version: Option<String>,
     /// `Always` (default) or `Partial`.
     #[serde(deserialize_with = "null_as_default")]
     pub policy: String,
 }
 
-/// How injected pods change.
+/// How injected pods are updated.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SidecarSetUpdateStrategy {
@@ -109,7 +110,7 @@ pub struct SidecarSetUpdateStrategy {
     pub paused: bool,
     /// The only pods that are updated.
     pub selector: Option<LabelSelector>,
-    /// Number or share of pods left as they are; default 0.
+    /// Number or percentage of pods that keep their sidecars; default 0.
     pub partition: Option<IntOrString>,
     /// Most pods that may be unavailable; default 1.
     pub max_unavailable: Option<IntOrString>,
@@ -136,7 +137,7 @@ pub struct SidecarSetStatus {
     /// Of the matched ones, both. Absent for zero, as OpenKruise has it.
     #[serde(skip_serializing_if = "is_zero")]
     pub updated_ready_pods: i32,
-    /// Name of the revision of the specification as it is.
+    /// Name of the revision of the current specification.
     #[serde(
         deserialize_with = "null_as_default",
         skip_serializing_if = "String::is_empty"
@@ -165,7 +166,10 @@ pub enum ReadError {
 }
 
 impl SidecarSet {
-    /// Reads an object of either version. `api_version` stays the one it came in.
+    /// Reads an object of either version. `api_version` stays that of the object.
+    ///
+    /// # Errors
+    /// Fails if the version is not served, or a field has another type.
     pub fn from_json(object: &Value) -> Result<Self, ReadError> {
         let mut hub = object.clone();
         convert_as(&super::KIND, &mut hub, V1BETA1)?;

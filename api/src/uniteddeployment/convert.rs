@@ -1,4 +1,5 @@
-//! What `v1alpha1` says in other words: numbers of subsets as maps, and CloneSets in the shape they had in `v1alpha1`.
+//! Differences of `v1alpha1`: replicas and partitions of subsets are maps, and CloneSet templates have the shape of
+//! `v1alpha1`.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +33,7 @@ const OLDER_STRATEGY: [&str; 7] = [
     "inPlaceUpdateStrategy",
 ];
 
-/// A CloneSet in the older shape becomes one in the newer. On the way back what was kept restores the shape it had.
+/// Converts a CloneSet template to the newer shape. The conversion back restores the older shape from the annotation.
 fn clone_set_to_newer(object: &mut Value) {
     let Some(spec) = get(object, &CLONE_SET).filter(|spec| is_of_older_shape(spec)) else {
         return;
@@ -59,7 +60,7 @@ fn is_of_older_shape(spec: &Value) -> bool {
     !newer_strategy && (older_strategy || get(spec, &["scaleStrategy", "disablePVCReuse"]).is_some())
 }
 
-/// Numbers of the maps win over those of the list, and make entries that are missing there.
+/// Numbers of the maps win over those of the list, and add missing entries to it.
 fn maps_to_subsets(object: &mut Value) {
     if !object.get("status").is_some_and(Value::is_object) {
         return;

@@ -128,7 +128,7 @@ fn status() -> Object {
         )
         .int32(
             "collisionCount",
-            "Number of revision names found taken so far; part of new names.",
+            "Number of collisions of revision names so far; part of new names.",
         )
         .text(
             "currentRevision",
@@ -163,24 +163,24 @@ fn spec(clone_set: Value) -> Object {
         ),
     );
     let update = Object::new(
-        "How pods move to a changed template; all fields are optional. Default: those of its fields.",
+        "How pods are updated to a changed template; all fields are optional. Default: those of its fields.",
     )
     .with("manualUpdate", manual)
     .with(
         "type",
         one_of(
-            string("Manual: subsets move as their partitions say. Default: Manual."),
+            string("Manual: subsets are updated according to their partitions. Default: Manual."),
             &["Manual", ""],
         ),
     );
-    Object::new("What is wanted: how many pods, in which workloads, on which nodes.")
+    Object::new("Desired state: how many pods, in which workloads, on which nodes.")
         .int32(
             "replicas",
-            "Number of pods wanted in all subsets together. Default: 1.",
+            "Number of desired pods in all subsets together. Default: 1.",
         )
         .int32(
             "revisionHistoryLimit",
-            "Number of unused revisions kept for going back. Default: 10.",
+            "Number of unused revisions kept for rollbacks. Default: 10.",
         )
         .with(
             "selector",
@@ -197,12 +197,12 @@ fn template(clone_set: Value) -> Object {
         Object::new(help)
             .with(
                 "metadata",
-                anything("Labels and annotations of the workloads that are made. Default: none."),
+                anything("Labels and annotations of the created workloads. Default: none."),
             )
             .with("spec", spec)
             .required(&["spec"])
     };
-    Object::new("What is made for each subset; exactly one of the templates must be there. No default.")
+    Object::new("Workload that is created for each subset; exactly one template must be set. No default.")
         .with(
             "statefulSetTemplate",
             of(
@@ -242,7 +242,7 @@ fn topology() -> Object {
             )
             .flag(
                 "reserveUnschedulablePods",
-                "Keep unschedulable pods and make others meanwhile. Default: false.",
+                "Keep unschedulable pods and create others in addition. Default: false.",
             )
             .int32(
                 "unschedulableDuration",
@@ -253,7 +253,7 @@ fn topology() -> Object {
         .with(
             "type",
             one_of(
-                string("Fixed: pods stay where they belong. Adaptive: they move on. Default: Fixed."),
+                string("Fixed: pods stay in their subset. Adaptive: pods that cannot be scheduled move. Default: Fixed."),
                 &["Adaptive", "Fixed", ""],
             ),
         );

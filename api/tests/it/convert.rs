@@ -1,4 +1,4 @@
-//! Conversion both ways: what upstream stored, and whatever an object may say.
+//! Conversion in both directions, of objects that OpenKruise stored and of random ones.
 
 use std::{fs, path::Path, sync::OnceLock};
 
@@ -8,8 +8,7 @@ use kruise_api::{kinds, names};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Its conversion writes out what a version takes for granted, so that it comes back with more. With what, and what its
-/// fields become, is tested beside its rules.
+/// Its conversion writes out defaults of a version, so a round trip adds fields. The unit tests of its conversion check them.
 const CLONE_SET: &str = "CloneSet";
 
 /// The version that an object does not have.
@@ -28,7 +27,7 @@ fn has_two_versions(kind: &Kind) -> bool {
     (kind.versions)().len() == 2
 }
 
-/// Everything of our kinds that upstream stored.
+/// All objects of Kruise kinds that OpenKruise stored.
 fn stored() -> Vec<(String, Value)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
     let mut found = Vec::new();
@@ -49,7 +48,7 @@ fn stored() -> Vec<(String, Value)> {
 }
 
 #[test]
-fn what_upstream_stored_comes_back_as_it_was() {
+fn objects_stored_by_openkruise_survive_a_round_trip() {
     let mut seen = std::collections::BTreeSet::new();
     for (path, object) in stored() {
         let group = object["apiVersion"].as_str().unwrap().split('/').next().unwrap();
@@ -61,7 +60,7 @@ fn what_upstream_stored_comes_back_as_it_was() {
             assert_eq!(to_compare(back, &object), object, "{path}");
         }
     }
-    // Nobody made an ImageListPullJob, or what only comes about by the hands of users or agents.
+    // There are no stored objects of ImageListPullJob, and of kinds that only users or agents create.
     for kind in kinds::ALL {
         assert!(
             seen.contains(kind.kind) || UNSEEN.contains(&kind.kind),
@@ -71,25 +70,25 @@ fn what_upstream_stored_comes_back_as_it_was() {
     }
 }
 
-/// Of an object that came back, what is to be as it was: all of it, and of a CloneSet all that it said.
+/// The part of a converted object that must equal the original: all of it; of a CloneSet the fields that the original has.
 fn to_compare(mut back: Value, said: &Value) -> Value {
     if said["kind"] == CLONE_SET {
-        forget_what_was_not_said(&mut back, said);
+        remove_added_fields(&mut back, said);
     }
     back
 }
 
-fn forget_what_was_not_said(back: &mut Value, said: &Value) {
+fn remove_added_fields(back: &mut Value, said: &Value) {
     if let (Value::Object(members), Value::Object(had)) = (back, said) {
         members.retain(|name, _| had.contains_key(name));
         for (name, member) in members {
-            forget_what_was_not_said(member, &had[name]);
+            remove_added_fields(member, &had[name]);
         }
     }
 }
 
 #[test]
-fn nothing_that_upstream_stored_is_dropped_by_our_definitions() {
+fn definitions_keep_every_field_stored_by_openkruise() {
     for (path, mut object) in stored() {
         let (group, version) = object["apiVersion"].as_str().unwrap().split_once('/').unwrap();
         let kind = kinds::find(group, object["kind"].as_str().unwrap()).unwrap();
@@ -102,7 +101,7 @@ fn nothing_that_upstream_stored_is_dropped_by_our_definitions() {
     }
 }
 
-/// Kinds of which upstream's clusters had no object.
+/// Kinds without stored objects.
 const UNSEEN: &[&str] = &[
     "ContainerRecreateRequest",
     "EphemeralJob",
@@ -110,9 +109,9 @@ const UNSEEN: &[&str] = &[
     "PersistentPodState",
 ];
 
-/// What upstream stored in `v1beta1` and served as `v1alpha1`, in the same moment, converts from one into the other.
+/// Objects that OpenKruise stored in `v1beta1` and served as `v1alpha1` at the same moment convert into each other.
 #[test]
-fn what_upstream_served_in_both_versions_converts_as_upstream_did() {
+fn objects_served_in_both_versions_convert_as_in_openkruise() {
     let stored = stored();
     let mut compared = 0;
     for (path, newer) in &stored {
@@ -140,7 +139,7 @@ fn what_upstream_served_in_both_versions_converts_as_upstream_did() {
     assert!(compared >= 1, "only {compared} pairs");
 }
 
-/// What a conversion keeps on the side, and who wrote which field.
+/// Removes the annotation of kept fields, and `managedFields`.
 fn forget_bookkeeping(object: &mut Value) {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("managedFields");
@@ -149,7 +148,7 @@ fn forget_bookkeeping(object: &mut Value) {
     }
 }
 
-/// A source of choices, so that objects as large as these need no tree of strategies.
+/// Random choices from a seed, so that large objects need no tree of strategies.
 struct Choices {
     state: u64,
     /// How likely an optional member is there, in percent.
@@ -158,11 +157,11 @@ struct Choices {
 
 /// Annotations that conversions read.
 const ANNOTATIONS: &[&str] = &[
-    names::PROGRESSIVE_CREATE_POD,
-    names::PUB_PROTECT_OPERATIONS,
-    names::PUB_PROTECT_TOTAL_REPLICAS,
-    names::CRR_SYNC_CONTAINER_STATUSES,
-    names::CRR_UNREADY_ACQUIRED,
+    names::daemonset::PROGRESSIVE_CREATE_POD,
+    names::podunavailablebudget::PROTECT_OPERATIONS,
+    names::podunavailablebudget::PROTECT_TOTAL_REPLICAS,
+    names::containerrecreaterequest::SYNC_CONTAINER_STATUSES,
+    names::containerrecreaterequest::UNREADY_ACQUIRED,
 ];
 
 impl Choices {
@@ -238,7 +237,7 @@ impl Choices {
             "apiVersion": api_version, "kind": kind.kind, "metadata": {"name": "a"},
             "spec": self.value(&properties["spec"])});
         if self.there() {
-            let key = self.pick(&[names::SIDECARSET_CUSTOM_VERSION, "app"]);
+            let key = self.pick(&[names::sidecarset::CUSTOM_VERSION, "app"]);
             object["metadata"]["labels"] = json!({key: self.pick(&["", "v1", "true"])});
         }
         for key in ANNOTATIONS {
@@ -286,7 +285,7 @@ fn any_object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What a CloneSet may say, in `v1alpha1` and in `v1beta1`; the webhook refuses other words.
+/// Values of CloneSet fields in `v1alpha1` and in `v1beta1`; the webhook refuses others.
 const WORDS: [&[(&str, &[&str])]; 2] = [
     &[(
         "/spec/updateStrategy/type",
@@ -320,24 +319,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_object_of_any_version_comes_back_as_it_was(object in any_object()) {
+    fn any_object_survives_a_round_trip(object in any_object()) {
         let there = converted(&object, &other(&object));
         prop_assert_eq!(&there["apiVersion"], &json!(other(&object)));
         let back = converted(&there, object["apiVersion"].as_str().unwrap());
         prop_assert_eq!(&back, &object);
-        // What is served the second time is what was served the first time.
+        // The second conversion gives the same object as the first.
         prop_assert_eq!(converted(&back, &other(&object)), there);
     }
 
     #[test]
-    fn any_clone_set_comes_back_as_it_was(object in any_clone_set()) {
+    fn any_clone_set_survives_a_round_trip(object in any_clone_set()) {
         let there = converted(&object, &other(&object));
         let back = converted(&there, object["apiVersion"].as_str().unwrap());
         prop_assert_eq!(to_compare(back, &object), object);
     }
 
     #[test]
-    fn what_no_version_knows_survives(mut object in any_object()) {
+    fn unknown_fields_survive(mut object in any_object()) {
         object["spec"]["newerThanUs"] = json!({"deep": [{"x": null}]});
         object["newerThanUs"] = json!(1);
         let there = converted(&object, &other(&object));
@@ -345,9 +344,10 @@ proptest! {
         prop_assert_eq!(&there["newerThanUs"], &object["newerThanUs"]);
     }
 
-    /// A server prunes what the schema of the version does not list: what is to survive must be listed, or be kept.
+    /// A server prunes fields that the schema of the version does not list. A field that survives is listed, or kept in the
+    /// annotation.
     #[test]
-    fn members_of_one_version_are_never_left_in_the_other(object in any_object()) {
+    fn fields_of_one_version_never_stay_in_the_other(object in any_object()) {
         let there = converted(&object, &other(&object));
         let (_, manifest) = manifests().iter().find(|(kind, _)| kind.kind == object["kind"]).unwrap();
         let versions = manifest["spec"]["versions"].as_array().unwrap();
@@ -355,30 +355,30 @@ proptest! {
         let schema = &version.unwrap()["schema"]["openAPIV3Schema"];
         let mut unknown = Vec::new();
         for part in ["spec", "status"] {
-            strangers(&there[part], &schema["properties"][part], part, &mut unknown);
+            unknown_fields(&there[part], &schema["properties"][part], part, &mut unknown);
         }
         prop_assert!(unknown.is_empty(), "{:?}", unknown);
     }
 }
 
-fn strangers(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
+fn unknown_fields(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
     if schema["x-kubernetes-preserve-unknown-fields"] == true {
         return;
     }
     if let (Some(members), Some(known)) = (value.as_object(), schema["properties"].as_object()) {
         for (name, member) in members.iter().filter(|(name, _)| *name != "newerThanUs") {
             match known.get(name) {
-                Some(schema) => strangers(member, schema, &format!("{at}.{name}"), found),
+                Some(schema) => unknown_fields(member, schema, &format!("{at}.{name}"), found),
                 None => found.push(format!("{at}.{name}")),
             }
         }
     }
     for item in value.as_array().into_iter().flatten() {
-        strangers(item, &schema["items"], &format!("{at}[]"), found);
+        unknown_fields(item, &schema["items"], &format!("{at}[]"), found);
     }
     if let (Some(values), Some(schema)) = (value.as_object(), schema.get("additionalProperties")) {
         for value in values.values() {
-            strangers(value, schema, &format!("{at}{{}}"), found);
+            unknown_fields(value, schema, &format!("{at}{{}}"), found);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the kinds promise, from outside.
+//! Tests of the public interface of the crate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -24,7 +24,7 @@ fn constants() -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn every_name_of_the_surface_is_spelled_in_one_place_and_once() {
+fn every_published_key_is_one_constant() {
     let constants = constants();
     let surface = include_str!("../surface/names.txt");
     let mut count = 0;
@@ -36,4 +36,13 @@ fn every_name_of_the_surface_is_spelled_in_one_place_and_once() {
     assert!(count > 100, "{count} names");
     let twice: Vec<_> = constants.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "spelled more than once: {twice:?}");
+}
+
+#[test]
+fn every_kind_has_a_module_of_its_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for kind in kruise_api::kinds::ALL {
+        let module = folder.join(format!("{}.rs", kind.kind.to_lowercase()));
+        assert!(module.is_file(), "{} is missing", module.display());
+    }
 }

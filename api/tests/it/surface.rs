@@ -6,7 +6,7 @@ use kruise_api::definition::Kind;
 use kruise_api::kinds;
 use serde_json::{Map, Value, json};
 
-/// Where we differ from the surface, and why. At most ten may ever stand here.
+/// Differences from the published surface, with reasons. At most ten are allowed.
 const ALLOWED: &[(&str, &str)] = &[
     (
         "uniteddeployments v1alpha1 spec.template.cloneSetTemplate.spec.scaleStrategy",
@@ -116,7 +116,7 @@ fn differences(plural: &str, ours: &Value, theirs: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_field_of_the_published_surface_is_served_as_it_is_there_and_no_other() {
+fn exactly_the_published_fields_are_served() {
     let surface = surface();
     let mut found = Vec::new();
     let served: BTreeSet<String> = kinds::ALL.into_iter().map(Kind::name).collect();
@@ -129,7 +129,7 @@ fn every_field_of_the_published_surface_is_served_as_it_is_there_and_no_other() 
 }
 
 #[test]
-fn what_may_differ_does_differ_and_is_little() {
+fn each_listed_exception_differs() {
     assert!(ALLOWED.len() <= 10);
     let surface = surface();
     for (place, reason) in ALLOWED {
@@ -150,7 +150,7 @@ fn what_may_differ_does_differ_and_is_little() {
 }
 
 #[test]
-fn names_scopes_columns_and_subresources_are_those_of_the_surface() {
+fn names_scopes_columns_and_subresources_are_those_published() {
     let surface = surface();
     for kind in kinds::ALL {
         let (ours, theirs) = (kind.manifest("n"), &surface[&kind.name()]);
@@ -186,23 +186,23 @@ fn every_field_has_help_worth_reading() {
             poor.push(format!("{path}: {described:?}"));
         }
         let name = path.rsplit('.').next().unwrap_or_default();
-        let untold = |told: &str| !described.contains(told) && !described.contains(&told.to_lowercase());
+        let misses = |told: &str| !described.contains(told) && !described.contains(&told.to_lowercase());
         let counts = matches!(schema["type"].as_str(), Some("integer" | "number"))
             || schema["x-kubernetes-int-or-string"] == true
             || schema.get("format").is_some();
-        if (name.contains("Seconds") && untold("Seconds"))
+        if (name.contains("Seconds") && misses("Seconds"))
             || (counts && !is_scalar_item && !UNITS.iter().any(|unit| described.starts_with(unit)))
-            || (schema.get("default").is_some() && untold("Default: "))
+            || (schema.get("default").is_some() && misses("Default: "))
         {
             poor.push(format!("{path}: without unit or default: {described:?}"));
         }
         let must: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-            // a template's specification is what the template says
+            // The specification of a template is that of its kind.
             let may_miss = path.contains(" .spec") && name != "spec" && !must.contains(&json!(name));
-            let told = member["description"].as_str().unwrap_or_default();
-            if may_miss && !told.contains("efault") {
-                poor.push(format!("{path}.{name}: without default: {told:?}"));
+            let description = member["description"].as_str().unwrap_or_default();
+            if may_miss && !description.contains("efault") {
+                poor.push(format!("{path}.{name}: without default: {description:?}"));
             }
             walk(&format!("{path}.{name}"), member, poor);
         }

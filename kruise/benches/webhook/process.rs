@@ -90,7 +90,10 @@ impl Process {
         let (opened, routes) = oneshot::channel();
         let host = Host {
             client: Client::new(client, settings()),
-            metrics: Metrics::register(&mut prometheus_client::registry::Registry::default()),
+            metrics: Metrics::register(
+                &mut prometheus_client::registry::Registry::default(),
+                &kruise::controllers::metrics(),
+            ),
             identity: "one".into(),
             jitter: Arc::new(|| 7),
             ready: Some(ready),
@@ -99,7 +102,7 @@ impl Process {
         tokio::spawn(async move {
             // Nobody else leads, and a busy machine renews late.
             let line = ["--enable-leader-election=false"];
-            let values = FlagSet::new(FLAGS).parse(line).unwrap();
+            let values = FlagSet::new(&FLAGS).parse(line).unwrap();
             let config = Config::new(&values, &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
                 assert!(opened.send(routes).is_ok(), "somebody waits for them");

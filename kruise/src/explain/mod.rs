@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use kruise_api::{cloneset::CloneSet, names::conditions};
-use kruise_plan_kit::{Memory, Plan, Step, Wave, Why};
+use kruise_plan_kit::{Memory, Plan, ResourceId, Step, Wave, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::{
     Client,
@@ -19,9 +19,10 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
+    controllers::cloneset::{self as controller, CachedCloneSet, World},
     gates::Gates,
     leader::{self, Decides},
-    manager::{self, CachedCloneSet, World},
+    manager,
 };
 
 /// What to explain.
@@ -142,8 +143,9 @@ pub(crate) async fn explain(
     pod: Option<&str>,
 ) -> anyhow::Result<String> {
     let client = connect(source).await?;
-    let version = discovery::cloneset_version(&client).await?;
-    let path = format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/clonesets/{name}");
+    let served = discovery::discover(&client).await?;
+    let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
+    let path = format!("{collection}/{name}");
     let cached: CachedCloneSet = client
         .get(&path)
         .await
@@ -175,17 +177,18 @@ pub(crate) async fn explain(
     )
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
-    let api_version = format!("{}/{version}", kruise_api::names::APPS_GROUP);
+    let api_version = served.api_version(ResourceId::CLONESETS)?;
     let (decides, said) = by.resolve(&client).await?;
-    let server = manager::ask(&decides.gates, &client, version).await?;
-    let (decisions, memory) = (manager::decided(&decides, server), remembered(&set));
+    let server = manager::ask(&decides.gates, &client, &served, Some(namespace)).await?;
+    let jobs_path = served.collection(ResourceId::IMAGE_PULL_JOBS, Some(namespace));
+    let jobs_path = jobs_path
+        .ok()
+        .filter(|_| !server.denied.contains(&ResourceId::IMAGE_PULL_JOBS));
+    let decisions = controller::options(&decides, &server, jobs_path.is_some());
+    let memory = remembered(&set);
     let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
-    if decisions.images_ahead {
-        jobs = list(
-            &client,
-            &format!("/apis/{api_version}/namespaces/{namespace}/imagepulljobs"),
-        )
-        .await?;
+    if let Some(path) = jobs_path.filter(|_| decisions.images_ahead) {
+        jobs = list(&client, &path).await?;
         jobs.retain(|job| {
             let owner = job.controller.as_ref();
             owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
@@ -289,7 +292,7 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use kruise_api::cloneset::{CloneSet, Condition};
+    use kruise_api::{cloneset::CloneSet, condition::Condition};
     use kruise_plan_kit::{Memory, Plan, Why};
 
     use super::{remembered, render};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
-use kruise_plan_kit::Memory;
+use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::{Client, discovery};
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
 use super::{list, render};
-use crate::manager::{Look, Sidecars, injected};
+use crate::controllers::sidecarset::{Look, World, injected};
 
 /// Explains a set, or one pod of it, named alone or with its namespace. Revisions are in the manager's namespace.
 pub(super) async fn explain(
@@ -21,10 +21,9 @@ pub(super) async fn explain(
     name: &str,
     pod: Option<&str>,
 ) -> anyhow::Result<String> {
-    let Some(version) = discovery::sidecarset_version(client).await? else {
-        bail!("the cluster does not serve sidecarsets.apps.kruise.io");
-    };
-    let collection = format!("/apis/apps.kruise.io/{version}/sidecarsets");
+    let served = discovery::discover(client).await?;
+    let api_version = served.api_version(ResourceId::SIDECARSETS)?;
+    let collection = served.collection(ResourceId::SIDECARSETS, None)?;
     let object: Value = client
         .get(&format!("{collection}/{name}"))
         .await
@@ -51,11 +50,11 @@ pub(super) async fn explain(
         let namespaced = |have: &PodView| format!("{}/{}", have.namespace, have.name) == about;
         pod.is_some_and(|pod| strangers.iter().any(|have| is_it(have, pod) && namespaced(have)))
     };
-    let world = Sidecars::new(&set, pods.clone(), revisions, namespaces.clone(), names);
+    let world = World::new(&set, pods.clone(), revisions, namespaces.clone(), names);
     let world = world.with_strangers(&set, manager_namespace, strangers.clone(), &namespaces, &sets);
     let look = Look {
         set: &set,
-        api_version: &format!("{}/{version}", kruise_api::names::APPS_GROUP),
+        api_version: &api_version,
         namespace: manager_namespace,
         memory: &Memory::default(),
         // What the manager has tried is not known here.

@@ -17,10 +17,10 @@ use kruise_server::{
     review::{Review, Verdict},
     webhook,
 };
-use kube_cache::ObjectKey;
+use kruise_views::PodView;
+use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::Caches,
     config::Config,
     reviews::{LIMIT, PATIENCE, Reviews},
 };
@@ -51,14 +51,14 @@ pub(super) fn options(config: &Config) -> Options {
 
 /// The routes of this build. Without `pods` (gate `PodWebhook`) pods are not answered for, and the entries that would
 /// send them here are taken out of the live configuration.
-pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<String, webhook::Handler> {
+pub(super) fn routes(reviews: Reviews, pods: bool) -> BTreeMap<String, webhook::Handler> {
     let mut routes = BTreeMap::new();
     let (options, reviews) = (reviews.options, Arc::new(reviews));
     for (path, handler) in manifests::paths() {
         if handler == Handler::MutatePod && !pods {
             continue;
         }
-        let (caches, reviews) = (caches.clone(), reviews.clone());
+        let reviews = reviews.clone();
         let reviewer = move |review: Review| {
             let mut request = match Request::from_review(review.request) {
                 Ok(request) => request,
@@ -70,7 +70,7 @@ pub(super) fn routes(reviews: Reviews, pods: bool, caches: &Caches) -> BTreeMap<
                 Handler::ValidateSidecarSet => reviews.decide(validate_sidecarset, PATIENCE, request),
                 Handler::MutateKind => reviews.decide(mutate_kind, PATIENCE, request),
                 Handler::ValidateKind => reviews.decide(validate_kind, PATIENCE, request),
-                handler => verdict(decide(handler, &request, options, &caches)).into(),
+                handler => verdict(decide(handler, &request, options, &reviews.pods)).into(),
             }
         };
         routes.insert(path, webhook::Handler::Review(Arc::new(reviewer)));
@@ -111,7 +111,7 @@ fn unreadable(error: &kruise_admission::Error) -> Answer {
 }
 
 /// Decides what the caches suffice for.
-fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches) -> Answer {
+fn decide(handler: Handler, request: &Request, options: Options, pods: &SharedInformer<PodView>) -> Answer {
     match handler {
         // Decided with lookups.
         Handler::MutatePod | Handler::ValidateSidecarSet | Handler::MutateKind | Handler::ValidateKind => {
@@ -122,7 +122,7 @@ fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches
         Handler::ValidateCloneSet => match validate(request, options) {
             Outcome::Answer(answer) => answer,
             Outcome::NeedPods(names) => {
-                let Some(pods) = look_up(caches, &request.namespace, &names) else {
+                let Some(pods) = look_up(pods, &request.namespace, &names) else {
                     let message =
                         "the pods to delete cannot be checked yet, the manager has just started; try again";
                     return Answer::Deny {
@@ -137,9 +137,9 @@ fn decide(handler: Handler, request: &Request, options: Options, caches: &Caches
 }
 
 /// The pods of these names that exist; `None` before the first list is in.
-fn look_up(caches: &Caches, namespace: &str, names: &[String]) -> Option<Vec<Pod>> {
-    caches.pods.synced_version()?;
-    let snapshot = caches.pods.snapshot();
+fn look_up(pods: &SharedInformer<PodView>, namespace: &str, names: &[String]) -> Option<Vec<Pod>> {
+    pods.synced_version()?;
+    let snapshot = pods.snapshot();
     let found = names
         .iter()
         .filter_map(|name| snapshot.get(&ObjectKey::new(namespace, name.as_str())));

@@ -8,10 +8,8 @@ use std::{
 
 use anyhow::{Context, bail};
 use go_compat::flags::Values;
-use kruise_plan_kit::{ResourceId, inplace::VerticalScaling};
-use kruise_plan_workloads::cloneset;
 
-use crate::{gates::Gates, leader::Decides};
+use crate::gates::Gates;
 
 /// Everything the manager is told from outside.
 #[derive(Clone, Debug)]
@@ -32,12 +30,8 @@ pub struct Config {
     pub health: Option<SocketAddr>,
     /// Webhooks.
     pub webhook: WebhookConfig,
-    /// CloneSets side by side.
-    pub cloneset_workers: usize,
-    /// SidecarSets side by side.
-    pub sidecarset_workers: usize,
-    /// Pods held before deletion never count.
-    pub exclude_preparing_delete: bool,
+    /// All flags, for controllers that have some of their own.
+    flags: Values,
     /// When a write not seen is looked up.
     pub expectation_timeout: Duration,
     /// How long the first lists may take.
@@ -106,9 +100,7 @@ impl Config {
             metrics: address("metrics-addr", values)?,
             health: address("health-probe-addr", values)?,
             webhook: webhook(values, env)?,
-            cloneset_workers: workers("cloneset-workers", values),
-            sidecarset_workers: workers("sidecarset-workers", values),
-            exclude_preparing_delete: values.get_bool("cloneset-scaling-exclude-preparing-delete"),
+            flags: values.clone(),
             expectation_timeout: positive("expectation-timeout", values)?,
             cache_sync_timeout: positive("controller-cache-sync-timeout", values)?,
             retries: kube_queue::Config {
@@ -125,51 +117,14 @@ impl Config {
         })
     }
 
-    /// Where the jobs that pull images are listed.
-    pub fn pull_jobs_path(&self, version: &str) -> String {
-        let plural = ResourceId::IMAGE_PULL_JOBS.plural;
-        match &self.namespace {
-            Some(namespace) => format!("/apis/apps.kruise.io/{version}/namespaces/{namespace}/{plural}"),
-            None => format!("/apis/apps.kruise.io/{version}/{plural}"),
-        }
+    /// How many keys a controller works on side by side, by its flag; at least one.
+    pub fn workers(&self, flag: &'static str) -> usize {
+        usize::try_from(self.flags.get_int(flag)).unwrap_or(0).max(1)
     }
 
-    /// What CloneSet decisions depend on.
-    pub fn cloneset_options(&self, server: Server) -> cloneset::Options {
-        decided(&self.decides(), server)
-    }
-
-    /// What decisions depend on beside the server.
-    pub fn decides(&self) -> Decides {
-        Decides {
-            gates: self.gates.clone(),
-            exclude_preparing_delete: self.exclude_preparing_delete,
-        }
-    }
-}
-
-/// What decisions depend on that the API server said.
-#[derive(Clone, Copy, Debug)]
-pub struct Server {
-    /// How resources of running containers change.
-    pub vertical_scaling: VerticalScaling,
-    /// Are ImagePullJobs served?
-    pub pull_jobs: bool,
-}
-
-/// What CloneSet decisions depend on.
-pub(crate) fn decided(decides: &Decides, server: Server) -> cloneset::Options {
-    let gates = &decides.gates;
-    cloneset::Options {
-        vertical_scaling: server.vertical_scaling,
-        short_hash: gates.on("CloneSetShortHash"),
-        preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
-        partition_rollback: gates.on("CloneSetPartitionRollback"),
-        exclude_preparing_delete: decides.exclude_preparing_delete,
-        pod_ready_gate: gates.on("PodWebhook"),
-        environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
-        recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
-        images_ahead: server.pull_jobs && gates.on("PreDownloadImageForInPlaceUpdate"),
+    /// The value of a boolean flag of a controller.
+    pub fn bool_flag(&self, flag: &'static str) -> bool {
+        self.flags.get_bool(flag)
     }
 }
 
@@ -248,10 +203,6 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
     })
 }
 
-fn workers(name: &'static str, values: &Values) -> usize {
-    usize::try_from(values.get_int(name)).unwrap_or(0).max(1)
-}
-
 fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
     let value = values.get_duration(name);
     Duration::try_from(value)
@@ -279,11 +230,11 @@ fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketA
 mod tests {
     use go_compat::flags::FlagSet;
 
-    use super::{Config, Server, VerticalScaling, own_namespace};
+    use super::{Config, own_namespace};
     use crate::manager::flags::FLAGS;
 
     fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
-        let values = FlagSet::new(FLAGS).parse(line.iter().copied()).unwrap();
+        let values = FlagSet::new(&FLAGS).parse(line.iter().copied()).unwrap();
         let look = |name: &str| {
             env.iter()
                 .find(|(key, _)| *key == name)
@@ -292,28 +243,10 @@ mod tests {
         Config::new(&values, &look).map_err(|error| format!("{error:#}"))
     }
 
-    /// A server that has nothing to offer.
-    const NOTHING: Server = Server {
-        vertical_scaling: VerticalScaling::Off,
-        pull_jobs: false,
-    };
-
-    #[test]
-    fn images_are_pulled_ahead_with_the_gate_where_jobs_are_served() {
-        let gate = ["--feature-gates=PreDownloadImageForInPlaceUpdate=true"];
-        let served = Server {
-            pull_jobs: true,
-            ..NOTHING
-        };
-        let ahead = |line: &[&str], server| config(line, &[]).unwrap().cloneset_options(server).images_ahead;
-        assert!(ahead(&gate, served));
-        assert!(!ahead(&gate, NOTHING) && !ahead(&[], served));
-    }
-
     #[test]
     fn the_defaults_are_upstreams() {
         let config = config(&[], &[]).unwrap();
-        let lease = config.lease.unwrap();
+        let lease = config.lease.clone().unwrap();
         assert_eq!(
             (lease.name.as_str(), lease.namespace.as_str()),
             ("kruise-manager", "kruise-system")
@@ -327,7 +260,7 @@ mod tests {
             (config.webhook.port, config.webhook.writer.as_str()),
             (9876, "secret")
         );
-        assert_eq!(config.cloneset_workers, 3);
+        assert_eq!(config.workers("cloneset-workers"), 3);
         assert_eq!(config.retries, kube_queue::Config::CLIENT_GO);
     }
 
@@ -347,22 +280,6 @@ mod tests {
         let found = [own(""), own("pods")].map(Option::unwrap);
         std::fs::remove_file(&file).unwrap();
         assert_eq!(found, ["mounted", "pods"]);
-    }
-
-    #[test]
-    fn without_the_daemon_nobody_waits_for_its_reports() {
-        for (gates, followed) in [
-            ("", true),
-            ("--feature-gates=KruiseDaemon=false", false),
-            ("--feature-gates=InPlaceUpdateEnvFromMetadata=false", false),
-        ] {
-            let line: Vec<&str> = Some(gates)
-                .filter(|gates| !gates.is_empty())
-                .into_iter()
-                .collect();
-            let options = config(&line, &[]).unwrap().cloneset_options(NOTHING);
-            assert_eq!(options.environment_from_metadata, followed, "{gates}");
-        }
     }
 
     #[test]

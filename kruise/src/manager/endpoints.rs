@@ -1,19 +1,24 @@
 //! What the manager serves: webhooks over TLS, probes, metrics. In every replica, whoever leads.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use anyhow::{Context, bail};
 use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
-    configuration::{Conditional, Endpoint},
+    configuration::{ConditionalWebhook, Endpoint},
     health::Check,
-    pass::{Keeper, Phase, Progress, Settings, Source},
     plain::PlainServer,
     renewal,
     tls::Tls,
     webhook::{self, WebhookServer},
+    webhook_controller::{Phase, Progress, Settings, Source, WebhookController},
 };
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use tokio::{
@@ -23,7 +28,6 @@ use tokio::{
 };
 
 use super::{
-    caches,
     config::Config,
     process::{Routes, Wishes},
     registrar::Registrar,
@@ -104,14 +108,14 @@ pub(super) async fn start(
         stop.clone(),
     ));
     let (first, succeeded) = oneshot::channel();
-    let keeper = Keeper {
+    let keeper = WebhookController {
         api: Registrar(client.named("kruise-manager/webhook-controller")),
         settings: settings(config, &server, webhooks.wishes),
         tls,
-        jitter: caches::jitter(),
+        jitter: jitter(),
         progress: progress.clone(),
     };
-    tasks.spawn(keeper.keep(stop, first));
+    tasks.spawn(keeper.run(stop, first));
     let patience = config.webhook.initialize_timeout;
     match tokio::time::timeout(patience, succeeded).await {
         // The keeper only ends without success when the manager is stopping.
@@ -128,7 +132,7 @@ pub(super) async fn start(
 
 fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Settings {
     use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};
-    let pods_of_sets = Conditional {
+    let pods_of_sets = ConditionalWebhook {
         name: PODS_OF_SETS.into(),
         path: MUTATE_POD.into(),
         condition: "matches-a-sidecarset".into(),
@@ -167,6 +171,11 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Set
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
         conditional: Some((pods_of_sets, wishes)),
     }
+}
+
+/// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
+pub(super) fn jitter() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn plain(

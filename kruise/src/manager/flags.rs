@@ -1,9 +1,21 @@
 //! The manager's flags: upstream's names and defaults, so that charts and overrides keep working.
 
+use std::sync::LazyLock;
+
 use go_compat::flags::{Flag, Kind};
 
-/// Every flag of the manager.
-pub const FLAGS: &[Flag] = &[
+use crate::controllers;
+
+/// Every flag of the manager: its own, those of its controllers, and those that installations pass and nothing reads.
+pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
+    let own = OWN.iter().copied();
+    own.chain(controllers::flags())
+        .chain(IGNORED.iter().copied())
+        .collect()
+});
+
+/// Flags of the process.
+const OWN: &[Flag] = &[
     flag(
         "metrics-addr",
         Kind::String,
@@ -136,24 +148,6 @@ pub const FLAGS: &[Flag] = &[
         "100",
         "retries at once over all objects",
     ),
-    flag(
-        "cloneset-workers",
-        Kind::Int,
-        "3",
-        "CloneSets handled side by side",
-    ),
-    flag(
-        "sidecarset-workers",
-        Kind::Int,
-        "3",
-        "SidecarSets handled side by side",
-    ),
-    flag(
-        "cloneset-scaling-exclude-preparing-delete",
-        Kind::Bool,
-        "false",
-        "pods held before deletion do not count as replicas, for all CloneSets",
-    ),
     flag("logging-format", Kind::String, "text", "text or json"),
     Flag {
         short: Some('v'),
@@ -165,7 +159,10 @@ pub const FLAGS: &[Flag] = &[
         "false",
         "print what would be done, and do nothing",
     ),
-    // Accepted because installations pass them; nothing here reads them.
+];
+
+/// Accepted because installations pass them; nothing here reads them.
+const IGNORED: &[Flag] = &[
     flag("enable-pprof", Kind::Bool, "true", "accepted and ignored"),
     flag("pprof-addr", Kind::String, ":8090", "accepted and ignored"),
     flag(
@@ -181,71 +178,6 @@ pub const FLAGS: &[Flag] = &[
         "accepted and ignored",
     ),
     flag("disable-no-deepcopy", Kind::Bool, "false", "accepted and ignored"),
-    flag("advancedcronjob-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("broadcastjob-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("crr-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("daemonset-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("imagepulljob-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("nodeimage-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("nodepodprobe-workers", Kind::Int, "3", "accepted and ignored"),
-    flag(
-        "persistentpodstate-workers",
-        Kind::Int,
-        "3",
-        "accepted and ignored",
-    ),
-    flag("podprobemarker-workers", Kind::Int, "3", "accepted and ignored"),
-    flag(
-        "podunavailablebudget-workers",
-        Kind::Int,
-        "3",
-        "accepted and ignored",
-    ),
-    flag(
-        "resourcedistribution-workers",
-        Kind::Int,
-        "3",
-        "accepted and ignored",
-    ),
-    flag(
-        "sidecarterminator-workers",
-        Kind::Int,
-        "3",
-        "accepted and ignored",
-    ),
-    flag("statefulset-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("uniteddeployment-workers", Kind::Int, "3", "accepted and ignored"),
-    flag("workloadspread-workers", Kind::Int, "3", "accepted and ignored"),
-    flag(
-        "assign-pods-by-scheduler",
-        Kind::Bool,
-        "true",
-        "accepted and ignored",
-    ),
-    flag(
-        "assign-bcj-pods-by-scheduler",
-        Kind::Bool,
-        "true",
-        "accepted and ignored",
-    ),
-    flag(
-        "nodeimage-creation-delay",
-        Kind::Duration,
-        "30s",
-        "accepted and ignored",
-    ),
-    flag(
-        "default-ttlseconds-for-always-nodeimage",
-        Kind::Int,
-        "300",
-        "accepted and ignored",
-    ),
-    flag(
-        "ws-enabled-versioned-status",
-        Kind::String,
-        "deployment,replicaset",
-        "accepted and ignored",
-    ),
     flag("vmodule", Kind::String, "", "accepted and ignored"),
     flag(
         "logtostderr",
@@ -295,7 +227,7 @@ pub const FLAGS: &[Flag] = &[
     ),
 ];
 
-const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
+pub(crate) const fn flag(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Flag {
     Flag {
         name,
         short: None,

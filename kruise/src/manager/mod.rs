@@ -1,22 +1,15 @@
 //! `kruise manager`: flags → configuration → tasks.
 
 mod admission;
-mod caches;
-mod cloneset;
 mod config;
 mod endpoints;
 mod flags;
-mod launch;
 mod logging;
-mod objects;
-mod pod_readiness;
 mod process;
 mod registrar;
+mod registration;
 mod reviews;
 mod run;
-mod sidecars;
-mod sidecarset;
-mod uninjected;
 
 use std::process::ExitCode;
 
@@ -24,23 +17,20 @@ use anyhow::Context;
 use go_compat::flags::FlagSet;
 use kruise_runtime::shutdown;
 
-pub use caches::Jitter;
-pub use cloneset::World;
-pub(crate) use config::decided;
 pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
 pub use flags::FLAGS;
+pub(crate) use flags::flag;
 pub(crate) use logging::{start as to_stderr, to_file};
-pub use objects::CachedCloneSet;
 pub(crate) use process::ask;
 pub use process::{Host, Routes, Wishes, process};
+pub use registration::{Controls, Grant, Registration, Running, Server, Setup, Wiring};
 pub use run::{Embedding, run};
-pub(crate) use sidecarset::{Look, World as Sidecars, injected};
 
 /// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
 /// that keeps it from working.
 pub fn main(line: Vec<String>) -> ExitCode {
-    let values = match FlagSet::new(flags::FLAGS).parse(line) {
+    let values = match FlagSet::new(&FLAGS).parse(line) {
         Ok(values) => values,
         Err(error) if error.help => {
             print!("{}", error.usage);

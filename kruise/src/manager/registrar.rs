@@ -1,7 +1,7 @@
 //! The API server as the certificate and configuration pass needs it.
 
 use kruise_runtime::Client;
-use kruise_server::pass::{Api, ApiError, Phase};
+use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 

@@ -12,13 +12,15 @@ use kruise_admission::{
 };
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::webhook::Decision;
+use kruise_views::PodView;
+use kube_cache::SharedInformer;
 use tokio::time::{sleep, timeout};
 
-use super::{
-    admission::verdict,
-    sidecars::{Found, SidecarCaches},
+use super::admission::verdict;
+use crate::{
+    controllers::lookups::{Found, Lookups},
+    lookup::look_up,
 };
-use crate::lookup::look_up;
 
 /// Time for all that the API server is asked for one review.
 pub(super) const LIMIT: Duration = Duration::from_millis(300);
@@ -39,7 +41,9 @@ pub(super) type Decide = fn(&Reviews, &Request, &Known) -> Outcome;
 #[derive(Clone)]
 pub(super) struct Reviews {
     pub(super) options: Options,
-    pub(super) caches: SidecarCaches,
+    pub(super) caches: Lookups,
+    /// Pods, which a CloneSet may name.
+    pub(super) pods: SharedInformer<PodView>,
     /// For what is not in the caches.
     pub(super) client: Client,
     /// Where revisions of SidecarSets are.

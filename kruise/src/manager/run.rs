@@ -11,10 +11,11 @@ use kruise_runtime::{
 use prometheus_client::registry::Registry;
 use tokio::sync::{oneshot, watch};
 
+use crate::controllers;
+
 use super::{
-    caches,
     config::Config,
-    endpoints::{self, Sockets, Webhooks},
+    endpoints::{self, Sockets, Webhooks, jitter},
     process::{Host, process},
 };
 
@@ -37,14 +38,14 @@ pub async fn run(
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry);
+    let metrics = Metrics::register(&mut registry, &controllers::metrics());
     let client = connect(&config, &metrics).await?;
     let (sockets, ready) = embedding.map(|given| (given.sockets, given.ready)).unzip();
     let host = Host {
         client: client.clone(),
         metrics,
         identity: lease::identity(),
-        jitter: Arc::new(caches::jitter),
+        jitter: Arc::new(jitter),
         ready,
         stop,
     };

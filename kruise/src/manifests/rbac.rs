@@ -1,9 +1,13 @@
 //! What the manager may do, and nothing more.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kruise_admission::manifests::{MUTATING, VALIDATING};
 use kruise_api::definition::Kind;
+use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
+use crate::controllers;
 use crate::gates::Gates;
 use crate::lookup::CONFIGURATION;
 
@@ -74,8 +78,6 @@ fn webhook_rules() -> Value {
 }
 
 fn cluster_rules(gates: &Gates) -> Value {
-    // An object is read alone only when its name turns out to be taken: to learn whose it is.
-    const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
     let webhooks = |plural, name| {
         let rule = rule("admissionregistration.k8s.io", &[plural], &["get", "patch"]);
         named(rule, &[name])
@@ -88,30 +90,11 @@ fn cluster_rules(gates: &Gates) -> Value {
     let kinds = kruise_api::kinds::ALL.into_iter();
     let names: Vec<String> = kinds.map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut rules = vec![
-        rule("", &["pods"], MANAGE),
-        rule("", &["persistentvolumeclaims"], MANAGE),
-        rule("", &["configmaps"], MANAGE),
-        rule("", &["pods/status", "pods/resize"], &["patch"]),
-        rule("", &["nodes"], &["get", "list", "watch"]),
-        rule("", &["namespaces"], &["get", "list", "watch"]),
+    let mut rules = rules_of_controllers(gates);
+    rules.extend([
+        rule("", &["namespaces"], READ),
         rule("", &["events"], &["create", "patch"]),
-        rule("apps", &["controllerrevisions"], MANAGE),
-        rule(
-            "apps.kruise.io",
-            &["clonesets"],
-            &["get", "list", "watch", "patch"],
-        ),
-        rule("apps.kruise.io", &["clonesets/status"], &["patch"]),
-        rule("apps.kruise.io", &["sidecarsets"], &["get", "list", "watch"]),
-        rule("apps.kruise.io", &["sidecarsets/status"], &["patch"]),
-        // Asked for by clusters that check who may block the deletion of an owner.
-        rule(
-            "apps.kruise.io",
-            &["clonesets/finalizers", "sidecarsets/finalizers"],
-            &["update"],
-        ),
-        // Looked at when somebody refers to them: the other objects about a workload, and the workload itself.
+        // Read when somebody refers to them: the other objects about a workload, and the workload itself.
         rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
         rule(
             "apps.kruise.io",
@@ -123,17 +106,50 @@ fn cluster_rules(gates: &Gates) -> Value {
         webhooks("mutatingwebhookconfigurations", MUTATING),
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
-    ];
-    // Only who asks for images ahead of rollouts lets the manager have them pulled.
-    if gates.on("PreDownloadImageForInPlaceUpdate") {
-        let verbs = ["get", "list", "watch", "create", "delete"];
-        rules.push(rule("apps.kruise.io", &["imagepulljobs"], &verbs));
-    }
+    ]);
     // Only where claims are resized does it matter whether their class lets them be.
     if gates.on("StatefulSetAutoResizePVCGate") {
         rules.push(rule("storage.k8s.io", &["storageclasses"], &["get", "list"]));
     }
     Value::Array(rules)
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+
+/// What the controllers watch and write, as their registrations say: one rule for each part of a resource.
+fn rules_of_controllers(gates: &Gates) -> Vec<Value> {
+    let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+    let mut allow = |group: &'static str, plural: String, more: &[&'static str]| {
+        verbs.entry((group, plural)).or_default().extend(more);
+    };
+    for registration in controllers::ALL {
+        if let Some(ResourceId { group, plural }) = registration.resource() {
+            allow(group, plural.to_owned(), READ);
+            allow(group, format!("{plural}/status"), &["patch"]);
+            // Asked for by clusters that check who may block the deletion of an owner.
+            allow(group, format!("{plural}/finalizers"), &["update"]);
+        }
+        for ResourceId { group, plural } in registration.watches {
+            allow(group, (*plural).to_owned(), READ);
+        }
+        for grant in registration.grants {
+            if grant.gate.is_some_and(|gate| !gates.on(gate)) {
+                continue;
+            }
+            let ResourceId { group, plural } = grant.resource;
+            if grant.subresource.is_empty() {
+                allow(group, plural.to_owned(), READ);
+                allow(group, plural.to_owned(), grant.verbs);
+            } else {
+                allow(group, format!("{plural}/{}", grant.subresource), grant.verbs);
+            }
+        }
+    }
+    let rules = verbs.iter().map(|((group, resource), verbs)| {
+        let verbs: Vec<&str> = verbs.iter().copied().collect();
+        rule(group, &[resource], &verbs)
+    });
+    rules.collect()
 }
 
 /// The same rule for these objects only.

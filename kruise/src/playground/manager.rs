@@ -74,7 +74,7 @@ impl Manager {
             "WEBHOOK_CERT_DIR" => Some(folder.certificates().display().to_string()),
             _ => None,
         };
-        let values = FlagSet::new(FLAGS).parse(flags)?;
+        let values = FlagSet::new(&FLAGS).parse(flags)?;
         let config = Config::new(&values, &environment)?;
         let (stop, stopping) = watch::channel(false);
         let (told, ready) = oneshot::channel();

@@ -12,9 +12,9 @@ use kruise::gates::{self, Stage};
 use kruise::manager::FLAGS;
 use kruise_api::names::events;
 use kruise_runtime::client::Observer as _;
-use kruise_runtime::metrics::Metrics;
-use kruise_server::pass::Progress;
+use kruise_runtime::metrics::{Metrics, objects::Form};
 use kruise_server::tls::Tls;
+use kruise_server::webhook_controller::Progress;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 
@@ -139,7 +139,7 @@ fn type_of(schema: &Value) -> String {
 
 fn of_manager() -> String {
     let mut page = String::from("# The manager\n\n## Flags\n\n| Flag | Default | What |\n|---|---|---|\n");
-    for flag in FLAGS {
+    for flag in FLAGS.iter() {
         let default = if flag.default.is_empty() {
             String::new()
         } else {
@@ -147,7 +147,7 @@ fn of_manager() -> String {
         };
         let _ = writeln!(page, "| `--{}` | {default} | {} |", flag.name, flag.help);
     }
-    page.push_str("\n## Feature gates\n\nSet with `--feature-gates=Name=true,Other=false`. All are accepted; what a gate switches comes with its\nfeature.\n\n| Gate | Default | Stage |\n|---|---|---|\n");
+    page.push_str("\n## Feature gates\n\nSet with `--feature-gates=Name=true,Other=false`. All gates of OpenKruise are accepted. A\ngate of a feature that is not built yet has no effect.\n\n| Gate | Default | Stage |\n|---|---|---|\n");
     for (name, default, stage) in gates::all() {
         let stage = match stage {
             Stage::Alpha => "alpha",
@@ -178,13 +178,20 @@ fn of_manager() -> String {
 
 /// Metrics with labels are shown once they were counted.
 fn controllers(registry: &mut Registry) {
-    let metrics = Metrics::register(registry);
+    let declared = kruise::controllers::metrics();
+    let metrics = Metrics::register(registry, &declared);
     metrics.competing("lease");
-    metrics.leaked("namespace", "name");
-    metrics.pods.uninjected("set", 1);
+    for spec in declared {
+        let series = metrics.objects(spec);
+        let object = ["name", "name"];
+        match spec.form {
+            Form::Counter => series.count(&object),
+            Form::Gauge => series.set(&object, 1),
+        }
+    }
     metrics.pods.review().ended("step", "unchanged");
     metrics.requested("GET", "host", "200");
-    let observer = metrics.controller("controller", 1);
+    let observer = metrics.controller("controller", 1, None);
     observer.reconciled("success", Duration::ZERO);
     observer.queued(
         0,

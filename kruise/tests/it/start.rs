@@ -63,14 +63,26 @@ fn an_unreachable_server_is_named_with_the_reason() {
 }
 
 #[test]
-fn missing_definitions_are_said_with_the_command_that_installs_them() {
+fn without_a_definition_its_controller_is_off_and_the_command_that_installs_it_is_logged() {
     let server = ApiServer::start(|_| None);
     let folder = Folder::new();
-    let ended = folder.manager(&[&folder.kubeconfig(server.address())]);
-    ended.assert(1, &["clonesets.apps.kruise.io", INSTALL]);
+    // It goes on until it finds no webhook configuration.
+    let ended = folder.manager(&[
+        &folder.kubeconfig(server.address()),
+        "--webhook-initialize-timeout=1s",
+    ]);
+    ended.assert(
+        1,
+        &["cloneset-controller is off", "clonesets.apps.kruise.io", INSTALL],
+    );
     assert_eq!(
-        server.paths(),
-        ["/apis/apps.kruise.io/v1beta1", "/apis/apps.kruise.io/v1alpha1"]
+        server.paths()[..4],
+        [
+            "/apis/apps.kruise.io/v1beta1",
+            "/apis/apps.kruise.io/v1alpha1",
+            "/apis/policy.kruise.io/v1beta1",
+            "/apis/policy.kruise.io/v1alpha1"
+        ]
     );
 }
 
@@ -78,12 +90,17 @@ fn missing_definitions_are_said_with_the_command_that_installs_them() {
 fn a_group_that_serves_other_kinds_only_is_no_definition() {
     let server = ApiServer::start(|path| {
         let other = json!({"resources": [{"name": "sidecarsets"}]});
-        path.starts_with("/apis/apps.kruise.io").then_some((200, other))
+        (path == "/apis/apps.kruise.io/v1beta1").then_some((200, other))
     });
     let folder = Folder::new();
-    folder
-        .manager(&[&folder.kubeconfig(server.address())])
-        .assert(1, &[INSTALL]);
+    let ended = folder.manager(&[
+        &folder.kubeconfig(server.address()),
+        "--webhook-initialize-timeout=1s",
+    ]);
+    ended.assert(
+        1,
+        &["cloneset-controller is off", "sidecarset-controller (v1beta1)"],
+    );
 }
 
 #[test]
@@ -135,7 +152,7 @@ pub(crate) fn old_definition(path: &str) -> Option<(u16, serde_json::Value)> {
 }
 
 #[test]
-fn kinds_that_nothing_acts_on_are_said_once_at_the_start_and_in_the_readme() {
+fn kinds_that_nothing_acts_on_are_logged_once_at_the_start_and_are_in_the_readme() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
     let ended = folder.manager(&[
@@ -182,7 +199,7 @@ fn missing_webhook_configurations_are_said_with_the_command_that_installs_them()
     ended.assert(
         1,
         &[
-            "CloneSets are served version=\"v1alpha1\"",
+            "cloneset-controller (v1alpha1)",
             "kruise-mutating-webhook-configuration",
             INSTALL,
         ],

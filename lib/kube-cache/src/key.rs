@@ -12,9 +12,14 @@ pub trait Cached {
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion` as sent by the server.
     fn resource_version(&self) -> &str;
+    /// Whether `metadata.deletionTimestamp` is set. A type that does not keep it says no.
+    fn is_terminating(&self) -> bool {
+        false
+    }
 }
 
-/// Implements [`Cached`] for a type whose identity stands in fields of the same names, or in those of one of its fields.
+/// Implements [`Cached`] for a type whose identity stands in fields of the same names, or in those of one of its fields;
+/// after a semicolon the field that says whether it is being deleted.
 ///
 /// ```
 /// struct Meta { namespace: String, name: String, uid: String, resource_version: String }
@@ -23,7 +28,7 @@ pub trait Cached {
 /// ```
 #[macro_export]
 macro_rules! cached {
-    ($object:ty $(, $part:ident)?) => {
+    ($object:ty $(, $part:ident)? $(; $terminating:ident)?) => {
         impl $crate::Cached for $object {
             fn namespace(&self) -> &str {
                 &self$(.$part)?.namespace
@@ -40,6 +45,11 @@ macro_rules! cached {
             fn resource_version(&self) -> &str {
                 &self$(.$part)?.resource_version
             }
+            $(
+            fn is_terminating(&self) -> bool {
+                self.$terminating
+            }
+            )?
         }
     };
 }

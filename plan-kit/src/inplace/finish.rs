@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_api::{
-    cloneset::Lifecycle,
+    lifecycle::Lifecycle,
     names::{IN_PLACE_UPDATE_READY, KRUISE_POD_READY},
 };
 use kruise_views::{PodView, Truth};

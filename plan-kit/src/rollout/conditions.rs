@@ -1,7 +1,7 @@
 //! Conditions of a workload's status.
 
 use jiff::Timestamp;
-use kruise_api::{cloneset::Condition, names::conditions};
+use kruise_api::{condition::Condition, names::conditions};
 
 use crate::Memory;
 

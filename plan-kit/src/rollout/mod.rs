@@ -22,7 +22,11 @@ pub mod stalled;
 mod updater;
 
 use jiff::Timestamp;
-use kruise_api::cloneset::{Lifecycle, LifecycleHook, PriorityStrategy, ScatterTerm};
+use kruise_api::{
+    lifecycle::{Lifecycle, LifecycleHook},
+    priority::PriorityStrategy,
+    scatter::ScatterTerm,
+};
 use kruise_views::PodView;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{
-    cloneset::Condition,
+    condition::Condition,
     names::conditions::{DEADLINE_EXCEEDED, PROGRESSING},
 };
 

@@ -10,7 +10,7 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{
-    cloneset::Condition,
+    condition::Condition,
     names::{
         LIFECYCLE_TIMESTAMP,
         conditions::{NOTHING_MOVED, STALLED},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use kruise_api::{cloneset::LifecycleHook, names::INPLACE_STATE};
+use kruise_api::{lifecycle::LifecycleHook, names::INPLACE_STATE};
 use serde_json::{Value, json};
 
 use super::{Pod, Policy, Rollout, interrupted, path::UpdatePath};

@@ -14,7 +14,7 @@ mod shape;
 mod state;
 mod twins;
 
-pub use kruise_api::names::sidecars as names;
+pub use kruise_api::names::sidecarset as names;
 
 pub use hash::{Hashes, hashes, hashes_of};
 pub use matching::{Matcher, canary_of, custom_version};

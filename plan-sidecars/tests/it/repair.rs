@@ -1,7 +1,8 @@
 //! Pods that were made without their sidecars: who counts, who is made again, when, and how often.
 
 use jiff::SignedDuration;
-use kruise_api::names::{RECREATE_UNINJECTED, SPECIFIED_DELETE};
+use kruise_api::names::SPECIFIED_DELETE;
+use kruise_api::names::sidecarset::RECREATE_UNINJECTED;
 use kruise_plan_kit::sidecars::names;
 use kruise_plan_sidecars::{Explain, uninjected};
 use kruise_plan_test_kit::text;

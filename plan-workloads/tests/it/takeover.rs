@@ -157,7 +157,7 @@ fn the_update_revision_is_the_one_that_status_names() {
 
 /// What a first report may change: a failure that OpenKruise reported once and never took back.
 fn is_healed_failure(set: &CloneSet, condition: &Value) -> bool {
-    let same = |have: &&kruise_api::cloneset::Condition| serde_json::to_value(have).unwrap() == *condition;
+    let same = |have: &&kruise_api::condition::Condition| serde_json::to_value(have).unwrap() == *condition;
     let failure = condition["type"] == "FailedScale" || condition["type"] == "FailedUpdate";
     set.status.conditions.iter().any(|have| same(&have)) || (failure && condition["status"] == "False")
 }

@@ -7,6 +7,7 @@ use std::sync::{
 
 use jiff::Timestamp;
 use kruise_plan_kit::EventNote;
+use kube_cache::Cached;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
@@ -34,6 +35,20 @@ pub struct ObjectRef {
     pub uid: String,
     /// Version that was looked at.
     pub resource_version: String,
+}
+
+impl ObjectRef {
+    /// An object of this kind, in the version that was reconciled.
+    pub fn of(object: &impl Cached, api_version: String, kind: &str) -> Self {
+        Self {
+            api_version,
+            kind: kind.to_owned(),
+            namespace: object.namespace().to_owned(),
+            name: object.name().to_owned(),
+            uid: object.uid().to_owned(),
+            resource_version: object.resource_version().to_owned(),
+        }
+    }
 }
 
 /// A handle that takes events and never blocks.

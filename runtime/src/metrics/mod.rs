@@ -1,5 +1,6 @@
 //! Metrics under the names that dashboards of Go controllers use.
 
+pub mod objects;
 mod pods;
 mod process;
 
@@ -39,12 +40,6 @@ struct Named {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Object {
-    namespace: String,
-    name: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Controller {
     controller: &'static str,
 }
@@ -63,7 +58,7 @@ struct Queue {
 
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// Results of a look that controller-runtime counts.
+/// Results of a reconcile that controller-runtime counts.
 const RESULTS: [&str; 4] = ["success", "error", "requeue", "requeue_after"];
 
 /// A counter whose name upstream does not end in `_total`. OpenMetrics forbids such counters, so that Go's own exposition
@@ -94,7 +89,7 @@ pub struct Metrics {
     master: Family<Named, Gauge>,
     is_leader: Gauge,
     slowpath: Family<Named, Counter>,
-    leakage: Family<Object, BareCounter>,
+    objects: objects::Families,
     reconciles: Family<Outcome, Counter>,
     errors: Family<Controller, Counter>,
     terminal_errors: Family<Controller, Counter>,
@@ -122,15 +117,16 @@ fn seconds() -> Histogram {
 }
 
 impl Metrics {
-    /// Registers everything. Counters get their `_total` from the text encoder.
-    pub fn register(registry: &mut Registry) -> Self {
+    /// Registers everything, with the families that controllers declare. Counters get their `_total` from the text
+    /// encoder.
+    pub fn register(registry: &mut Registry, declared: &[&'static objects::Spec]) -> Self {
         let metrics = Self {
             pods: PodMetrics::register(registry),
             requests: Family::default(),
             master: Family::default(),
             is_leader: Gauge::default(),
             slowpath: Family::default(),
-            leakage: Family::default(),
+            objects: objects::Families::register(registry, declared),
             reconciles: Family::default(),
             errors: Family::default(),
             terminal_errors: Family::default(),
@@ -167,41 +163,40 @@ impl Metrics {
             m.slowpath,
         );
         registry.register("kruise_manager_is_leader", "1 while leading", m.is_leader);
-        registry.register(
-            "cloneset_scale_expectation_leakage",
-            "Writes not seen in time",
-            m.leakage,
-        );
     }
 
     fn register_reconciles(&self, registry: &mut Registry) {
         let m = self.clone();
         registry.register(
             "controller_runtime_reconcile",
-            "Finished looks by result",
+            "Finished reconciles by result",
             m.reconciles,
         );
         registry.register(
             "controller_runtime_reconcile_errors",
-            "Looks that ended in an error",
+            "Reconciles that ended in an error",
             m.errors,
         );
         registry.register(
             "controller_runtime_terminal_reconcile_errors",
-            "Looks that ended in an error which is not tried again; there are none",
+            "Reconciles that ended in an error which is not tried again; there are none",
             m.terminal_errors,
         );
         registry.register(
             "controller_runtime_reconcile_panics",
-            "Looks that ended in a panic",
+            "Reconciles that ended in a panic",
             m.panics,
         );
         registry.register(
             "controller_runtime_reconcile_time_seconds",
-            "Time of one look",
+            "Time of one reconcile",
             m.took,
         );
-        registry.register("controller_runtime_active_workers", "Looks under way", m.active);
+        registry.register(
+            "controller_runtime_active_workers",
+            "Reconciles under way",
+            m.active,
+        );
         registry.register(
             "controller_runtime_max_concurrent_reconciles",
             "Workers",
@@ -249,23 +244,25 @@ impl Metrics {
         self.slowpath.get_or_create(&named(lease)).inc();
     }
 
-    /// A look of this controller panicked.
+    /// A reconcile of this controller panicked.
     pub fn panicked(&self, controller: &'static str) {
         self.panics.get_or_create(&Controller { controller }).inc();
     }
 
-    /// Writes for this object were not seen in time.
-    pub fn leaked(&self, namespace: &str, name: &str) {
-        let object = Object {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        self.leakage.get_or_create(&object).0.inc();
+    /// The series of a family that was declared.
+    pub fn objects(&self, declared: &'static objects::Spec) -> objects::Series {
+        self.objects.series(declared)
     }
 
-    /// The hooks of one controller with this many workers. Its counters start at zero rather than at the first event,
-    /// whose increase nobody would see.
-    pub fn controller(&self, controller: &'static str, workers: usize) -> Arc<dyn worker::Observer> {
+    /// The hooks of one controller with this many workers; writes that are not seen in time count in the family
+    /// `overdue`, by namespace and name. Its counters start at zero rather than at the first event, whose increase nobody
+    /// would see.
+    pub fn controller(
+        &self,
+        controller: &'static str,
+        workers: usize,
+        overdue: Option<&'static objects::Spec>,
+    ) -> Arc<dyn worker::Observer> {
         let label = Controller { controller };
         self.concurrency.get_or_create(&label).set(workers as i64);
         let active = self.active.get_or_create_owned(&label);
@@ -285,6 +282,7 @@ impl Metrics {
         Arc::new(ControllerMetrics {
             metrics: self.clone(),
             controller,
+            overdue: overdue.map(|spec| self.objects(spec)),
             active,
             depth: self.depth.get_or_create_owned(&queue),
             adds: self.adds.get_or_create_owned(&queue),
@@ -310,7 +308,8 @@ impl client::Observer for Metrics {
 struct ControllerMetrics {
     metrics: Metrics,
     controller: &'static str,
-    // What each look sets, without looking for it.
+    overdue: Option<objects::Series>,
+    // What each reconcile sets, without a search.
     active: Gauge,
     depth: Gauge,
     adds: Counter,
@@ -333,6 +332,12 @@ impl ControllerMetrics {
 impl worker::Observer for ControllerMetrics {
     fn panicked(&self) {
         self.metrics.panicked(self.controller);
+    }
+
+    fn overdue(&self, namespace: &str, name: &str) {
+        if let Some(overdue) = &self.overdue {
+            overdue.count(&[namespace, name]);
+        }
     }
 
     fn reconciled(&self, result: &'static str, took: Duration) {
@@ -386,14 +391,13 @@ mod tests {
     #[test]
     fn names_and_labels_are_those_of_go_controllers() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry);
+        let metrics = Metrics::register(&mut registry, &[]);
         metrics.requested("GET", "h", "200");
         metrics.competing("kruise-manager");
         metrics.leading("kruise-manager", true);
         metrics.renewed_slowly("kruise-manager");
-        metrics.leaked("n", "web");
-        let controller = metrics.controller("cloneset-controller", 3);
-        metrics.panicked("cloneset-controller");
+        let controller = metrics.controller("web-controller", 3, None);
+        metrics.panicked("web-controller");
         controller.reconciled("success", Duration::from_millis(2));
         let counters = kube_queue::Counters { adds: 2, retries: 1 };
         controller.queued(1, counters, kube_queue::Unfinished::default());
@@ -405,17 +409,15 @@ mod tests {
             "leader_election_master_status{name=\"kruise-manager\"} 1",
             "kruise_manager_is_leader 1",
             "leader_election_slowpath_total{name=\"kruise-manager\"} 1",
-            "# TYPE cloneset_scale_expectation_leakage unknown",
-            "cloneset_scale_expectation_leakage{namespace=\"n\",name=\"web\"} 1",
-            "controller_runtime_reconcile_total{controller=\"cloneset-controller\",result=\"success\"} 1",
-            "controller_runtime_reconcile_total{controller=\"cloneset-controller\",result=\"requeue_after\"} 0",
-            "controller_runtime_reconcile_errors_total{controller=\"cloneset-controller\"} 0",
-            "controller_runtime_terminal_reconcile_errors_total{controller=\"cloneset-controller\"} 0",
-            "controller_runtime_reconcile_panics_total{controller=\"cloneset-controller\"} 1",
-            "controller_runtime_active_workers{controller=\"cloneset-controller\"} 0",
-            "controller_runtime_max_concurrent_reconciles{controller=\"cloneset-controller\"} 3",
-            "workqueue_adds_total{name=\"cloneset-controller\",controller=\"cloneset-controller\"} 2",
-            "controller_runtime_reconcile_time_seconds_count{controller=\"cloneset-controller\"} 1",
+            "controller_runtime_reconcile_total{controller=\"web-controller\",result=\"success\"} 1",
+            "controller_runtime_reconcile_total{controller=\"web-controller\",result=\"requeue_after\"} 0",
+            "controller_runtime_reconcile_errors_total{controller=\"web-controller\"} 0",
+            "controller_runtime_terminal_reconcile_errors_total{controller=\"web-controller\"} 0",
+            "controller_runtime_reconcile_panics_total{controller=\"web-controller\"} 1",
+            "controller_runtime_active_workers{controller=\"web-controller\"} 0",
+            "controller_runtime_max_concurrent_reconciles{controller=\"web-controller\"} 3",
+            "workqueue_adds_total{name=\"web-controller\",controller=\"web-controller\"} 2",
+            "controller_runtime_reconcile_time_seconds_count{controller=\"web-controller\"} 1",
         ] {
             assert!(text.lines().any(|have| have == line), "{line}\n{text}");
         }
@@ -424,7 +426,7 @@ mod tests {
     #[test]
     fn a_standby_shows_that_it_does_not_lead() {
         let mut registry = Registry::default();
-        Metrics::register(&mut registry).competing("l");
+        Metrics::register(&mut registry, &[]).competing("l");
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for line in [
@@ -439,7 +441,7 @@ mod tests {
     #[test]
     fn the_process_is_described_at_each_scrape() {
         let mut registry = Registry::default();
-        Metrics::register(&mut registry);
+        Metrics::register(&mut registry, &[]);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         let value = |name: &str| {

@@ -1,10 +1,10 @@
-//! What becomes of new pods: the steps of their review, and pods that were made without what they should have.
+//! The steps of the review of a new pod.
 
 use std::time::{Duration, Instant};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{family::Family, histogram::Histogram},
     registry::Registry,
 };
 
@@ -19,16 +19,10 @@ struct Step {
     result: &'static str,
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Set {
-    sidecarset: String,
-}
-
 /// Metrics of new pods. Cloning shares them.
 #[derive(Clone, Debug)]
 pub struct PodMetrics {
     steps: Family<Step, Histogram>,
-    uninjected: Family<Set, Gauge>,
 }
 
 fn histogram() -> Histogram {
@@ -39,18 +33,12 @@ impl PodMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             steps: Family::new_with_constructor(histogram),
-            uninjected: Family::default(),
         };
         registry.register(
             "kruise_pod_webhook_step_duration_seconds",
             "Time of one step of a pod's review, by what came of it: changed, unchanged, denied, or asked for something \
              that has to be looked up first",
             metrics.steps.clone(),
-        );
-        registry.register(
-            "kruise_sidecarset_uninjected_pods",
-            "Pods that a SidecarSet is for and that were made without its sidecars",
-            metrics.uninjected.clone(),
         );
         metrics
     }
@@ -61,24 +49,6 @@ impl PodMetrics {
             metrics: self,
             since: Instant::now(),
         }
-    }
-
-    /// So many pods are without the sidecars of this set.
-    pub fn uninjected(&self, sidecarset: &str, pods: usize) {
-        let label = Set {
-            sidecarset: sidecarset.to_owned(),
-        };
-        self.uninjected
-            .get_or_create(&label)
-            .set(i64::try_from(pods).unwrap_or(i64::MAX));
-    }
-
-    /// The set is gone.
-    pub fn forget(&self, sidecarset: &str) {
-        let label = Set {
-            sidecarset: sidecarset.to_owned(),
-        };
-        self.uninjected.remove(&label);
     }
 }
 
@@ -110,25 +80,20 @@ mod tests {
     use super::PodMetrics;
 
     #[test]
-    fn steps_are_counted_by_what_came_of_them_and_sets_that_are_gone_are_not_shown() {
+    fn steps_are_counted_by_their_results() {
         let mut registry = Registry::default();
         let metrics = PodMetrics::register(&mut registry);
         let mut review = metrics.review();
         review.ended("sidecars", "changed");
         review.ended("launch", "unchanged");
         metrics.review().ended("sidecars", "changed");
-        metrics.uninjected("logs", 3);
-        metrics.uninjected("mesh", 1);
-        metrics.forget("mesh");
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for line in [
             "kruise_pod_webhook_step_duration_seconds_count{step=\"sidecars\",result=\"changed\"} 2",
             "kruise_pod_webhook_step_duration_seconds_count{step=\"launch\",result=\"unchanged\"} 1",
-            "kruise_sidecarset_uninjected_pods{sidecarset=\"logs\"} 3",
         ] {
             assert!(text.lines().any(|have| have == line), "{line}\n{text}");
         }
-        assert!(!text.contains("mesh"), "{text}");
     }
 }

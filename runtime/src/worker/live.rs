@@ -6,30 +6,13 @@
 use std::collections::BTreeSet;
 
 use kruise_plan_kit::{Chain, Part, ResourceId, Target};
-use kube_cache::Expectation;
+use kube_cache::{Expectation, ObjectKey};
 
-use super::{Controller, Planner};
+use super::{Controller, Reconciler};
 use crate::{
     ApiError,
     follow::{Scope, newest},
 };
-
-/// What workloads write, and so what they look at.
-const WORKLOADS: [ResourceId; 4] = [
-    ResourceId::PODS,
-    ResourceId::CLAIMS,
-    ResourceId::REVISIONS,
-    ResourceId::IMAGE_PULL_JOBS,
-];
-
-/// What must be seen anew when a reply to one of these writes is lost, as far as it is watched.
-pub(super) fn written(chains: &[Chain]) -> BTreeSet<ResourceId> {
-    let steps = chains.iter().flat_map(|chain| &chain.steps);
-    steps
-        .map(|step| step.write.target().resource)
-        .chain(WORKLOADS)
-        .collect()
-}
 
 pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
     match expectation {
@@ -37,9 +20,19 @@ pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
     }
 }
 
-impl<P: Planner> Controller<P> {
+impl<R: Reconciler> Controller<R> {
+    /// Resources that must be seen anew when a reply to one of these writes is lost: what was written, and what the
+    /// controller writes at all.
+    pub(super) fn may_be_outdated(&self, chains: &[Chain]) -> BTreeSet<ResourceId> {
+        let steps = chains.iter().flat_map(|chain| &chain.steps);
+        let written = steps.map(|step| step.write.target().resource);
+        written
+            .chain(self.settings.caches.written().iter().copied())
+            .collect()
+    }
+
     /// Resources that the owner's next plan must see anew.
-    pub(super) fn unsure(&self, key: &P::Key) -> BTreeSet<ResourceId> {
+    pub(super) fn unsure(&self, key: &ObjectKey) -> BTreeSet<ResourceId> {
         let inner = self.lock();
         inner
             .owners
@@ -51,14 +44,17 @@ impl<P: Planner> Controller<P> {
     /// Closes the owner's gate until the caches of these resources are as new as the server is now.
     pub(super) async fn ask_how_new(
         &self,
-        key: &P::Key,
+        key: &ObjectKey,
         resources: BTreeSet<ResourceId>,
     ) -> Result<(), ApiError> {
         let mut expectations = Vec::new();
-        for resource in resources {
+        let written = self.settings.caches.written();
+        let first = written.iter().filter(|one| resources.contains(one));
+        let others = resources.iter().filter(|one| !written.contains(one));
+        for resource in first.chain(others).copied() {
             let collection = Target {
                 resource,
-                namespace: (self.namespace_of)(key).to_owned(),
+                namespace: key.namespace.to_string(),
                 name: String::new(),
             };
             // What is not served has no cache that could be behind.

@@ -17,12 +17,12 @@
 mod live;
 mod memory;
 mod pace;
-mod planner;
+mod reconciler;
 mod status;
 #[cfg(test)]
 mod tests;
 
-pub use planner::{Observer, Outcome, Planner, Settings};
+pub use reconciler::{Observer, Outcome, Reconciler, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,12 +34,13 @@ use std::{
 use futures::FutureExt;
 use kruise_plan_kit::planted::{Bug, is_planted};
 use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
-use kube_cache::{Gate, Seen, Verdict};
+use kube_cache::{Gate, ObjectKey, Seen, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
 use crate::{
     Client,
+    caches::CacheView,
     executor::{self, Limits, Report, Run, StatusForm, World},
 };
 use pace::Pace;
@@ -49,22 +50,21 @@ use status::StatusWriter;
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// A running controller: a handle to push keys.
-pub struct Controller<P: Planner> {
-    planner: P,
+pub struct Controller<R: Reconciler> {
+    reconciler: R,
     settings: Settings,
     client: Client,
     observer: Arc<dyn Observer>,
     started: Instant,
-    inner: Mutex<Inner<P::Key>>,
+    inner: Mutex<Inner>,
     wake: Notify,
-    status: StatusWriter<P::Key>,
-    namespace_of: fn(&P::Key) -> &str,
+    status: StatusWriter<ObjectKey>,
 }
 
-struct Inner<K> {
-    queue: Queue<K>,
-    gate: Gate<K, ResourceId>,
-    owners: BTreeMap<K, Owner>,
+struct Inner {
+    queue: Queue<ObjectKey>,
+    gate: Gate<ObjectKey, ResourceId>,
+    owners: BTreeMap<ObjectKey, Owner>,
     status_form: StatusForm,
     phase: Phase,
 }
@@ -87,24 +87,18 @@ struct Owner {
     pace: Pace,
 }
 
-impl<P: Planner> Controller<P> {
-    /// A controller that has not started. `namespace_of` spreads the work fairly over namespaces.
-    pub fn new(
-        planner: P,
-        settings: Settings,
-        client: Client,
-        observer: Arc<dyn Observer>,
-        namespace_of: fn(&P::Key) -> &str,
-    ) -> Arc<Self> {
+impl<R: Reconciler> Controller<R> {
+    /// A controller that has not started. Its work is spread fairly over namespaces.
+    pub fn new(reconciler: R, settings: Settings, client: Client, observer: Arc<dyn Observer>) -> Arc<Self> {
         let inner = Inner {
-            queue: Queue::new(settings.queue, namespace_of),
+            queue: Queue::new(settings.queue, |key: &ObjectKey| &*key.namespace),
             gate: Gate::new(settings.expectation_timeout),
             owners: BTreeMap::new(),
             status_form: StatusForm::Merged,
             phase: Phase::Idle,
         };
         Arc::new(Self {
-            planner,
+            reconciler,
             status: StatusWriter::new(client.clone(), settings.served.clone()),
             settings,
             client,
@@ -112,12 +106,16 @@ impl<P: Planner> Controller<P> {
             started: Instant::now(),
             inner: Mutex::new(inner),
             wake: Notify::new(),
-            namespace_of,
         })
     }
 
-    /// Something about this owner changed.
-    pub fn push(&self, key: P::Key) {
+    /// What decides.
+    pub fn reconciler(&self) -> &R {
+        &self.reconciler
+    }
+
+    /// Something about this object changed.
+    pub fn push(&self, key: ObjectKey) {
         let now = self.started.elapsed();
         {
             let mut inner = self.lock();
@@ -136,7 +134,7 @@ impl<P: Planner> Controller<P> {
     }
 
     /// Something about each of these owners changed.
-    pub fn push_all(&self, keys: impl IntoIterator<Item = P::Key>) {
+    pub fn push_all(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         for key in keys {
             self.push(key);
         }
@@ -146,7 +144,7 @@ impl<P: Planner> Controller<P> {
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
         // In this order: what changes in between is pushed, too.
         self.lock().phase = Phase::Running;
-        self.push_all(self.planner.keys());
+        self.push_all(self.reconciler.keys());
         let mut tasks = JoinSet::new();
         for _ in 0..self.settings.workers.max(1) {
             tasks.spawn(Arc::clone(&self).work());
@@ -167,7 +165,7 @@ impl<P: Planner> Controller<P> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<P::Key>> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,21 +204,21 @@ impl<P: Planner> Controller<P> {
     }
 
     /// The panic's message went to standard error already.
-    fn panicked(&self, key: &P::Key) -> &'static str {
+    fn panicked(&self, key: &ObjectKey) -> &'static str {
         tracing::error!(controller = self.settings.name, %key, "a plan panicked");
         self.observer.panicked();
         self.retry(key);
         "error"
     }
 
-    fn retry(&self, key: &P::Key) {
+    fn retry(&self, key: &ObjectKey) {
         let now = self.started.elapsed();
         self.lock()
             .queue
             .push_rate_limited(key.clone(), Priority::Live, now);
     }
 
-    async fn handle(&self, key: &P::Key) -> &'static str {
+    async fn handle(&self, key: &ObjectKey) -> &'static str {
         if let Some(result) = self.hold(key) {
             return result;
         }
@@ -242,7 +240,7 @@ impl<P: Planner> Controller<P> {
             .map(|owner| owner.memory.clone())
             .unwrap_or_default();
         let begun = Instant::now();
-        let outcome = self.planner.plan(key, &memory, self.client.now());
+        let outcome = self.reconciler.reconcile(key, &memory, self.client.now());
         let took = begun.elapsed();
         match outcome {
             Outcome::Gone => {
@@ -261,13 +259,13 @@ impl<P: Planner> Controller<P> {
     }
 
     /// Says how the look ends if the gate holds it.
-    fn hold(&self, key: &P::Key) -> Option<&'static str> {
+    fn hold(&self, key: &ObjectKey) -> Option<&'static str> {
         if is_planted(Bug::GateOff) {
             return None;
         }
         let now = self.started.elapsed();
         let mut inner = self.lock();
-        match inner.gate.check(key, &Caches(&self.planner), now) {
+        match inner.gate.check(key, &Shown(&*self.settings.caches), now) {
             Verdict::Open => None,
             Verdict::Closed { wait, .. } => {
                 // What opens the gate mostly pushes the key, too; a bookmark does not, and some writes never show.
@@ -280,13 +278,13 @@ impl<P: Planner> Controller<P> {
                 let owner = inner.owners.entry(key.clone()).or_default();
                 owner.unsure.extend(missing.iter().map(live::resource_of));
                 drop(inner);
-                self.planner.overdue(key);
+                self.observer.overdue(&key.namespace, &key.name);
                 None
             }
         }
     }
 
-    fn print(&self, key: &P::Key, plan: &Plan) -> &'static str {
+    fn print(&self, key: &ObjectKey, plan: &Plan) -> &'static str {
         let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
         let lines: BTreeSet<_> = steps
             .map(|step| ("plan", format!("{}: {}", step.write, step.reason)))
@@ -300,7 +298,7 @@ impl<P: Planner> Controller<P> {
         "success"
     }
 
-    async fn execute(&self, key: &P::Key, plan: Plan) -> &'static str {
+    async fn execute(&self, key: &ObjectKey, plan: Plan) -> &'static str {
         self.announce(key, &plan.events);
         self.status.submit(key, plan.status);
         let limits = Limits {
@@ -308,29 +306,29 @@ impl<P: Planner> Controller<P> {
             ..Limits::default()
         };
         let intents = memory::intents(&plan.chains);
-        let written = live::written(&plan.chains);
+        let written = self.may_be_outdated(&plan.chains);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.chains, limits);
-        let newest = |target: &Target, uid: &str| self.planner.version(target, uid);
+        let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
         let world = World {
             should_stop: &stopping,
             newest: &newest,
         };
         let report = executor::execute(&self.client, &self.settings.served, run, &world).await;
         for note in &report.events {
-            self.planner.emit(key, note.clone());
+            self.emit(key, note.clone());
         }
         if report.needs_live_read() {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
-            let watched = |resource: &ResourceId| self.planner.observed(*resource).is_some();
+            let watched = |resource: &ResourceId| self.settings.caches.observed(*resource).is_some();
             owner.unsure.extend(written.into_iter().filter(watched));
         }
         self.settle(key, &report, &intents, plan.requeue)
     }
 
     /// Emits what the last plan did not already say.
-    fn announce(&self, key: &P::Key, events: &[EventNote]) {
+    fn announce(&self, key: &ObjectKey, events: &[EventNote]) {
         let said: BTreeSet<_> = events
             .iter()
             .map(|note| (note.reason.name, note.message.clone()))
@@ -343,14 +341,23 @@ impl<P: Planner> Controller<P> {
             events.iter().filter(is_fresh).cloned().collect()
         };
         for note in fresh {
-            self.planner.emit(key, note);
+            self.emit(key, note);
+        }
+    }
+
+    /// Emits an event on the object of this key, if it is still there.
+    fn emit(&self, key: &ObjectKey, note: EventNote) {
+        if let Some(events) = &self.settings.events
+            && let Some(about) = self.reconciler.about(key)
+        {
+            events.emit(about, note);
         }
     }
 
     /// Files what the execution taught and decides when to look again.
     fn settle(
         &self,
-        key: &P::Key,
+        key: &ObjectKey,
         report: &Report,
         intents: &memory::Intents,
         requeue: Option<Duration>,
@@ -363,7 +370,7 @@ impl<P: Planner> Controller<P> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents, &|uid| {
-            self.planner.present(ResourceId::PODS, uid)
+            self.settings.caches.present(ResourceId::PODS, uid)
         });
         if let Some(failure) = report.weightiest_failure() {
             // Newer state pushes the key before that; without any there is no point in trying soon.
@@ -391,9 +398,10 @@ impl<P: Planner> Controller<P> {
     }
 }
 
-struct Caches<'a, P>(&'a P);
+/// The caches as expectations read them.
+struct Shown<'a>(&'a dyn CacheView);
 
-impl<P: Planner> Seen<ResourceId> for Caches<'_, P> {
+impl Seen<ResourceId> for Shown<'_> {
     fn observed(&self, resource: ResourceId) -> Option<kube_cache::Version> {
         self.0.observed(resource)
     }

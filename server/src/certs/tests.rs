@@ -30,13 +30,13 @@ fn secret() -> Value {
 }
 
 #[test]
-fn a_good_secret_is_used_as_it_is() {
+fn a_valid_secret_is_not_written() {
     let decision = reconcile_secret(Some(&secret()), None, HOST, now(), LEAD).unwrap();
     assert_eq!(decision, SecretDecision::Use(ISSUED.pair()));
 }
 
 #[test]
-fn each_defect_is_told() {
+fn each_defect_is_reported() {
     let good = stored(&ISSUED);
     let other = stored(&issue(HOST, now()).unwrap());
     let check = |stored: Stored| stored.check(HOST, now(), LEAD);
@@ -70,16 +70,16 @@ fn each_defect_is_told() {
 }
 
 #[test]
-fn a_serving_certificate_that_ends_before_its_ca_is_renewed_for_its_own_sake() {
+fn a_serving_certificate_that_ends_before_its_ca_is_renewed() {
     let long = Authority::new(years_later(5)).unwrap();
-    // Valid as long as the CA's twin, but counted from an earlier day.
+    // Valid for as long as the CA, but from an earlier day.
     let short = long.issue(HOST, now()).unwrap();
     let expiring = stored(&short).check(HOST, years_later(10), LEAD);
     assert_eq!(expiring, Err(Defect::Expiring("certificate")));
 }
 
 #[test]
-fn addresses_are_names_too() {
+fn a_host_can_be_an_ip_address() {
     for host in ["10.0.0.1", "fd00::1"] {
         let issued = issue(host, now()).unwrap();
         assert!(stored(&issued).check(host, now(), LEAD).is_ok(), "{host}");
@@ -121,7 +121,7 @@ fn renewal_keeps_the_ca_and_foreign_keys_of_the_secret() {
 }
 
 #[test]
-fn a_new_ca_is_published_with_the_one_it_replaces_while_that_one_lives() {
+fn a_new_ca_is_published_with_the_one_it_replaces_until_that_expires() {
     let lead = YEAR * 2;
     let late = years_later(8) + Duration::from_mins(1);
     let renewed = stored(&ISSUED).renew(None, HOST, late, lead).unwrap();
@@ -144,7 +144,7 @@ fn a_new_ca_is_published_with_the_one_it_replaces_while_that_one_lives() {
 }
 
 #[test]
-fn a_ca_with_another_ones_key_is_not_reused() {
+fn a_ca_whose_key_does_not_match_is_not_reused() {
     let other = issue(HOST, now()).unwrap();
     let reuse = |cert: &str, key: &str, at| Authority::reuse(cert, key, at, YEAR).is_some();
     assert!(reuse(&ISSUED.ca_cert, &ISSUED.ca_key, now()));

@@ -1,55 +1,55 @@
-//! A webhook that is registered only while somebody needs it.
+//! A webhook that is registered only while its match condition can be true.
 //!
-//! It is like another one of the template, under a name of its own and with one match condition in place of the other's,
-//! and comes right before it (before the first, if several have its path). Where the other is called without conditions it is called for everything already, and
-//! there is none.
+//! It is a copy of another webhook of the template, the *base*: it has a name of its own, and one match condition in
+//! place of those of the base. It is inserted right before the base, or before the first if several have its path. A base
+//! without match conditions is called for every request already, and then no copy is inserted.
 
 use serde_json::{Map, Value, json};
 
-/// Which one.
+/// Identifies the webhook and its base.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conditional {
-    /// Its name.
+pub struct ConditionalWebhook {
+    /// Name of the webhook.
     pub name: String,
-    /// Path of the one it is like.
+    /// Request path of the base and of the webhook.
     pub path: String,
-    /// Name of its condition.
+    /// Name of its match condition.
     pub condition: String,
 }
 
-/// Whether it is to be there now.
+/// The desired match condition of the webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Presence {
-    /// Somebody else says so: it stays as it is found.
+pub enum DesiredCondition {
+    /// Not known in this process: the registered condition stays.
     #[default]
-    AsFound,
-    /// Nobody needs it.
+    Unmanaged,
+    /// No request matches: the webhook is removed.
     Absent,
-    /// Where this holds, in CEL.
-    Where(String),
+    /// A CEL expression.
+    Expression(String),
 }
 
-impl Conditional {
-    /// Does this webhook have its name?
+impl ConditionalWebhook {
+    /// True if this webhook has its name.
     pub(super) fn is(&self, webhook: &Map<String, Value>) -> bool {
         webhook.get("name").and_then(Value::as_str) == Some(&self.name)
     }
 
-    /// It, where `like` is the webhook at its path, and `existing` what is registered.
+    /// The webhook to register, if any. `base` is the webhook at its path, `existing` the registered `webhooks` array.
     pub(super) fn webhook(
         &self,
-        presence: &Presence,
-        like: &Map<String, Value>,
+        desired: &DesiredCondition,
+        base: &Map<String, Value>,
         existing: &Value,
     ) -> Option<Map<String, Value>> {
-        let conditions = like.get("matchConditions").and_then(Value::as_array);
+        let conditions = base.get("matchConditions").and_then(Value::as_array);
         if conditions.is_none_or(Vec::is_empty) {
             return None;
         }
-        let expression = match presence {
-            Presence::Absent => return None,
-            Presence::Where(expression) => expression.clone(),
-            Presence::AsFound => {
+        let expression = match desired {
+            DesiredCondition::Absent => return None,
+            DesiredCondition::Expression(expression) => expression.clone(),
+            DesiredCondition::Unmanaged => {
                 let found = existing
                     .as_array()?
                     .iter()
@@ -59,7 +59,7 @@ impl Conditional {
                 expression.as_str()?.to_owned()
             }
         };
-        let mut webhook = like.clone();
+        let mut webhook = base.clone();
         webhook.insert("name".into(), json!(self.name));
         let condition = json!([{"name": self.condition, "expression": expression}]);
         webhook.insert("matchConditions".into(), condition);
@@ -72,8 +72,8 @@ mod tests {
     use super::super::{Endpoint, webhooks};
     use super::*;
 
-    fn conditional() -> Conditional {
-        Conditional {
+    fn conditional() -> ConditionalWebhook {
+        ConditionalWebhook {
             name: "more".into(),
             path: "/two".into(),
             condition: "needed".into(),
@@ -88,14 +88,14 @@ mod tests {
         json!({"metadata": {"resourceVersion": "7"}, "webhooks": [entry("one", "/one"), entry("two", "/two")]})
     }
 
-    /// The configuration as it is after a pass; `None` if nothing is to be written.
-    fn passed(current: &Value, presence: &Presence) -> Option<Value> {
+    /// The configuration after a reconcile; `None` if nothing is to be written.
+    fn reconciled(current: &Value, desired: &DesiredCondition) -> Option<Value> {
         let endpoint = Endpoint::Service {
             namespace: "ns".into(),
             name: "svc".into(),
         };
         let conditional = conditional();
-        let conditional = Some((&conditional, presence));
+        let conditional = Some((&conditional, desired));
         let patch = webhooks(current, b"ca", &endpoint, |_| true, conditional)
             .unwrap()
             .patch?;
@@ -121,9 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_changes_and_goes_with_one_write_each() {
-        let needed = |expression: &str| Presence::Where(expression.to_owned());
-        let first = passed(&installed(&on()), &needed("a")).unwrap();
+    fn it_is_inserted_changed_and_removed_with_one_write_each() {
+        let needed = |expression: &str| DesiredCondition::Expression(expression.to_owned());
+        let first = reconciled(&installed(&on()), &needed("a")).unwrap();
         assert_eq!(names(&first), ["one", "more", "two"]);
         let more = &first["webhooks"][1];
         assert_eq!(
@@ -132,41 +132,44 @@ mod tests {
         );
         assert_eq!(more["clientConfig"], first["webhooks"][2]["clientConfig"]);
         assert_eq!(more["timeoutSeconds"], 7);
-        assert_eq!(passed(&first, &needed("a")), None);
-        assert_eq!(passed(&first, &Presence::AsFound), None);
-        let second = passed(&first, &needed("b")).unwrap();
+        assert_eq!(reconciled(&first, &needed("a")), None);
+        assert_eq!(reconciled(&first, &DesiredCondition::Unmanaged), None);
+        let second = reconciled(&first, &needed("b")).unwrap();
         assert_eq!(second["webhooks"][1]["matchConditions"][0]["expression"], "b");
-        let last = passed(&second, &Presence::Absent).unwrap();
+        let last = reconciled(&second, &DesiredCondition::Absent).unwrap();
         assert_eq!(names(&last), ["one", "two"]);
-        assert_eq!(passed(&last, &Presence::AsFound), None);
+        assert_eq!(reconciled(&last, &DesiredCondition::Unmanaged), None);
     }
 
     #[test]
-    fn of_two_webhooks_that_it_is_like_only_the_first_gets_it() {
+    fn of_two_bases_only_the_first_gets_a_copy() {
         let mut two = installed(&on());
         let mut again = two["webhooks"][1].clone();
         again["name"] = json!("three");
         two["webhooks"].as_array_mut().unwrap().push(again);
-        let after = passed(&two, &Presence::Where("a".into())).unwrap();
+        let after = reconciled(&two, &DesiredCondition::Expression("a".into())).unwrap();
         assert_eq!(names(&after), ["one", "more", "two", "three"]);
-        assert_eq!(passed(&after, &Presence::Where("a".into())), None);
+        assert_eq!(
+            reconciled(&after, &DesiredCondition::Expression("a".into())),
+            None
+        );
     }
 
     #[test]
-    fn it_follows_the_certificates_whoever_says_whether_it_is_there() {
-        let mut found = passed(&installed(&on()), &Presence::Where("a".into())).unwrap();
+    fn an_unmanaged_condition_stays_and_its_ca_bundle_is_renewed() {
+        let mut found = reconciled(&installed(&on()), &DesiredCondition::Expression("a".into())).unwrap();
         found["webhooks"][1]["clientConfig"]["caBundle"] = json!("b2xk");
-        let mended = passed(&found, &Presence::AsFound).unwrap();
+        let mended = reconciled(&found, &DesiredCondition::Unmanaged).unwrap();
         assert_eq!(mended["webhooks"][1]["clientConfig"]["caBundle"], "Y2E=");
         assert_eq!(mended["webhooks"][1]["matchConditions"][0]["expression"], "a");
     }
 
     #[test]
-    fn it_does_not_become_part_of_a_template_that_is_taken_anew() {
-        let mut found = passed(&installed(&on()), &Presence::Where("a".into())).unwrap();
-        // what applying the installation again does: entries it does not name stay
+    fn it_does_not_become_part_of_a_template_that_is_stored_anew() {
+        let mut found = reconciled(&installed(&on()), &DesiredCondition::Expression("a".into())).unwrap();
+        // Applying the manifests again keeps entries that they do not name.
         found["metadata"]["annotations"]["template"] = json!("");
-        let anew = passed(&found, &Presence::Absent).unwrap();
+        let anew = reconciled(&found, &DesiredCondition::Absent).unwrap();
         assert_eq!(names(&anew), ["one", "two"]);
         assert!(
             !anew["metadata"]["annotations"]["template"]
@@ -177,9 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn where_everything_is_asked_about_already_it_is_not_there() {
+    fn a_base_without_match_conditions_gets_no_copy() {
         for conditions in [Value::Null, json!([])] {
-            let after = passed(&installed(&conditions), &Presence::Where("a".into())).unwrap();
+            let after =
+                reconciled(&installed(&conditions), &DesiredCondition::Expression("a".into())).unwrap();
             assert_eq!(names(&after), ["one", "two"]);
         }
     }

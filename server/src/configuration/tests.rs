@@ -27,7 +27,7 @@ fn applied(mut object: Value, patch: &Value) -> Value {
 }
 
 #[test]
-fn the_first_pass_stores_the_template_and_the_second_writes_nothing() {
+fn the_first_reconcile_stores_the_template_and_the_second_writes_nothing() {
     let first = webhooks(&installed(), b"ca", &service(), |_| true, None).unwrap();
     let patch = first.patch.unwrap();
     assert_eq!(patch["metadata"]["resourceVersion"], "7");
@@ -38,7 +38,7 @@ fn the_first_pass_stores_the_template_and_the_second_writes_nothing() {
 }
 
 #[test]
-fn a_webhook_without_handler_is_dropped_and_comes_back_with_its_handler() {
+fn a_webhook_without_handler_is_dropped_and_restored_with_its_handler() {
     let off = webhooks(&installed(), b"ca", &service(), |path| path != "/two", None).unwrap();
     assert_eq!(off.dropped, ["two"]);
     let held = applied(installed(), &off.patch.unwrap());
@@ -92,7 +92,7 @@ fn defaults_of_the_api_server_are_no_difference() {
 }
 
 #[test]
-fn any_edit_of_what_we_want_is_undone() {
+fn any_edit_of_a_managed_field_is_reverted() {
     let edits: [(&str, Value); 8] = [
         (
             "/webhooks/0/namespaceSelector",

@@ -52,7 +52,7 @@ async fn get(address: SocketAddr, path: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn checks_are_told_together_and_one_by_one() {
+async fn checks_are_listed_together_and_one_by_one() {
     let good = Arc::new(AtomicBool::new(false));
     let read = good.clone();
     let check = Check::new("switch", move || {
@@ -138,9 +138,9 @@ async fn the_webhook_is_ready_when_its_certificate_is_the_published_one() {
     assert_eq!(get(address, "/readyz").await.0, 500, "nobody listens");
 }
 
-/// The system accepts for a listener that nobody asks.
+/// The system accepts connections for a listener that nothing reads from.
 #[tokio::test]
-async fn silence_is_not_ready() {
+async fn a_server_that_does_not_answer_is_not_ready() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let tls = Arc::new(Tls::new(crate::client::PAIR.clone()).unwrap());

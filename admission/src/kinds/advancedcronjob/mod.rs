@@ -29,7 +29,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     defaults,
     rules,
     changes: templates::changes,
-    ..Admitted::of(&kruise_api::jobs::ADVANCED_CRON_JOB)
+    ..Admitted::of(&kruise_api::advancedcronjob::KIND)
 };
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {

@@ -15,7 +15,7 @@ mod others;
 use go_compat::IntOrString;
 use kruise_api::convert::OLDER;
 use kruise_api::meta::LabelSelector;
-use kruise_api::names::{PUB_PROTECT_OPERATIONS, PUB_PROTECT_TOTAL_REPLICAS};
+use kruise_api::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -86,12 +86,12 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
 fn annotations(errors: &mut Errors, object: &Value, version: &str) {
     let found = object.pointer("/metadata/annotations").unwrap_or(&Value::Null);
     let path = |name: &str| format!("metadata.annotations[{name}]");
-    if let Some(total) = present(found, PUB_PROTECT_TOTAL_REPLICAS) {
+    if let Some(total) = present(found, PROTECT_TOTAL_REPLICAS) {
         let total = total.as_str().unwrap_or_default();
         let field = object
             .get("spec")
             .and_then(|spec| integer(spec, "protectTotalReplicas"));
-        let path = path(PUB_PROTECT_TOTAL_REPLICAS);
+        let path = path(PROTECT_TOTAL_REPLICAS);
         if total.parse::<i32>().is_err() {
             errors.invalid(path, total, "must be a valid int32");
         } else if field.is_some_and(|field| field.to_string() != total) {
@@ -100,9 +100,9 @@ fn annotations(errors: &mut Errors, object: &Value, version: &str) {
         }
     }
     if version == OLDER {
-        let names = text(found, PUB_PROTECT_OPERATIONS).split(',').map(str::trim);
+        let names = text(found, PROTECT_OPERATIONS).split(',').map(str::trim);
         for name in names.filter(|name| !name.is_empty()) {
-            known(errors, name, &path(PUB_PROTECT_OPERATIONS));
+            known(errors, name, &path(PROTECT_OPERATIONS));
         }
     }
 }
@@ -252,7 +252,7 @@ mod tests {
             }
             BUDGET.refusal("CREATE", &object, &Value::Null)
         };
-        let total = PUB_PROTECT_TOTAL_REPLICAS;
+        let total = PROTECT_TOTAL_REPLICAS;
         assert_eq!(refused("v1alpha1", total, "5", Value::Null), None);
         assert_eq!(refused("v1beta1", total, "5", json!(5)), None);
         let (code, message) = refused("v1alpha1", total, "five", Value::Null).unwrap();
@@ -267,7 +267,7 @@ mod tests {
                 .1
                 .contains("must match")
         );
-        let operations = PUB_PROTECT_OPERATIONS;
+        let operations = PROTECT_OPERATIONS;
         assert_eq!(
             refused("v1alpha1", operations, "DELETE, EVICT", Value::Null),
             None

@@ -19,7 +19,7 @@ pub(super) const JOB: Admitted = Admitted {
     defaults: job_defaults,
     rules: rules::job,
     changes: rules::job_changes,
-    ..Admitted::of(&kruise_api::images::IMAGE_PULL_JOB)
+    ..Admitted::of(&kruise_api::imagepulljob::KIND)
 };
 
 /// A job that pulls several.
@@ -29,7 +29,7 @@ pub(super) const LIST: Admitted = Admitted {
     codes: (400, 400),
     defaults,
     rules: rules::list,
-    ..Admitted::of(&kruise_api::images::IMAGE_LIST_PULL_JOB)
+    ..Admitted::of(&kruise_api::imagelistpulljob::KIND)
 };
 
 const TIMEOUT_SECONDS: i64 = 600;

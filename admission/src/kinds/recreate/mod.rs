@@ -13,9 +13,7 @@ mod pod;
 
 use std::collections::BTreeSet;
 
-use kruise_api::names::{
-    CRR_ACTIVE as ACTIVE, CRR_NODE_NAME as NODE_NAME, CRR_POD_UID as POD_UID, CRR_UNREADY_ACQUIRED,
-};
+use kruise_api::names::containerrecreaterequest::{ACTIVE, NODE_NAME, POD_UID, UNREADY_ACQUIRED};
 use kube_schema::validate::{Errors, Kind};
 use serde_json::Value;
 
@@ -33,7 +31,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     changes,
     others,
     copies,
-    ..Admitted::of(&kruise_api::recreate::KIND)
+    ..Admitted::of(&kruise_api::containerrecreaterequest::KIND)
 };
 
 const SHORTEST_DEADLINE: i64 = 3;
@@ -139,7 +137,7 @@ fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
             errors.forbidden(format!("metadata.labels[{key}]"), "is immutable");
         }
     }
-    let key = CRR_UNREADY_ACQUIRED;
+    let key = UNREADY_ACQUIRED;
     let acquired = at(old, "annotations", key);
     if scope.version == "v1alpha1" && !acquired.is_empty() && at(new, "annotations", key) != acquired {
         errors.forbidden(format!("metadata.annotations[{key}]"), "is immutable");
@@ -232,7 +230,7 @@ mod tests {
     fn neither_the_specification_nor_its_place_changes() {
         let mut old = CASE.object("v1alpha1", &good());
         old["metadata"]["labels"] = json!({POD_UID: "u", NODE_NAME: "n", ACTIVE: "true"});
-        old["metadata"]["annotations"] = json!({CRR_UNREADY_ACQUIRED: "2024-01-01T00:00:00Z"});
+        old["metadata"]["annotations"] = json!({UNREADY_ACQUIRED: "2024-01-01T00:00:00Z"});
         let with = |edit: &dyn Fn(&mut Value)| {
             let mut new = old.clone();
             edit(&mut new);
@@ -251,7 +249,7 @@ mod tests {
             );
         }
         let (_, message) = with(&|new| new["metadata"]["annotations"] = json!({})).unwrap();
-        assert!(message.contains(CRR_UNREADY_ACQUIRED), "{message}");
+        assert!(message.contains(UNREADY_ACQUIRED), "{message}");
         assert_eq!(with(&|new| new["metadata"]["labels"][ACTIVE] = json!("")), None);
         assert_eq!(
             with(&|new| new["spec"]["strategy"] = json!({"orderedRecreate": false})),

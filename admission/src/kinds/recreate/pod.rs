@@ -3,7 +3,8 @@
 //! What is copied says on which node the request is carried out, and which containers of which pod it is about: a
 //! container that was replaced meanwhile is told by its identity.
 
-use kruise_api::names::{CRR_NODE_NAME, CRR_POD_UID, NODE_TYPE, SIDECAR_TERMINATED, VIRTUAL_KUBELET};
+use kruise_api::names::conditions::SIDECAR_TERMINATED;
+use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, POD_UID, VIRTUAL_KUBELET};
 use kube_schema::validate::{self, Errors};
 use serde_json::{Map, Value, json};
 
@@ -57,8 +58,8 @@ pub(super) fn copy(object: &mut Value, scope: &Scope<'_>, looks: &mut Looks<'_>)
     let is_virtual = found.is_some_and(|node| label(node, NODE_TYPE) == VIRTUAL_KUBELET);
     if let Some(Value::Object(labels)) = made(object, "metadata").and_then(|one| made(one, "labels")) {
         let uid = pod.pointer("/metadata/uid").cloned();
-        labels.insert(CRR_NODE_NAME.to_owned(), node.into());
-        labels.insert(CRR_POD_UID.to_owned(), uid.unwrap_or_default());
+        labels.insert(NODE_NAME.to_owned(), node.into());
+        labels.insert(POD_UID.to_owned(), uid.unwrap_or_default());
         if is_virtual {
             labels.insert(NODE_TYPE.to_owned(), VIRTUAL_KUBELET.into());
         }

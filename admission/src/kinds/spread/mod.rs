@@ -48,7 +48,7 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("StatefulSet", &["apps", "apps.kruise.io"]),
 ];
 /// Where administrators list further kinds.
-const LISTED: &str = names::placement::SPREAD_WORKLOADS;
+const LISTED: &str = names::workloadspread::WORKLOADS;
 /// Seconds for which a deployment may wait, less what the controller needs itself: all subsets share them.
 const PATIENCE: i64 = 295;
 

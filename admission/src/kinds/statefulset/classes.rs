@@ -13,7 +13,7 @@ use crate::kinds::Scope;
 use crate::look::{Looks, Seen};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
-const IS_DEFAULT: &str = names::numbered::DEFAULT_CLASS;
+const IS_DEFAULT: &str = names::statefulset::DEFAULT_CLASS;
 
 /// Refuses another size where the class cannot expand, of claims that follow their templates.
 pub(super) fn check(errors: &mut Errors, new: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {

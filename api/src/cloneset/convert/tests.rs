@@ -152,7 +152,7 @@ const FIELDS: &[&str] = &[
 
 proptest! {
     #[test]
-    fn nothing_said_in_the_older_version_is_lost(
+    fn no_field_of_the_older_version_is_lost(
         kind in proptest::sample::select(vec!["ReCreate", "InPlaceIfPossible", "InPlaceOnly", "OnDelete"]),
         fields in members(FIELDS), scale in members(&["podsToDelete", "maxUnavailable", "newField"]), disabled: bool,
         spec in members(&["replicas", "template", "lifecycle", "unknown"]),
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_said_in_the_newer_version_is_lost(
+    fn no_field_of_the_newer_version_is_lost(
         kind in proptest::sample::select(vec!["RollingUpdate", "OnDelete"]),
         policy in proptest::sample::select(vec!["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]),
         fields in members(FIELDS), enabled: bool, exclude: bool,
@@ -180,7 +180,7 @@ proptest! {
             object["spec"]["scaleStrategy"]["excludePreparingDelete"] = json!(true);
         }
         let mut returned = there(back(object.clone()));
-        // The label is the older version's way to say it, and stays as metadata do.
+        // The label is the form of the older version, and stays like all metadata.
         returned["metadata"].as_object_mut().unwrap().remove("labels");
         prop_assert_eq!(returned, object);
     }

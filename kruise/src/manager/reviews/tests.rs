@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
+use crate::controllers::lookups::tests::{empty, fill_with, filled};
 use crate::inject::{Options as InjectOptions, of_cluster};
 use crate::manager::admission::{mutate_kind, review_pod, validate_kind, validate_sidecarset};
-use crate::manager::sidecars::tests::{fill_with, filled};
 
 /// How a server treats whoever asks.
 #[derive(Clone, Copy)]
@@ -101,13 +101,14 @@ fn logs() -> Value {
     }})
 }
 
-fn reviews(server: Server, caches: SidecarCaches) -> Arc<Reviews> {
+fn reviews(server: Server, caches: Lookups) -> Arc<Reviews> {
     Arc::new(Reviews {
         options: Options::default(),
         caches,
+        pods: SharedInformer::new([]),
         client: client(server),
         namespace: "kruise-system".into(),
-        metrics: Metrics::register(&mut Registry::default()).pods,
+        metrics: Metrics::register(&mut Registry::default(), &[]).pods,
     })
 }
 
@@ -119,7 +120,7 @@ fn request(namespace: &str, app: &str) -> Request {
     Request::from_review(review).unwrap()
 }
 
-fn with_namespaces() -> SidecarCaches {
+fn with_namespaces() -> Lookups {
     let namespaces = [("prod", "prod"), ("test", "test")]
         .map(|(name, env)| json!({"metadata": {"name": name, "labels": {"env": env}}}));
     filled(&[logs()], &namespaces, &[])
@@ -222,7 +223,7 @@ async fn the_limit_is_for_all_questions_together() {
 #[tokio::test(start_paused = true)]
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
     let start = Instant::now();
-    let reviews = reviews(Server::Silent, SidecarCaches::new(Some("v1beta1")));
+    let reviews = reviews(Server::Silent, empty(Some("v1beta1")));
     let verdict = later(reviews.decide(review_pod, LIMIT, request("prod", "web"))).await;
     assert!(is_unavailable(&verdict), "{verdict:?}");
     assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
@@ -230,7 +231,7 @@ async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_list_that_comes_in_time_is_waited_for() {
-    let caches = SidecarCaches::new(Some("v1beta1"));
+    let caches = empty(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
     let verdict = reviews.decide(review_pod, LIMIT, request("prod", "web"));
     let filling = async {
@@ -248,7 +249,7 @@ async fn a_first_list_that_comes_in_time_is_waited_for() {
 
 #[tokio::test]
 async fn without_the_kind_there_is_nothing_to_look_up() {
-    let reviews = reviews(Server::Silent, SidecarCaches::new(None));
+    let reviews = reviews(Server::Silent, empty(None));
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
@@ -342,9 +343,10 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
 #[tokio::test(start_paused = true)]
 async fn steps_are_counted_by_what_came_of_them() {
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry).pods;
+    let metrics = Metrics::register(&mut registry, &[]).pods;
     let reviews = Arc::new(Reviews {
         options: Options::default(),
+        pods: SharedInformer::new([]),
         caches: with_namespaces(),
         client: client(Server::Silent),
         namespace: "kruise-system".into(),

@@ -80,7 +80,7 @@ fn client_of(delay: fn(usize) -> Duration) -> (Client, Arc<Mutex<Server>>) {
 }
 
 fn metrics() -> Metrics {
-    Metrics::register(&mut Registry::default())
+    Metrics::register(&mut Registry::default(), &[])
 }
 
 fn settings() -> Settings {
@@ -149,7 +149,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (keep, stop) = watch::channel(false);
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry);
+    let metrics = Metrics::register(&mut registry, &[]);
     let leading = lead(&client, settings(), &metrics, stop, |_| {});
     let labelling = async {
         tokio::time::sleep(Duration::from_secs(5)).await;

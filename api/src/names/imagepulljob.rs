@@ -1,0 +1,12 @@
+//! Keys of ImagePullJobs and of the copies of their pull secrets. Wire format.
+
+/// ImagePullJob finalizer: pull secrets may have been copied for it.
+pub const PULL_JOB_PROTECTION: &str = "apps.kruise.io/deletion-protection";
+/// Annotation of a copied pull secret: the original, `namespace/name`.
+pub const SECRET_SOURCE: &str = "imagepulljobs.kruise.io/source-key";
+/// Annotation of a copied pull secret: the jobs that need it, sorted, joined by commas.
+pub const SECRET_REFERENCES: &str = "imagepulljobs.kruise.io/references";
+/// Annotation of a copied pull secret: `batch`, one copy for all jobs.
+pub const SECRET_MODE: &str = "imagepulljobs.kruise.io/mode";
+/// Environment variable of the manager: the namespace of copied pull secrets.
+pub const DAEMON_NAMESPACE: &str = "KRUISE_DAEMON_CONFIG_NS";

@@ -1,0 +1,69 @@
+//! Caches that several controllers read, and how an object leads to its owner. A cache that one controller alone reads is
+//! declared beside it.
+
+use std::sync::Arc;
+
+use kruise_api::definition::Kind;
+use kruise_plan_kit::ResourceId;
+use kruise_runtime::caches::{CacheId, Reach};
+use kruise_views::{ClaimView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
+use kube_cache::{Cached, Delta, Index, ObjectKey};
+
+use super::sidecarset::injected;
+
+/// Pods by the uid of their controlling owner.
+pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
+    pod.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+/// Pods by the names of the SidecarSets injected into them.
+pub const PODS_BY_SIDECARSET: Index<PodView> =
+    Index::new("sidecarset", |pod| injected(pod).map(Into::into).collect());
+/// Claims by the uid of their controlling owner.
+pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
+    claim.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+
+/// Pods. A cache of owners of pods is listed before them ([`CacheId::before`]).
+pub const PODS: CacheId<PodView> =
+    CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET]);
+/// Claims. They are listed before pods, so that no claim is taken for one without a pod.
+pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
+    .indexed(&[CLAIMS_BY_OWNER])
+    .before(&[PODS.name]);
+/// Revisions of workloads.
+pub const REVISIONS: CacheId<RevisionView> = CacheId::of("controllerrevisions", ResourceId::REVISIONS);
+/// Nodes.
+pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).reach(Reach::Cluster);
+/// Namespaces.
+pub const NAMESPACES: CacheId<NamespaceView> =
+    CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);
+
+/// An object that may have a controlling owner.
+pub trait Owned: Cached {
+    /// The owner.
+    fn controller(&self) -> Option<&OwnerView>;
+}
+
+macro_rules! owned {
+    ($($view:ty),*) => {$(
+        impl Owned for $view {
+            fn controller(&self) -> Option<&OwnerView> {
+                self.controller.as_deref()
+            }
+        }
+    )*};
+}
+
+owned!(PodView, ClaimView, kruise_views::ImageJobView);
+
+/// The owners of this kind that a change concerns: before and after it.
+pub fn owners<T: Owned>(kind: &Kind, delta: &Delta<T>) -> impl Iterator<Item = ObjectKey> + use<T> {
+    let key = |object: &Arc<T>| {
+        let owner = object.controller()?;
+        let is_ours = *owner.kind == *kind.kind && *owner.group == *kind.group;
+        is_ours.then(|| ObjectKey::new(object.namespace(), owner.name.clone()))
+    };
+    let (old, new) = (delta.old.as_ref().and_then(key), delta.new.as_ref().and_then(key));
+    let moved = if old == new { None } else { old };
+    new.into_iter().chain(moved)
+}

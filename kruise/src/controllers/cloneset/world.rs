@@ -1,0 +1,111 @@
+//! Everything that a plan of a CloneSet is made from.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use kruise_api::cloneset::CloneSet;
+use kruise_plan_kit::{Memory, Plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
+use kube_cache::{Cached, ObjectKey};
+
+use super::{CloneSets, PULL_JOBS_BY_OWNER};
+use crate::controllers::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER};
+
+/// Everything that belongs to one set, at one instant of each cache.
+pub struct World {
+    pods: Vec<Arc<PodView>>,
+    claims: Claims,
+    revisions: Vec<Arc<RevisionView>>,
+    pull_jobs: Vec<Arc<ImageJobView>>,
+    nodes: BTreeMap<Box<str>, Arc<NodeView>>,
+}
+
+impl World {
+    /// From objects in hand: keeps the revisions that are the set's, or that nobody controls and its selector matches.
+    pub fn new(
+        set: &CloneSet,
+        pods: Vec<Arc<PodView>>,
+        claims: Claims,
+        mut revisions: Vec<Arc<RevisionView>>,
+        nodes: Vec<Arc<NodeView>>,
+    ) -> Self {
+        revisions.retain(|revision| match revision.owner_uid.as_deref() {
+            Some(uid) => uid == set.metadata.uid,
+            None => set.spec.selector.matches_by(|key| revision.labels.get(key)),
+        });
+        let nodes = nodes.into_iter().map(|node| (node.name().into(), node)).collect();
+        Self {
+            pods,
+            claims,
+            revisions,
+            pull_jobs: Vec::new(),
+            nodes,
+        }
+    }
+
+    /// With the set's jobs that pull images.
+    #[must_use]
+    pub fn with_pull_jobs(mut self, jobs: Vec<Arc<ImageJobView>>) -> Self {
+        self.pull_jobs = jobs;
+        self
+    }
+
+    /// Plans.
+    pub fn plan(
+        &self,
+        set: &CloneSet,
+        api_version: &str,
+        options: Options,
+        memory: &Memory,
+        explain: Explain,
+        now: Timestamp,
+    ) -> Plan {
+        let node = |name: &str| self.nodes.get(name).map(|node| &**node);
+        let observed = Observed {
+            set,
+            api_version,
+            pods: &self.pods,
+            claims: &self.claims,
+            revisions: &self.revisions,
+            pull_jobs: &self.pull_jobs,
+            node: &node,
+            options,
+            memory,
+            explain,
+        };
+        plan(&observed, now)
+    }
+}
+
+impl CloneSets {
+    /// Reads the caches: one instant of each.
+    pub(super) fn observe(&self, set: &CloneSet) -> World {
+        let claims = self
+            .claims
+            .snapshot()
+            .by_index(&CLAIMS_BY_OWNER, &set.metadata.uid);
+        let snapshot = self.pods.snapshot();
+        let pods = snapshot.by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        let namespace = &set.metadata.namespace;
+        let exists = |pod: &str| snapshot.get(&ObjectKey::new(namespace.as_str(), pod)).is_some();
+        let claims = Claims::new(set, claims, exists);
+        drop(snapshot);
+        let revisions = self.revisions.snapshot().list(&set.metadata.namespace);
+        let spreads = set
+            .spec
+            .template
+            .pointer("/spec/topologySpreadConstraints")
+            .is_some();
+        let nodes = if spreads {
+            self.nodes.snapshot().list("")
+        } else {
+            Vec::new()
+        };
+        let pull_jobs = self
+            .pull_jobs
+            .snapshot()
+            .by_index(&PULL_JOBS_BY_OWNER, &set.metadata.uid);
+        World::new(set, pods, claims, revisions, nodes).with_pull_jobs(pull_jobs)
+    }
+}

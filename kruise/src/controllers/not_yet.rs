@@ -1,0 +1,42 @@
+//! Flags of upstream's controllers that this build does not have: installations pass them, so they are accepted. A flag
+//! goes from here when the controller that reads it is registered.
+
+use go_compat::flags::{Flag, Kind};
+
+use crate::manager::flag;
+
+/// Accepted; nothing reads them.
+pub(super) const FLAGS: &[Flag] = &[
+    flag("advancedcronjob-workers", Kind::Int, "3", IGNORED),
+    flag("broadcastjob-workers", Kind::Int, "3", IGNORED),
+    flag("crr-workers", Kind::Int, "3", IGNORED),
+    flag("daemonset-workers", Kind::Int, "3", IGNORED),
+    flag("imagepulljob-workers", Kind::Int, "3", IGNORED),
+    flag("nodeimage-workers", Kind::Int, "3", IGNORED),
+    flag("nodepodprobe-workers", Kind::Int, "3", IGNORED),
+    flag("persistentpodstate-workers", Kind::Int, "3", IGNORED),
+    flag("podprobemarker-workers", Kind::Int, "3", IGNORED),
+    flag("podunavailablebudget-workers", Kind::Int, "3", IGNORED),
+    flag("resourcedistribution-workers", Kind::Int, "3", IGNORED),
+    flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
+    flag("statefulset-workers", Kind::Int, "3", IGNORED),
+    flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
+    flag("workloadspread-workers", Kind::Int, "3", IGNORED),
+    flag("assign-pods-by-scheduler", Kind::Bool, "true", IGNORED),
+    flag("assign-bcj-pods-by-scheduler", Kind::Bool, "true", IGNORED),
+    flag("nodeimage-creation-delay", Kind::Duration, "30s", IGNORED),
+    flag(
+        "default-ttlseconds-for-always-nodeimage",
+        Kind::Int,
+        "300",
+        IGNORED,
+    ),
+    flag(
+        "ws-enabled-versioned-status",
+        Kind::String,
+        "deployment,replicaset",
+        IGNORED,
+    ),
+];
+
+const IGNORED: &str = "accepted and ignored";

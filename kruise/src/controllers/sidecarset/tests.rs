@@ -1,0 +1,176 @@
+use kruise_plan_kit::{Chain, Intent, Precondition, Target, Wave, Write, sidecars::names};
+use kruise_runtime::metrics::Metrics;
+use kube_cache::{Delta, Event, Version};
+use prometheus_client::registry::Registry;
+use serde_json::json;
+
+use super::*;
+use crate::controllers::{
+    caches::PODS_BY_SIDECARSET,
+    lookups::tests::{empty, fill_with},
+};
+
+/// A controller that sees the set `logs` and a pod without its sidecars; and what it counts.
+fn sets(injects: bool) -> (SidecarSets, Registry) {
+    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+        "metadata": {"name": "logs", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log", "image": "log:1"}]}});
+    let lookups = empty(Some("v1beta1"));
+    fill_with(&lookups, &[set], &[], &[]);
+    let pod = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "p", "resourceVersion": "1",
+        "labels": {"app": "web"}, "creationTimestamp": "2026-01-01T01:00:00Z"}});
+    let (page, version) = (vec![serde_json::from_value(pod).unwrap()], Version::new(1));
+    let pods = SharedInformer::new([PODS_BY_SIDECARSET]);
+    for event in [Event::ListStarted, Event::Page(page), Event::ListDone { version }] {
+        pods.apply(event).unwrap();
+    }
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry, &[&MISSED]);
+    let sets = SidecarSets {
+        lookups,
+        pods,
+        served: Arc::new([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
+        namespace: "system".into(),
+        missed: metrics.objects(&MISSED),
+        uninjected: Uninjected::default(),
+        turns: Mutex::default(),
+        injects,
+        repairs: Mutex::default(),
+    };
+    (sets, registry)
+}
+
+fn counted(registry: &Registry) -> Option<String> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.strip_prefix("kruise_sidecarset_uninjected_pods{"))?;
+    line.split_once(' ').map(|(_, count)| count.to_owned())
+}
+
+fn look(sets: &SidecarSets) {
+    let now = "2026-01-01T02:00:00Z".parse().unwrap();
+    let outcome = sets.reconcile(&ObjectKey::new("", "logs"), &Memory::default(), now);
+    assert!(matches!(outcome, Outcome::Plan(_)));
+}
+
+#[tokio::test]
+async fn where_nothing_is_injected_no_pod_is_missed() {
+    for (injects, pods) in [(true, "1"), (false, "0")] {
+        let (sets, registry) = sets(injects);
+        look(&sets);
+        assert_eq!(counted(&registry).as_deref(), Some(pods));
+    }
+}
+
+/// Makes the set `logs` one that cannot be read.
+fn break_logs(sets: &SidecarSets) {
+    let broken = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
+        "metadata": {"name": "logs", "uid": "u0", "resourceVersion": "200"}, "spec": {"containers": 1}});
+    let broken = serde_json::from_value(broken).unwrap();
+    sets.lookups.sets.apply(Event::Modified(broken)).unwrap();
+    look(sets);
+}
+
+#[tokio::test]
+async fn a_set_that_cannot_be_read_counts_no_pods() {
+    let (sets, registry) = sets(true);
+    look(&sets);
+    break_logs(&sets);
+    assert_eq!(counted(&registry), None);
+}
+
+#[tokio::test]
+async fn what_another_set_of_the_name_has_tried_does_not_count() {
+    let (sets, _) = sets(true);
+    let key = ObjectKey::new("", "logs");
+    let tried = Repairs::since(Timestamp::UNIX_EPOCH);
+    for (of, kept) in [("u0", true), ("before", false)] {
+        sets.repairs().insert(key.clone(), (of.to_owned(), tried.clone()));
+        look(&sets);
+        let (of, repairs) = sets.repairs().get(&key).cloned().unwrap();
+        assert_eq!(of, "u0");
+        assert_eq!(repairs == tried, kept);
+    }
+}
+
+/// A plan that deletes a pod.
+fn deletion() -> Plan {
+    let write = Write::Delete {
+        intent: Intent::DeletePod,
+        target: Target {
+            resource: ResourceId::PODS,
+            namespace: "shop".into(),
+            name: "web".into(),
+        },
+        precondition: Precondition::UidAndVersion("p".into(), "1".into()),
+    };
+    Plan {
+        chains: vec![Chain::alone(Wave::Pods, write, "")],
+        ..Plan::default()
+    }
+}
+
+#[tokio::test]
+async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
+    let (sets, _) = sets(true);
+    let may_write = |set: &str| {
+        let mut plan = deletion();
+        sets.turns().admit(set, &mut plan);
+        !plan.chains.is_empty()
+    };
+    assert!(may_write("gone") && !may_write("other"));
+    let outcome = sets.reconcile(
+        &ObjectKey::new("", "gone"),
+        &Memory::default(),
+        Timestamp::UNIX_EPOCH,
+    );
+    assert!(matches!(outcome, Outcome::Gone));
+    assert!(may_write("other"));
+    sets.turns().forget("other");
+    assert!(may_write("logs") && !may_write("other"));
+    break_logs(&sets);
+    assert!(may_write("other"));
+}
+
+fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
+    Arc::new(serde_json::from_value(object.clone()).unwrap())
+}
+
+#[test]
+fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_workloads() {
+    let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet",
+                     "metadata": {"name": "s", "uid": "u"}, "spec": {}});
+    let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "labels": {names::SET_NAME: "s"}},
+                          "revision": 1, "data": {"spec": {}}});
+    let (sets, _) = sets(true);
+    fill_with(&sets.lookups, std::slice::from_ref(&set), &[], &[revision]);
+    let cached: Arc<CachedSidecarSet> = read(&set);
+    let world = sets.observe(&cached, &SidecarSet::from_json(&set).unwrap());
+    let found: Vec<_> = world
+        .revisions
+        .iter()
+        .map(|one| (&*one.name, one.number, &*one.data))
+        .collect();
+    assert_eq!(found, [("s-1", 1, r#"{"spec":{}}"#)]);
+}
+
+#[test]
+fn sets_that_look_at_namespaces_hear_of_new_ones_and_of_other_labels() {
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let set = |name: &str, spec| read(&json!({"metadata": {"name": name}, "spec": spec}));
+    let sets = [
+        set(
+            "some",
+            json!({"selector": selector, "namespaceSelector": selector}),
+        ),
+        set("all", json!({"selector": selector})),
+    ];
+    let namespace = |team: &str| read(&json!({"metadata": {"name": "n", "labels": {"team": team}}}));
+    let told = |old, new| keys::of_namespace(&Delta { old, new }, &sets);
+    let some = [ObjectKey::new("", "some")];
+    assert_eq!(told(None, Some(namespace("x"))), some);
+    assert_eq!(told(Some(namespace("x")), Some(namespace("y"))), some);
+    assert_eq!(told(Some(namespace("x")), Some(namespace("x"))), []);
+    assert_eq!(told(Some(namespace("x")), None), []);
+}

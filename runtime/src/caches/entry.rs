@@ -1,0 +1,128 @@
+//! One cache, whatever it holds.
+
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use kruise_plan_kit::ResourceId;
+use kube_cache::{Delta, Index, ObjectKey, SharedInformer, Version};
+use tokio::sync::Notify;
+
+use super::{CacheId, Following, Held, Reach, Watches};
+use crate::{
+    follow::{Scope, escape, follow},
+    freshness::Followed,
+};
+
+/// A cache without the type of its objects.
+pub(super) trait Entry: Any + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn resource(&self) -> ResourceId;
+    fn before(&self) -> &'static [&'static str];
+    /// Version of the first list, once it is in.
+    fn synced_version(&self) -> Option<Version>;
+    /// Newest version that the cache shows.
+    fn observed(&self) -> Option<Version>;
+    /// Is there an object with this uid that is not being deleted?
+    fn present(&self, uid: &str) -> bool;
+    /// Version of the object under this key, if it has this uid.
+    fn version(&self, key: &ObjectKey, uid: &str) -> Option<Version>;
+    /// No list that is older is good enough.
+    fn require(&self, version: Version);
+    /// Follows the resource in a task of its own.
+    fn follow(&self, following: &Following<'_>, watches: &mut Watches);
+}
+
+type Handler<T> = Box<dyn FnMut(&Delta<T>) + Send>;
+
+/// A cache of objects of one type.
+pub(super) struct Typed<T: 'static> {
+    id: CacheId<T>,
+    by_uid: Index<T>,
+    pub(super) informer: SharedInformer<T>,
+    /// Taken by the task that follows.
+    handlers: Mutex<Vec<Handler<T>>>,
+}
+
+impl<T: Held> Typed<T> {
+    pub(super) fn new(id: &CacheId<T>) -> Self {
+        let by_uid = Index::new("uid", |object: &T| vec![object.uid().into()]);
+        let indexes = id.indexes.iter().copied().chain([by_uid]);
+        Self {
+            informer: SharedInformer::new(indexes),
+            id: CacheId { ..*id },
+            by_uid,
+            handlers: Mutex::default(),
+        }
+    }
+
+    pub(super) fn add(&self, handler: Handler<T>) {
+        let mut handlers = self.handlers.lock().unwrap_or_else(PoisonError::into_inner);
+        handlers.push(handler);
+    }
+}
+
+impl<T: Held> Entry for Typed<T> {
+    fn name(&self) -> &'static str {
+        self.id.name
+    }
+
+    fn resource(&self) -> ResourceId {
+        self.id.resource
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        self.id.before
+    }
+
+    fn synced_version(&self) -> Option<Version> {
+        self.informer.synced_version()
+    }
+
+    fn observed(&self) -> Option<Version> {
+        self.informer.observed()
+    }
+
+    fn present(&self, uid: &str) -> bool {
+        let found = self.informer.snapshot().by_index(&self.by_uid, uid);
+        found.iter().any(|object| !object.is_terminating())
+    }
+
+    fn version(&self, key: &ObjectKey, uid: &str) -> Option<Version> {
+        let object = self.informer.snapshot().get(key)?;
+        (object.uid() == uid).then(|| Version::of(&*object))?
+    }
+
+    fn require(&self, version: Version) {
+        self.informer.require(version);
+    }
+
+    fn follow(&self, following: &Following<'_>, watches: &mut Watches) {
+        let namespace = match self.id.reach {
+            Reach::Watched => following.namespace,
+            Reach::Cluster => None,
+            Reach::Own => Some(following.own_namespace),
+        };
+        // What is not served is not followed.
+        let Ok(path) = following.served.collection(self.id.resource, namespace) else {
+            return;
+        };
+        let selector = Some(self.id.selector).filter(|selector| !selector.is_empty());
+        let scope = Scope {
+            path,
+            selector: selector.map(|selector| format!("labelSelector={}", escape(selector))),
+        };
+        let (client, informer) = (following.client.clone(), self.informer.clone());
+        let (jitter, stop) = (following.jitter.clone(), following.stop.clone());
+        let refresh = Arc::new(Notify::new());
+        watches
+            .followed
+            .push(Followed::new(scope.clone(), informer.clone(), refresh.clone()));
+        let mut handlers = std::mem::take(&mut *self.handlers.lock().unwrap_or_else(PoisonError::into_inner));
+        let on_delta = move |delta: Delta<T>| handlers.iter_mut().for_each(|handler| handler(&delta));
+        watches.tasks.spawn(async move {
+            follow(&client, &scope, &informer, &refresh, on_delta, || jitter(), stop).await;
+        });
+    }
+}

@@ -1,0 +1,145 @@
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::stream;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use kruise_plan_kit::{ResourceId, Target};
+use kruise_views::{ClaimView, PodView};
+use kube_cache::{Index, Version};
+use kube_client::client::Body;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::{CacheId, CacheView, Caches, Following};
+use crate::{Client, Served, client::Settings};
+
+const CLAIMS: CacheId<ClaimView> = CacheId::of("claims", ResourceId::CLAIMS).before(&["pods"]);
+const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
+    .indexed(&[Index::new("name", |pod: &PodView| vec![pod.name.clone()])]);
+const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
+
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// A server with one pod, whose claims are at version 8 and pods at 9. Watches stay open and say nothing.
+fn server() -> (Client, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (path, query) = (
+            request.uri().path().to_owned(),
+            request.uri().query().unwrap_or(""),
+        );
+        let is_watch = query.contains("watch=true");
+        if !is_watch {
+            seen.lock().unwrap().push(path.clone());
+        }
+        let body: UnsyncBoxBody<Bytes, Infallible> = if is_watch {
+            StreamBody::new(stream::pending()).boxed_unsync()
+        } else {
+            let pod =
+                json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7"}});
+            let (version, items) = match path.rsplit('/').next() {
+                Some("pods") => ("9", vec![pod]),
+                _ => ("8", Vec::new()),
+            };
+            let list = json!({"metadata": {"resourceVersion": version}, "items": items});
+            Full::from(list.to_string().into_bytes()).boxed_unsync()
+        };
+        async move { Ok::<_, Infallible>(Response::new(body)) }
+    });
+    let client = kube_client::Client::new(service, "default");
+    (
+        Client::new(client, Settings::of_a_test(Duration::from_secs(5))),
+        asked,
+    )
+}
+
+async fn started(caches: &Caches) -> (super::Watches, Asked, watch::Sender<bool>) {
+    let (client, asked) = server();
+    let (stop, stopped) = watch::channel(false);
+    let following = Following {
+        client: &client,
+        served: &Served::default(),
+        namespace: Some("shop"),
+        own_namespace: "system",
+        patience: Duration::from_mins(1),
+        jitter: Arc::new(|| 0),
+        stop: stopped,
+    };
+    let watches = caches.start(&following).await.unwrap();
+    (watches, asked, stop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_is_listed_once_for_all_who_ask_and_after_those_of_its_owners() {
+    let mut caches = Caches::default();
+    let (pods, claims) = (caches.informer(&PODS), caches.informer(&CLAIMS));
+    let again = caches.informer(&PODS);
+    let (_watches, asked, _stop) = started(&caches).await;
+    assert_eq!(
+        *asked.lock().unwrap(),
+        [
+            "/api/v1/namespaces/shop/persistentvolumeclaims",
+            "/api/v1/namespaces/shop/pods"
+        ]
+    );
+    assert_eq!(claims.observed(), Some(Version::new(8)));
+    assert_eq!(pods.snapshot().len(), 1);
+    assert_eq!(again.snapshot().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_served_is_not_followed_and_shows_nothing() {
+    let mut caches = Caches::default();
+    let jobs = caches.informer(&JOBS);
+    let (watches, asked, _stop) = started(&caches).await;
+    assert!(watches.tasks.is_empty() && asked.lock().unwrap().is_empty());
+    assert_eq!(jobs.synced_version(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_receive_each_change_in_the_order_of_their_registration() {
+    let mut caches = Caches::default();
+    let received = Arc::new(Mutex::new(Vec::new()));
+    caches.informer(&PODS);
+    for name in ["first", "second"] {
+        let received = received.clone();
+        caches.on_change(&PODS, move |delta| {
+            let pod = delta.new.as_ref().unwrap().name.to_string();
+            received.lock().unwrap().push((name, pod));
+        });
+    }
+    let (_watches, _asked, _stop) = started(&caches).await;
+    let web = "web".to_owned();
+    assert_eq!(
+        *received.lock().unwrap(),
+        [("first", web.clone()), ("second", web)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_shows_the_caches_that_its_controller_reads_and_no_others() {
+    let mut caches = Caches::default();
+    caches.informer(&PODS);
+    caches.informer(&CLAIMS);
+    let view = caches.view(&["pods"], &[ResourceId::PODS, ResourceId::CLAIMS]);
+    let (_watches, _asked, _stop) = started(&caches).await;
+    let target = |resource, name: &str| Target {
+        resource,
+        namespace: "shop".into(),
+        name: name.into(),
+    };
+    assert_eq!(view.written(), [ResourceId::PODS]);
+    assert_eq!(view.observed(ResourceId::PODS), Some(Version::new(9)));
+    assert_eq!(view.observed(ResourceId::CLAIMS), None);
+    assert!(view.present(ResourceId::PODS, "u") && !view.present(ResourceId::PODS, "other"));
+    let version = |name, uid| view.version(&target(ResourceId::PODS, name), uid);
+    assert_eq!(version("web", "u"), Some(Version::new(7)));
+    assert_eq!(version("web", "other"), None);
+    assert_eq!(version("gone", "u"), None);
+}

@@ -1,0 +1,469 @@
+//! Reconciles the serving certificate, the webhook configurations and the conversion of the CRDs. It runs in every
+//! replica, leader or not. When the desired match condition of the conditional webhook changes, that webhook is written
+//! at once instead of at the next reconcile.
+//!
+//! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
+//! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
+//! certificate is served: they trust the old CA too, so the API server can call at any moment.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use prometheus_client::{
+    metrics::{counter::Counter, gauge::Gauge},
+    registry::Registry,
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{oneshot, watch},
+    task::spawn_blocking,
+};
+
+use crate::{
+    Error,
+    cert_dir::CertDir,
+    certs::{SecretDecision, Stored, reconcile_secret},
+    configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint},
+    tls::{Pair, Tls},
+};
+
+/// Attempts at one object before a reconcile fails.
+const ATTEMPTS: usize = 3;
+
+/// Why a request to the API server failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// There is no such object.
+    #[error("not found")]
+    NotFound,
+    /// It was changed since it was read, or exists already.
+    #[error("changed by somebody else")]
+    Conflict,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The two kinds of webhook configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// MutatingWebhookConfiguration.
+    Mutating,
+    /// ValidatingWebhookConfiguration.
+    Validating,
+}
+
+/// The requests to the API server that a reconcile needs. Patches are JSON merge patches.
+pub trait Api: Send + Sync {
+    /// Reads a Secret.
+    fn get_secret(&self, namespace: &str, name: &str)
+    -> impl Future<Output = Result<Value, ApiError>> + Send;
+    /// Creates a Secret; name and namespace are in its metadata.
+    fn create_secret(&self, secret: Value) -> impl Future<Output = Result<(), ApiError>> + Send;
+    /// Replaces a Secret; name, namespace and version are in its metadata.
+    fn replace_secret(&self, secret: Value) -> impl Future<Output = Result<(), ApiError>> + Send;
+    /// Reads a webhook configuration.
+    fn get_configuration(
+        &self,
+        phase: Phase,
+        name: &str,
+    ) -> impl Future<Output = Result<Value, ApiError>> + Send;
+    /// Patches a webhook configuration.
+    fn patch_configuration(
+        &self,
+        phase: Phase,
+        name: &str,
+        patch: Value,
+    ) -> impl Future<Output = Result<(), ApiError>> + Send;
+    /// Reads a CustomResourceDefinition.
+    fn get_crd(&self, name: &str) -> impl Future<Output = Result<Value, ApiError>> + Send;
+    /// Patches a CustomResourceDefinition.
+    fn patch_crd(&self, name: &str, patch: Value) -> impl Future<Output = Result<(), ApiError>> + Send;
+}
+
+/// Where certificates come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A Secret that all replicas share and renew.
+    Secret,
+    /// The certificate directory of each replica.
+    Directory,
+    /// A Secret that an external issuer writes. Configurations and CRDs are managed externally too, and only checked.
+    External,
+}
+
+/// Input of a reconcile.
+#[derive(Clone)]
+pub struct Settings {
+    /// Namespace of the Secret.
+    pub namespace: String,
+    /// Name of the Secret.
+    pub secret: String,
+    /// Names of the webhook configurations. They must exist.
+    pub configurations: Vec<(Phase, String)>,
+    /// Names of CRDs that this server converts. Those that do not exist are skipped.
+    pub crds: Vec<String>,
+    /// Where the API server calls this server.
+    pub endpoint: Endpoint,
+    /// How long before its end a certificate is replaced.
+    pub lead: Duration,
+    /// Where certificates come from.
+    pub source: Source,
+    /// Where certificates are written.
+    pub cert_dir: CertDir,
+    /// True if a path has a handler.
+    pub served: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The conditional webhook of the mutating configurations, and its desired match condition.
+    pub conditional: Option<(ConditionalWebhook, watch::Receiver<DesiredCondition>)>,
+}
+
+impl Settings {
+    fn desired_condition(&self) -> Option<DesiredCondition> {
+        let (_, desired) = self.conditional.as_ref()?;
+        Some(desired.borrow().clone())
+    }
+}
+
+/// Result of a reconcile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The certificate to serve.
+    pub pair: Pair,
+    /// Webhooks left out because their path has no handler.
+    pub dropped: Vec<String>,
+}
+
+/// Reconciles once. `served` is the certificate that is served until then; other replicas may serve it longer, so its CA
+/// stays trusted.
+///
+/// # Errors
+/// Fails if an object cannot be read or written, or if all attempts at it end in a conflict.
+pub async fn reconcile(
+    api: &impl Api,
+    settings: &Settings,
+    served: Option<&Pair>,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    let served_ca = served.map(|pair| pair.ca_pem.clone());
+    let pair = obtain(api, settings, served_ca, now).await?;
+    let mut dropped = Vec::new();
+    for (phase, name) in &settings.configurations {
+        dropped.append(&mut configure(api, settings, &pair, *phase, name).await?);
+    }
+    for name in &settings.crds {
+        convert(api, settings, &pair, name).await?;
+    }
+    Ok(Outcome { pair, dropped })
+}
+
+async fn obtain(
+    api: &impl Api,
+    settings: &Settings,
+    served_ca: Option<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Pair, Error> {
+    let directory = settings.cert_dir.clone();
+    let pair = match settings.source {
+        Source::Directory => {
+            let (host, lead) = (settings.endpoint.host(), settings.lead);
+            return blocking(move || directory.reconcile(served_ca.as_deref(), &host, now, lead)).await;
+        }
+        Source::Secret => shared(api, settings, served_ca, now).await?,
+        Source::External => {
+            let secret = api.get_secret(&settings.namespace, &settings.secret).await;
+            let stored = Stored::from_external(&secret.map_err(|source| failed(&settings.secret, source))?);
+            Pair {
+                ca_pem: stored.ca.ok_or(Error::External("ca.crt"))?,
+                cert_pem: stored.cert.ok_or(Error::External("tls.crt"))?,
+                key_pem: stored.key.ok_or(Error::External("tls.key"))?,
+            }
+        }
+    };
+    let written = pair.clone();
+    blocking(move || directory.write(&written, None)).await?;
+    Ok(pair)
+}
+
+/// The pair of the shared Secret. If it is missing or about to expire, the first replica that sees this writes a new one.
+async fn shared(
+    api: &impl Api,
+    settings: &Settings,
+    served_ca: Option<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Pair, Error> {
+    let name = &settings.secret;
+    for _ in 0..ATTEMPTS {
+        let current = match api.get_secret(&settings.namespace, name).await {
+            Ok(secret) => Some(secret),
+            Err(ApiError::NotFound) => None,
+            Err(source) => return Err(failed(name, source)),
+        };
+        let (host, lead, served_ca) = (settings.endpoint.host(), settings.lead, served_ca.clone());
+        // Generating keys takes long enough to delay other tasks of this thread.
+        let decision =
+            blocking(move || reconcile_secret(current.as_ref(), served_ca.as_deref(), &host, now, lead))
+                .await?;
+        let (written, pair) = match decision {
+            SecretDecision::Use(pair) => return Ok(pair),
+            SecretDecision::Create(mut secret, pair) => {
+                if let Some(secret) = secret.as_object_mut() {
+                    let metadata = json!({"name": name, "namespace": settings.namespace});
+                    secret.insert("metadata".into(), metadata);
+                }
+                (api.create_secret(secret).await, pair)
+            }
+            SecretDecision::Update(secret, pair) => (api.replace_secret(secret).await, pair),
+        };
+        match written {
+            Ok(()) => return Ok(pair),
+            // Another replica wrote first, or the Secret was deleted: read again.
+            Err(ApiError::Conflict | ApiError::NotFound) => {}
+            Err(source) => return Err(failed(name, source)),
+        }
+    }
+    Err(failed(name, ApiError::Conflict))
+}
+
+/// Reconciles one webhook configuration. Returns the names of the webhooks that are left out.
+async fn configure(
+    api: &impl Api,
+    settings: &Settings,
+    pair: &Pair,
+    phase: Phase,
+    name: &str,
+) -> Result<Vec<String>, Error> {
+    for _ in 0..ATTEMPTS {
+        let current = api.get_configuration(phase, name).await;
+        let current = current.map_err(|source| match source {
+            ApiError::NotFound => Error::NotInstalled(name.to_owned()),
+            source => failed(name, source),
+        })?;
+        if settings.source == Source::External {
+            let trusts = configuration::webhooks_trust(&current, &pair.ca_pem);
+            return trusts
+                .then(Vec::new)
+                .ok_or_else(|| Error::Bundle(name.to_owned()));
+        }
+        let served = |path: &str| (settings.served)(path);
+        let desired = settings.desired_condition();
+        let conditional = settings.conditional.as_ref().zip(desired.as_ref());
+        let conditional = conditional
+            .filter(|_| phase == Phase::Mutating)
+            .map(|((conditional, _), desired)| (conditional, desired));
+        let wanted =
+            configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
+        let Some(patch) = wanted.patch else {
+            return Ok(wanted.dropped);
+        };
+        match api.patch_configuration(phase, name, patch).await {
+            Ok(()) => return Ok(wanted.dropped),
+            Err(ApiError::Conflict) => {}
+            Err(source) => return Err(failed(name, source)),
+        }
+    }
+    Err(failed(name, ApiError::Conflict))
+}
+
+/// Reconciles the conversion webhook of one CRD.
+async fn convert(api: &impl Api, settings: &Settings, pair: &Pair, name: &str) -> Result<(), Error> {
+    for _ in 0..ATTEMPTS {
+        let crd = match api.get_crd(name).await {
+            Ok(crd) => crd,
+            Err(ApiError::NotFound) => return Ok(()),
+            Err(source) => return Err(failed(name, source)),
+        };
+        if settings.source == Source::External {
+            let trusts = configuration::conversion_trusts(&crd, &pair.ca_pem);
+            return trusts.then_some(()).ok_or_else(|| Error::Bundle(name.to_owned()));
+        }
+        let Some(patch) = configuration::conversion(&crd, &pair.ca_pem, &settings.endpoint) else {
+            return Ok(());
+        };
+        match api.patch_crd(name, patch).await {
+            Ok(()) => return Ok(()),
+            Err(ApiError::Conflict) => {}
+            Err(source) => return Err(failed(name, source)),
+        }
+    }
+    Err(failed(name, ApiError::Conflict))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    spawn_blocking(work).await.unwrap_or(Err(Error::Interrupted))
+}
+
+fn failed(object: &str, source: ApiError) -> Error {
+    Error::Api {
+        object: object.to_owned(),
+        source,
+    }
+}
+
+/// Results of the reconciles so far, as metrics.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    failures: Counter,
+    last_success: Gauge,
+    dropped: Gauge,
+    last_failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Progress {
+    /// Error of the last reconcile; `None` if it succeeded.
+    pub fn last_failure(&self) -> Option<String> {
+        self.last_failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn finished(&self, failure: Option<String>) {
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    /// Adds the metrics to `registry`.
+    pub fn register(&self, registry: &mut Registry) {
+        let prefix = |name: &str| format!("webhook_controller_{name}");
+        let failures = self.failures.clone();
+        registry.register(prefix("pass_failures"), "Passes that failed", failures);
+        let last = self.last_success.clone();
+        let name = prefix("last_success_timestamp_seconds");
+        registry.register(name, "When a pass last succeeded", last);
+        let dropped = self.dropped.clone();
+        let help = "Webhooks left out because their path has no handler";
+        registry.register(prefix("dropped_webhooks"), help, dropped);
+    }
+}
+
+/// Reconciles periodically.
+pub struct WebhookController<A> {
+    /// The API server.
+    pub api: A,
+    /// Input of each reconcile.
+    pub settings: Settings,
+    /// Where new certificates are served.
+    pub tls: Arc<Tls>,
+    /// A number that differs between replicas, so that they do not reconcile at the same time.
+    pub jitter: u64,
+    /// Results so far.
+    pub progress: Progress,
+}
+
+impl<A: Api> WebhookController<A> {
+    /// Reconciles every 45 to 55 s, so that an edit is corrected within a minute even if keys have to be generated. After a
+    /// failure the pause is shorter. Ends when `stop` becomes true or its sender is dropped.
+    ///
+    /// Sends on `first_success` once, after the first reconcile that succeeds.
+    pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
+        let mut first_success = Some(first_success);
+        let mut desired = self
+            .settings
+            .conditional
+            .as_ref()
+            .map(|(_, desired)| desired.clone());
+        let period = Duration::from_secs(45) + Duration::from_millis(self.jitter % 10_000);
+        let mut failures = 0;
+        loop {
+            if let Some(desired) = &mut desired {
+                desired.mark_unchanged();
+            }
+            let pause = match self.reconcile().await {
+                Ok(()) => {
+                    failures = 0;
+                    self.progress.finished(None);
+                    if let Some(first) = first_success.take() {
+                        // The receiver may have been dropped.
+                        let _ = first.send(());
+                    }
+                    period
+                }
+                Err(error) => {
+                    let pause = self.failed(&error, failures);
+                    failures += 1;
+                    pause
+                }
+            };
+            let between = async {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    pause = self.follow(&mut desired) => tokio::time::sleep(pause).await,
+                }
+            };
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => return,
+                () = between => {}
+            }
+        }
+    }
+
+    /// Writes each change of the desired match condition until a write fails. Returns the pause before the next reconcile.
+    async fn follow(&self, desired: &mut Option<watch::Receiver<DesiredCondition>>) -> Duration {
+        let Some(desired) = desired else {
+            return std::future::pending().await;
+        };
+        loop {
+            if desired.changed().await.is_err() {
+                // The sender was dropped: the condition changes no more.
+                return std::future::pending().await;
+            }
+            if let Err(error) = self.write_condition().await {
+                return self.failed(&error, 0);
+            }
+        }
+    }
+
+    /// Writes the conditional webhook. The certificate is read again first: if another replica has written a new one, the
+    /// configurations trust it already, and writing the CA that is served here would revoke that.
+    async fn write_condition(&self) -> Result<(), Error> {
+        let served = self.tls.pair();
+        if served.is_none() || self.settings.source == Source::External {
+            // Without a certificate the next reconcile creates one and writes this webhook, too.
+            return Ok(());
+        }
+        let served_ca = served.as_ref().map(|pair| pair.ca_pem.clone());
+        let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
+        if served.as_ref() != Some(&pair) {
+            return self.reconcile().await;
+        }
+        for (phase, name) in &self.settings.configurations {
+            if *phase == Phase::Mutating {
+                configure(&self.api, &self.settings, &pair, *phase, name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a failure. Returns the pause after it.
+    fn failed(&self, error: &Error, failures: u32) -> Duration {
+        tracing::warn!(%error, "webhook pass failed");
+        self.progress.failures.inc();
+        self.progress.finished(Some(error.to_string()));
+        backoff(failures)
+    }
+
+    async fn reconcile(&self) -> Result<(), Error> {
+        let now = Timestamp::now();
+        let served = self.tls.pair();
+        let outcome = reconcile(&self.api, &self.settings, served.as_ref(), now).await?;
+        if served.as_ref() != Some(&outcome.pair) {
+            self.tls.swap(outcome.pair)?;
+            tracing::info!("serving a new certificate");
+        }
+        self.progress.dropped.set(outcome.dropped.len() as i64);
+        self.progress.last_success.set(now.as_second());
+        Ok(())
+    }
+}
+
+/// The pause after a failure that follows `failures` others: 1 s, doubled up to 30 s.
+fn backoff(failures: u32) -> Duration {
+    Duration::from_secs(1 << failures.min(5)).min(Duration::from_secs(30))
+}
+
+#[cfg(test)]
+mod tests;
