@@ -30,7 +30,9 @@ pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Holder, Memory};
 pub use owner::Owner;
-pub use plan::{Chain, EventNote, Explain, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
+pub use plan::{
+    Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, StatusPatch, Step, Why,
+};
 pub use put::put;
 pub use resource::ResourceId;
 pub use status::{Urgency, status_patch};

@@ -13,8 +13,8 @@ use crate::{
 /// What to do now, what to report, and when to plan again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Ordered writes, one chain for each object. Chains of a wave may run side by side.
-    pub chains: Vec<Chain>,
+    /// Ordered writes, one entry for each object. Those of one phase may run side by side.
+    pub writes: Vec<ObjectWrites>,
     /// The owner's status, if it differs from what is stored.
     pub status: Option<StatusPatch>,
     /// Events on the owner that do not depend on the outcome of a write.
@@ -23,17 +23,17 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
-    /// Objects to fetch before planning again. A plan with needs has no chains.
+    /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
 }
 
 /// Writes for one object, in order. A failure ends these writes, not those of other objects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chain {
-    /// When the chain may start.
-    pub wave: Wave,
-    /// How it is started among others of its wave.
-    pub pace: Pace,
+pub struct ObjectWrites {
+    /// When they may start.
+    pub phase: Phase,
+    /// How they are started among others of their phase.
+    pub batching: Batching,
     /// The writes.
     pub steps: Vec<Step>,
 }
@@ -45,42 +45,41 @@ impl Plan {
     }
 }
 
-impl Chain {
+impl ObjectWrites {
     /// Writes that start as soon as the executor has room for them.
-    pub fn new(wave: Wave, steps: Vec<Step>) -> Self {
+    pub fn new(phase: Phase, steps: Vec<Step>) -> Self {
         Self {
-            wave,
-            pace: Pace::Bounded,
+            phase,
+            batching: Batching::Bounded,
             steps,
         }
     }
 
     /// The writes of one pod.
     pub fn of_pod(steps: Vec<Step>) -> Self {
-        Self::new(Wave::Pods, steps)
+        Self::new(Phase::Pods, steps)
     }
 
     /// One write by itself, without an event.
-    pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
-        Self::new(wave, vec![Step::new(write, reason)])
+    pub fn alone(phase: Phase, write: Write, reason: impl Into<String>) -> Self {
+        Self::new(phase, vec![Step::new(write, reason)])
     }
 }
 
-/// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` cancels the later
-/// waves.
+/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wave {
+pub enum Phase {
     /// Revisions exist before pods name them.
     Revisions,
-    /// Pods; in the chain of a new one, its claims come first.
+    /// Pods; before a new one come its claims.
     Pods,
     /// Clean-up: unused revisions, consumed requests.
     Cleanup,
 }
 
-/// How the chains of one wave are started.
+/// How the writes of several objects in one phase are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pace {
+pub enum Batching {
     /// Batches of 1, 2, 4, … ; a batch with a failure is the last (quota errors cost one call, not hundreds).
     SlowStart,
     /// As many side by side as the executor allows.

@@ -182,7 +182,7 @@ pub enum Precondition {
     Uid(String),
     /// Same object, untouched since.
     UidAndVersion(String, String),
-    /// Same object, untouched since the previous step of this chain.
+    /// Same object, untouched since the previous step.
     VersionFromPreviousStep(String),
     /// The value at this JSON pointer (JSON patches only).
     Test(String, Value),
@@ -294,7 +294,7 @@ impl Patch {
 
     /// The request body with the precondition written into it: as `metadata.uid` and `metadata.resourceVersion`, which
     /// the server compares and answers 409, or as a `test` operation. `previous_version` is the version the previous
-    /// step of the chain returned.
+    /// step of the object returned.
     pub fn guarded(&self, precondition: &Precondition, previous_version: Option<&str>) -> Value {
         let (uid, version) = match precondition {
             Precondition::Uid(uid) | Precondition::Unused(uid, _) => (Some(uid.as_str()), None),

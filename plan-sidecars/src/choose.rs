@@ -18,7 +18,7 @@ use kruise_plan_kit::{
 };
 use kruise_views::Labels;
 
-use crate::{observe::Observed, pod::Pod, sidecars::Sidecars};
+use crate::{pod::Pod, sidecars::Sidecars, snapshot::Snapshot};
 
 /// What was decided about pods that are not of the specification.
 #[derive(Default)]
@@ -40,47 +40,47 @@ pub(crate) struct Busy<'b> {
 
 /// Chooses within the limits, and upgrades what it chooses: `upgrade` returns whether it could.
 pub(crate) fn choose<'m, 'a>(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pods: &'m [Pod<'a>],
     sidecars: &Sidecars,
     busy: &Busy<'_>,
     upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
     now: Timestamp,
 ) -> Choice<'m, 'a> {
-    let set = &observed.set.metadata.name;
-    let strategy = &observed.set.spec.update_strategy;
+    let set = &snapshot.set.metadata.name;
+    let strategy = &snapshot.set.spec.update_strategy;
     let mut choice = Choice::default();
     let mut waiting: Vec<&Pod<'_>> = Vec::new();
     let old: Vec<&Pod<'_>> = pods.iter().filter(|pod| !pod.updated).collect();
     for pod in &old {
         if !pod.selected {
-            choice.explain(observed, pod, "stays: updateStrategy.selector does not match it");
+            choice.explain(snapshot, pod, "stays: updateStrategy.selector does not match it");
         } else if let Some(left) = pod.fresh_for(now) {
-            choice.explain(observed, pod, "waits: it has just been made");
+            choice.explain(snapshot, pod, "waits: it has just been made");
             choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else if !pod.upgradable {
             choice.explain(
-                observed,
+                snapshot,
                 pod,
                 "cannot be upgraded in place: more than images changed",
             );
             choice.stranded.push(pod);
         } else if busy.pods.contains(&*pod.view.uid) {
-            choice.explain(observed, pod, "ends its last upgrade first");
+            choice.explain(snapshot, pod, "ends its last upgrade first");
         } else if pod.is_on_its_way(set, sidecars) {
-            choice.explain(observed, pod, "waits: its last upgrade is still on its way");
+            choice.explain(snapshot, pod, "waits: its last upgrade is still on its way");
         } else if let Some(left) = pod.in_motion(set, now) {
-            choice.explain(observed, pod, "waits: another set has just changed it");
+            choice.explain(snapshot, pod, "waits: another set has just changed it");
             choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else {
             waiting.push(pod);
         }
     }
-    let waiting = sort(observed, pods, waiting, now);
+    let waiting = sort(snapshot, pods, waiting, now);
     let count = pods.len() as i32;
     let Ok(kept) = partition(strategy.partition.as_ref(), count) else {
         for pod in waiting {
-            choice.explain(observed, pod, "stays: updateStrategy.partition cannot be read");
+            choice.explain(snapshot, pod, "stays: updateStrategy.partition cannot be read");
         }
         return choice;
     };
@@ -97,20 +97,20 @@ pub(crate) fn choose<'m, 'a>(
             .min((kept.max(0) as usize).saturating_sub(elsewhere));
     let (free, held) = waiting.split_at_checked(free).unwrap_or((&waiting, &[]));
     for pod in held {
-        choice.explain(observed, pod, "stays: the partition holds it");
+        choice.explain(snapshot, pod, "stays: the partition holds it");
     }
-    take(observed, pods, free, busy, upgrade, &mut choice);
+    take(snapshot, pods, free, busy, upgrade, &mut choice);
     choice
 }
 
 /// In the order in which pods are to change.
 fn sort<'m, 'a>(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pods: &'m [Pod<'a>],
     mut waiting: Vec<&'m Pod<'a>>,
     now: Timestamp,
 ) -> Vec<&'m Pod<'a>> {
-    let strategy = &observed.set.spec.update_strategy;
+    let strategy = &snapshot.set.spec.update_strategy;
     sort_for_update(&mut waiting, |pod| Candidate {
         pod: pod.view,
         service: service(pod.view, 0, now),
@@ -124,15 +124,15 @@ fn sort<'m, 'a>(
         let terms = expand(&strategy.scatter_strategy, labels);
         waiting = priority::scatter(waiting, |pod| &pod.view.labels, &all, &terms);
     }
-    let set = &observed.set.metadata.name;
+    let set = &snapshot.set.metadata.name;
     // What the set itself has broken is repaired first, and what was refused is tried last: neither holds up the others.
-    waiting.sort_by_cached_key(|pod| (refused(observed, pod), Reverse(pod.is_out(set))));
+    waiting.sort_by_cached_key(|pod| (refused(snapshot, pod), Reverse(pod.is_out(set))));
     waiting
 }
 
 /// How often in a row a pod's write was refused.
-fn refused(observed: &Observed<'_>, pod: &Pod<'_>) -> u32 {
-    let refused = &observed.memory.refused;
+fn refused(snapshot: &Snapshot<'_>, pod: &Pod<'_>) -> u32 {
+    let refused = &snapshot.memory.refused;
     refused.get(&*pod.view.uid).copied().unwrap_or(0)
 }
 
@@ -162,15 +162,15 @@ fn expand<'l>(terms: &[ScatterTerm], waiting: impl Iterator<Item = &'l Labels> +
 /// the set's from then on: those go before all that are in service, or the last of them would exceed the limit. Of one that
 /// was refused before it is not known whether it will go; it waits for room like those in service, and takes none from them.
 fn take(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pods: &[Pod<'_>],
     free: &[&Pod<'_>],
     busy: &Busy<'_>,
     upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
     choice: &mut Choice<'_, '_>,
 ) {
-    let set = &observed.set.metadata.name;
-    let strategy = &observed.set.spec.update_strategy;
+    let set = &snapshot.set.metadata.name;
+    let strategy = &snapshot.set.spec.update_strategy;
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
     let limit = limit.scaled_b(pods.len() as i32, Rounding::Up).max(0) as usize
@@ -178,26 +178,26 @@ fn take(
     // A twin that gets the empty image restarts, whether or not its pod is to follow.
     let is_out = |pod: &&Pod<'_>| pod.is_out(set) || busy.pods.contains(&*pod.view.uid);
     let mut out = busy.gone + pods.iter().filter(is_out).count();
-    let needs_room = |pod: &Pod<'_>| pod.ready || (!pod.is_out(set) && refused(observed, pod) > 0);
+    let needs_room = |pod: &Pod<'_>| pod.ready || (!pod.is_out(set) && refused(snapshot, pod) > 0);
     let (later, first): (Vec<&Pod<'_>>, Vec<&Pod<'_>>) = free.iter().partition(|pod| needs_room(pod));
     for pod in first.into_iter().chain(later) {
         if needs_room(pod) && out >= limit {
             let text =
                 format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be");
-            choice.explain(observed, pod, &text);
+            choice.explain(snapshot, pod, &text);
             continue;
         }
         if upgrade(pod) {
             out += usize::from(!pod.is_out(set));
         } else {
-            choice.explain(observed, pod, "is not upgraded: an annotation cannot be merged");
+            choice.explain(snapshot, pod, "is not upgraded: an annotation cannot be merged");
         }
     }
 }
 
 impl Choice<'_, '_> {
-    fn explain(&mut self, observed: &Observed<'_>, pod: &Pod<'_>, text: &str) {
-        if observed.explain == Explain::Yes {
+    fn explain(&mut self, snapshot: &Snapshot<'_>, pod: &Pod<'_>, text: &str) {
+        if snapshot.explain == Explain::Yes {
             self.why.push(Why::new(pod.about(), text));
         }
     }

@@ -14,7 +14,7 @@ use kruise_plan_kit::{
 use kruise_views::Truth;
 use serde_json::json;
 
-use crate::{observe::Observed, pod::Pod, upgrade::patch};
+use crate::{pod::Pod, snapshot::Snapshot, upgrade::patch};
 
 /// What the sets of a pod reported last. A message that cannot be read counts as empty.
 fn said(pod: &Pod<'_>) -> BTreeMap<String, bool> {
@@ -30,14 +30,14 @@ pub(crate) fn is_stranded(pod: &Pod<'_>, set: &str) -> bool {
 }
 
 /// The write that reports it on a pod; `None` if it is there. Entries of sets that are gone are dropped with it.
-pub(crate) fn tell(observed: &Observed<'_>, pod: &Pod<'_>, upgradable: bool, now: Timestamp) -> Option<Step> {
-    let set = &observed.set.metadata.name;
+pub(crate) fn tell(snapshot: &Snapshot<'_>, pod: &Pod<'_>, upgradable: bool, now: Timestamp) -> Option<Step> {
+    let set = &snapshot.set.metadata.name;
     let mut all = said(pod);
     if all.insert(set.clone(), upgradable) == Some(upgradable) {
         return None;
     }
     let list = pod.view.annotations.get(names::INJECTED_LIST).unwrap_or_default();
-    all.retain(|name, _| name == set || (is_in_list(list, name) && (observed.is_set)(name)));
+    all.retain(|name, _| name == set || (is_in_list(list, name) && (snapshot.is_set)(name)));
     let (status, reason) = if all.values().all(|upgradable| *upgradable) {
         (Truth::True, ALL_UPGRADABLE)
     } else {

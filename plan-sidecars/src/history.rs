@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kruise_api::names::CONTROLLER_HASH;
 use kruise_plan_kit::{
-    Chain, Intent, Owner,
+    Intent, ObjectWrites, Owner,
     history::{self, History, Keep, Match, NewRevision},
     put,
     sidecars::{Hashes, names, revision_data},
@@ -12,7 +12,7 @@ use kruise_plan_kit::{
 use kruise_views::RevisionView;
 use serde_json::{Map, Value, json};
 
-use crate::{observe::Observed, pod::Pod};
+use crate::{pod::Pod, snapshot::Snapshot};
 
 /// The revision of the specification, and the write that makes it exist, be the newest, or carry its version.
 pub(crate) struct Found<'a> {
@@ -20,49 +20,49 @@ pub(crate) struct Found<'a> {
     pub(crate) name: String,
     /// Name collisions so far: part of every hash, from zero on.
     pub(crate) collision_count: i32,
-    pub(crate) chain: Option<Chain>,
+    pub(crate) object: Option<ObjectWrites>,
     owner: Owner<'a>,
     history: History,
 }
 
-pub(crate) fn find<'a>(observed: &Observed<'a>, spec: &Value, hashes: &Hashes) -> Found<'a> {
-    let set = observed.set;
+pub(crate) fn find<'a>(snapshot: &Snapshot<'a>, spec: &Value, hashes: &Hashes) -> Found<'a> {
+    let set = snapshot.set;
     let owner = Owner {
-        namespace: observed.namespace,
-        ..Owner::new(observed.api_version, "SidecarSet", &set.metadata)
+        namespace: snapshot.namespace,
+        ..Owner::new(snapshot.api_version, "SidecarSet", &set.metadata)
     };
     let data = revision_data(spec);
-    let history = History::new(observed.revisions);
+    let history = History::new(snapshot.revisions);
     let mut collision_count = set.status.collision_count.unwrap_or(0);
-    let (name, chain) = match history.find(|view| is_equal(view, &data)) {
-        Match::Newest(view) => (view.name.to_string(), adjust(observed, &owner, view, None)),
+    let (name, object) = match history.find(|view| is_equal(view, &data)) {
+        Match::Newest(view) => (view.name.to_string(), adjust(snapshot, &owner, view, None)),
         Match::Older(view, number) => {
-            let chain = adjust(observed, &owner, view, Some(number));
-            (view.name.to_string(), chain)
+            let object = adjust(snapshot, &owner, view, Some(number));
+            (view.name.to_string(), object)
         }
         Match::Missing(number) => {
-            let taken: &BTreeSet<String> = &observed.memory.taken_names;
+            let taken: &BTreeSet<String> = &snapshot.memory.taken_names;
             let identity = history.identify(&owner, &data, taken, collision_count);
             collision_count = identity.collision_count;
             let new = NewRevision {
                 identity: &identity,
                 number,
                 data: &data,
-                labels: labels(observed, &identity.hash),
+                labels: labels(snapshot, &identity.hash),
                 inherited: &set.metadata.annotations,
                 annotations: vec![
                     (names::HASH, &hashes.full),
                     (names::HASH_WITHOUT_IMAGE, &hashes.without_image),
                 ],
             };
-            let chain = new.create(&owner, format!("what is injected changed: revision {number}"));
-            (identity.name, Some(chain))
+            let object = new.create(&owner, format!("what is injected changed: revision {number}"));
+            (identity.name, Some(object))
         }
     };
     Found {
         name,
         collision_count,
-        chain,
+        object,
         owner,
         history,
     }
@@ -77,8 +77,8 @@ fn is_equal(view: &RevisionView, data: &str) -> bool {
     stored.is_some_and(|stored| stored.get("spec").is_some_and(|spec| revision_data(spec) == data))
 }
 
-fn labels(observed: &Observed<'_>, hash: &str) -> Value {
-    let set = observed.set;
+fn labels(snapshot: &Snapshot<'_>, hash: &str) -> Value {
+    let set = snapshot.set;
     let own = set.metadata.labels.iter();
     let own = own.map(|(key, value)| (key.clone(), value.as_str().into()));
     let mut labels: Map<String, Value> = own.collect();
@@ -93,12 +93,12 @@ fn labels(observed: &Observed<'_>, hash: &str) -> Value {
 
 /// An older revision becomes the newest again, and carries the version that its author gives it now.
 fn adjust(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     owner: &Owner<'_>,
     view: &RevisionView,
     number: Option<i64>,
-) -> Option<Chain> {
-    let version = &observed.set.spec.custom_version;
+) -> Option<ObjectWrites> {
+    let version = &snapshot.set.spec.custom_version;
     let is_named = version.is_empty() || view.labels.get(names::CUSTOM_VERSION) == Some(version);
     let mut patch = json!({});
     if let Some(number) = number {
@@ -121,8 +121,8 @@ fn adjust(
 
 /// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one that the
 /// status still calls the newest: users who want new pods to get what there is now read its name there.
-pub(crate) fn truncate(observed: &Observed<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
-    let (set, history) = (observed.set, &found.history);
+pub(crate) fn truncate(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
+    let (set, history) = (snapshot.set, &found.history);
     let limit = set.spec.revision_history_limit.unwrap_or(10).max(1) as usize;
     // One that is about to be made counts, too.
     let new = usize::from(history.get(&found.name).is_none());

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventNote, FailureNote, Intent, Part, events,
+    EventNote, FailureNote, Intent, ObjectWrites, Part, events,
     lifecycle::go_time,
     planted::{Bug, is_planted},
     pod_writes::Guard,
@@ -12,9 +12,9 @@ use kruise_views::Phase;
 
 use crate::{
     consistency::is_consistent,
-    observe::Observed,
     pod::Pod,
     sidecars::Sidecars,
+    snapshot::Snapshot,
     upgrade::{Change, patch},
 };
 
@@ -30,14 +30,14 @@ pub(crate) struct Hot<'h> {
 
 /// Starts the wanted image in the twin whose restart harms nobody, and makes that one the working twin.
 pub(crate) fn upgrade(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pod: &Pod<'_>,
     hot: &Hot<'_>,
     working: &mut Working,
     change: &mut Change,
 ) {
     let view = pod.view;
-    let [target, other] = choose(observed, pod, hot, working);
+    let [target, other] = choose(snapshot, pod, hot, working);
     if view.image_of(other) == Some(hot.image) {
         let goes_back = working.of(hot.name)[0] == *target && view.image_of(target) != Some(hot.empty);
         if goes_back {
@@ -49,7 +49,7 @@ pub(crate) fn upgrade(
     }
     change.image(view, target, hot.image);
     working.0.insert(hot.name.to_owned(), target.clone());
-    let version = &observed.set.metadata.resource_version;
+    let version = &snapshot.set.metadata.resource_version;
     let of_other = view.annotations.get(&version_key(other)).unwrap_or("0");
     change.annotate(alternative_key(target), of_other);
     change.annotate(version_key(target), version);
@@ -57,7 +57,7 @@ pub(crate) fn upgrade(
 }
 
 /// The twin to upgrade, and the other one: the idle one first, then the only broken one, then the one that does not work.
-fn choose<'h>(observed: &Observed<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &Working) -> [&'h String; 2] {
+fn choose<'h>(snapshot: &Snapshot<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &Working) -> [&'h String; 2] {
     let [first, second] = hot.twins;
     let idles = |twin: &String| pod.view.image_of(twin) == Some(hot.empty);
     if idles(first) {
@@ -68,7 +68,7 @@ fn choose<'h>(observed: &Observed<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &W
     }
     let serves = |twin: &String| {
         let ready = pod.view.status_of(twin).is_some_and(|status| status.ready);
-        let set = &observed.set.metadata.name;
+        let set = &snapshot.set.metadata.name;
         ready && is_consistent(pod.view, set, pod.states.as_ref(), |name| name == twin)
     };
     match (serves(first), serves(second)) {
@@ -81,12 +81,12 @@ fn choose<'h>(observed: &Observed<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &W
 
 /// Ends the upgrades of a pod whose working twins serve: the others idle from now on.
 pub(crate) fn settle(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pod: &Pod<'_>,
     sidecars: &Sidecars,
     hash: &str,
     now: Timestamp,
-) -> Option<Chain> {
+) -> Option<ObjectWrites> {
     let view = pod.view;
     let pairs: Vec<([String; 2], &str)> = sidecars
         .hot()
@@ -103,7 +103,7 @@ pub(crate) fn settle(
     if change.images.is_empty() {
         return None;
     }
-    let set = &observed.set.metadata.name;
+    let set = &snapshot.set.metadata.name;
     let consistent = is_consistent(view, set, pod.states.as_ref(), |name| {
         sidecars.has(name) && !is_left_over(name)
     });
@@ -116,7 +116,7 @@ pub(crate) fn settle(
         return None;
     }
     let time = go_time(now);
-    change.record(observed, pod, hash, &time);
+    change.record(snapshot, pod, hash, &time);
     let reason = "its new sidecar serves: the old one idles";
     let body = change.body(view);
     let mut step = patch(
@@ -137,7 +137,7 @@ pub(crate) fn settle(
         prefix: "reset sidecar container image empty failed: ".to_owned(),
         suffix: format!(" (pod {about})"),
     });
-    Some(Chain::of_pod(vec![step]))
+    Some(ObjectWrites::of_pod(vec![step]))
 }
 
 /// One twin idles, the other works alone.

@@ -8,7 +8,7 @@
 //!   the set; a pod that is out of service costs nothing.
 //! - **Partition.** At least `partition` pods stay as they are, whatever else keeps pods back.
 //! - **Hot upgrades.** Of two twins the working one is never restarted for an upgrade; it idles once the other serves.
-//! - **Write lock.** Sets that share a pod change it one after the other ([`Turns`]); every write of a pod is for the version of
+//! - **Write lock.** Sets that share a pod change it one after the other ([`WriteLocks`]); every write of a pod is for the version of
 //!   it that was read.
 //! - **Repair.** Pods that were created without the sidecars they should have are reported ([`uninjected()`]), and recreated by
 //!   their owners where the set asks for it: within `maxUnavailable`, and never in a loop ([`Repairs`]).
@@ -26,20 +26,20 @@ mod condition;
 mod consistency;
 mod history;
 mod hot;
-mod observe;
 mod plan;
 mod pod;
 mod repair;
 mod repairs;
 mod sidecars;
+mod snapshot;
 mod status;
 mod uninjected;
 mod upgrade;
 mod write_lock;
 
 pub use kruise_plan_kit::Explain;
-pub use observe::Observed;
 pub use plan::{learn, plan};
 pub use repairs::Repairs;
+pub use snapshot::Snapshot;
 pub use uninjected::uninjected;
-pub use write_lock::Turns;
+pub use write_lock::WriteLocks;

@@ -10,7 +10,7 @@ use kruise_plan_kit::{
 use kruise_views::{Phase, PodView};
 use serde_json::Value;
 
-use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
+use crate::{consistency::is_consistent, sidecars::Sidecars, snapshot::Snapshot};
 
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
@@ -113,39 +113,39 @@ pub(crate) fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<D
 
 /// The pods that count, sorted by namespace and name.
 pub(crate) fn classify<'a>(
-    observed: &Observed<'a>,
+    snapshot: &Snapshot<'a>,
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
 ) -> Vec<Pod<'a>> {
-    let mut pods: Vec<Pod<'a>> = observed
+    let mut pods: Vec<Pod<'a>> = snapshot
         .pods
         .iter()
-        .filter(|pod| pod.is_active() && is_meant(observed, pod))
-        .filter_map(|pod| classified(observed, pod, spec, sidecars, hashes))
+        .filter(|pod| pod.is_active() && is_meant(snapshot, pod))
+        .filter_map(|pod| classified(snapshot, pod, spec, sidecars, hashes))
         .collect();
     pods.sort_by(|a, b| (&a.view.namespace, &a.view.name).cmp(&(&b.view.namespace, &b.view.name)));
     pods
 }
 
-fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
-    let set = observed.set;
+fn is_meant(snapshot: &Snapshot<'_>, pod: &PodView) -> bool {
+    let set = snapshot.set;
     let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
     let selector = set.spec.selector.as_ref();
     is_in_list(list, &set.metadata.name)
         && selector
             .is_some_and(|selector| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key)))
-        && (set.spec.namespace_selector.is_none() || (observed.in_namespace)(&pod.namespace))
+        && (set.spec.namespace_selector.is_none() || (snapshot.in_namespace)(&pod.namespace))
 }
 
 fn classified<'a>(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     pod: &'a Arc<PodView>,
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
 ) -> Option<Pod<'a>> {
-    let set = &observed.set.metadata.name;
+    let set = &snapshot.set.metadata.name;
     let annotation = |key: &str| pod.annotations.get(key).unwrap_or_default();
     let working = Working::read(annotation(names::WORKING));
     let has =
@@ -161,7 +161,7 @@ fn classified<'a>(
         records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
     };
     let consistent = is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
-    let selector = observed.set.spec.update_strategy.selector.as_ref();
+    let selector = snapshot.set.spec.update_strategy.selector.as_ref();
     let mut statuses = pod.statuses.iter();
     let idle = sidecars.hot().all(|(name, _, empty)| {
         let [_, other] = working.of(name);

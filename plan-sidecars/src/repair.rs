@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use kruise_api::names::sidecarset::RECREATE_UNINJECTED;
 use kruise_api::names::{APPS_GROUP, SPECIFIED_DELETE};
 use kruise_plan_kit::{
-    Chain, EventNote, Explain, Intent, Part, Plan, Step, Why,
+    EventNote, Explain, Intent, ObjectWrites, Part, Plan, Step, Why,
     availability::{Service, service},
     events,
     pod_writes::{self, Guard},
@@ -23,9 +23,9 @@ use kruise_views::{OwnerView, PodView};
 use serde_json::{Value, json};
 
 use crate::{
-    observe::Observed,
     pod::{FRESH, Pod, left},
     repairs::{Owned, Repairs, SETTLE, is_asked_to_go},
+    snapshot::Snapshot,
     uninjected,
     upgrade::patch,
 };
@@ -35,7 +35,7 @@ const TRIES: u32 = 5;
 
 /// The pods of each owner that has pods without their sidecars, or had.
 pub(crate) fn owners<'p>(
-    observed: &Observed<'p>,
+    snapshot: &Snapshot<'p>,
     uninjected: &'p [&Arc<PodView>],
     repairs: &'p Repairs,
 ) -> BTreeMap<&'p str, Owned<'p>> {
@@ -54,12 +54,12 @@ pub(crate) fn owners<'p>(
         return owners;
     }
     // Pods that were injected by the set as it was count, too, whatever it would inject now.
-    let name = &observed.set.metadata.name;
+    let name = &snapshot.set.metadata.name;
     let has = |pod: &PodView| {
         let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
         pod.is_active() && is_in_list(list, name)
     };
-    let injected: &'p [Arc<PodView>] = observed.pods;
+    let injected: &'p [Arc<PodView>] = snapshot.pods;
     for pod in injected.iter().filter(|pod| has(pod)) {
         if let Some(owned) = uid(pod).and_then(|owner| owners.get_mut(owner)) {
             owned.with.push(pod);
@@ -82,36 +82,36 @@ pub(crate) struct Repair<'r> {
 /// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner is yet to make
 /// again, and those that were on their way out already when this memory of repairs began.
 pub(crate) fn on_their_way(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     owners: &BTreeMap<&str, Owned<'_>>,
     spec: &Value,
     now: Timestamp,
 ) -> usize {
-    let repairs = observed.repairs;
+    let repairs = snapshot.repairs;
     let missing = |(owner, owned): (&&str, &Owned<'_>)| repairs.unreplaced(owner, owned, now).lately;
     let leaving = if repairs.knows_those_leaving(now) {
         0
     } else {
-        let leaving = uninjected::leaving(observed, spec);
+        let leaving = uninjected::leaving(snapshot, spec);
         leaving.iter().filter(|uid| repairs.was_leaving(uid)).count()
     };
     leaving + owners.iter().map(missing).sum::<usize>()
 }
 
 /// Reports the uninjected pods, and removes those that may be recreated now.
-pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan, now: Timestamp) {
+pub(crate) fn repair(snapshot: &Snapshot<'_>, all: &Repair<'_>, plan: &mut Plan, now: Timestamp) {
     if all.uninjected.is_empty() {
         return;
     }
     plan.events
-        .push(EventNote::new(&events::UNINJECTED, summary(observed, all)));
+        .push(EventNote::new(&events::UNINJECTED, summary(snapshot, all)));
     let mut round = Round {
-        observed,
+        snapshot,
         all,
         now,
         out: out(all, now),
         gone: all.gone + all.uninjected.iter().filter(|pod| is_asked_to_go(pod)).count(),
-        limit: limit(observed, all),
+        limit: limit(snapshot, all),
         tried: Vec::new(),
         requeue: None,
     };
@@ -123,12 +123,12 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
                 round.out += usize::from(serves(pod, now));
                 round.gone += 1;
                 round.tried.push(uid_of_owner(pod));
-                plan.chains.push(Chain::of_pod(vec![removal(pod)]));
+                plan.writes.push(ObjectWrites::of_pod(vec![removal(pod)]));
                 continue;
             }
             Err(why) => why,
         };
-        if observed.explain == Explain::Yes {
+        if snapshot.explain == Explain::Yes {
             let about = format!("{}/{}", pod.namespace, pod.name);
             plan.why
                 .push(Why::new(about, format!("is without the sidecars: {text}")));
@@ -138,9 +138,9 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
 }
 
 /// Text of the event.
-fn summary(observed: &Observed<'_>, all: &Repair<'_>) -> String {
-    let generation = observed.set.metadata.generation;
-    let is_given_up = |owner: &&&str| observed.repairs.tries(owner, generation) >= TRIES;
+fn summary(snapshot: &Snapshot<'_>, all: &Repair<'_>) -> String {
+    let generation = snapshot.set.metadata.generation;
+    let is_given_up = |owner: &&&str| snapshot.repairs.tries(owner, generation) >= TRIES;
     let given_up = all.owners.keys().filter(is_given_up).count();
     let mut text = format!(
         "{} pod(s) that this SidecarSet is for were made without its sidecars",
@@ -156,7 +156,7 @@ fn summary(observed: &Observed<'_>, all: &Repair<'_>) -> String {
 }
 
 struct Round<'r> {
-    observed: &'r Observed<'r>,
+    snapshot: &'r Snapshot<'r>,
     all: &'r Repair<'r>,
     now: Timestamp,
     /// Pods out of service.
@@ -172,7 +172,7 @@ struct Round<'r> {
 impl<'r> Round<'r> {
     /// May this pod go now? If not, why.
     fn verdict(&mut self, pod: &'r PodView) -> Result<(), String> {
-        let set = self.observed.set;
+        let set = self.snapshot.set;
         let Some(owner) = pod.controller.as_ref().filter(|owner| makes_pods(owner)) else {
             return Err("nothing would make it again".to_owned());
         };
@@ -220,7 +220,7 @@ impl<'r> Round<'r> {
         let Some(owned) = self.all.owners.get(owner) else {
             return Err("nothing would make it again".to_owned());
         };
-        let repairs = self.observed.repairs;
+        let repairs = self.snapshot.repairs;
         let unreplaced = repairs.unreplaced(owner, owned, self.now);
         if unreplaced.long_ago > 0 {
             return Err("waits: its owner has not made a pod again that was removed before".to_owned());
@@ -233,7 +233,7 @@ impl<'r> Round<'r> {
                 None => Ok(()),
             };
         }
-        if repairs.tries(owner, self.observed.set.metadata.generation) >= TRIES {
+        if repairs.tries(owner, self.snapshot.set.metadata.generation) >= TRIES {
             return Err(format!(
                 "{TRIES} pods of its owner were made without sidecars again: no more are tried until the set is edited"
             ));
@@ -246,7 +246,7 @@ impl<'r> Round<'r> {
         }
         let newest = owned.without.iter().max_by_key(|pod| pod.created);
         let settling = newest.and_then(|pod| since(pod, SETTLE));
-        let waits = repairs.wait(owner, self.observed.set.metadata.generation, self.now);
+        let waits = repairs.wait(owner, self.snapshot.set.metadata.generation, self.now);
         match settling.into_iter().chain(waits).max() {
             Some(left) => self.later(left, "waits: pods of its owner are still made without sidecars"),
             None => Ok(()),
@@ -259,9 +259,9 @@ impl<'r> Round<'r> {
     }
 }
 
-fn limit(observed: &Observed<'_>, all: &Repair<'_>) -> usize {
+fn limit(snapshot: &Snapshot<'_>, all: &Repair<'_>) -> usize {
     let one = IntOrString::Int(1);
-    let limit = observed.set.spec.update_strategy.max_unavailable.as_ref();
+    let limit = snapshot.set.spec.update_strategy.max_unavailable.as_ref();
     let pods = all.pods.len() + all.uninjected.len();
     let limit = limit.unwrap_or(&one).scaled_b(pods as i32, Rounding::Up);
     limit.max(0) as usize

@@ -3,11 +3,11 @@
 use kruise_api::sidecarset::SidecarSetStatus;
 use kruise_plan_kit::{ResourceId, StatusPatch, Target, Urgency, status_patch};
 
-use crate::{history::Found, observe::Observed, pod::Pod};
+use crate::{history::Found, pod::Pod, snapshot::Snapshot};
 
 /// Counts pods; `None` if the stored status is the same.
-pub(crate) fn report(observed: &Observed<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Option<StatusPatch> {
-    let set = observed.set;
+pub(crate) fn report(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Option<StatusPatch> {
+    let set = snapshot.set;
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|m| test(m)).count() as i32;
     let ready = |pod: &Pod<'_>| pod.consistent && pod.ready;
     let status = SidecarSetStatus {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, Intent, Part, Step,
+    Intent, ObjectWrites, Part, Step,
     inplace::ImageStatus,
     lifecycle::go_time,
     planted::{Bug, is_planted},
@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{
     condition, hot,
-    observe::Observed,
     pod::Pod,
     sidecars::{Kind, Sidecars},
+    snapshot::Snapshot,
 };
 
 /// What all pods of a plan are upgraded to.
@@ -51,12 +51,12 @@ impl Change {
     }
 
     /// Notes what the containers that change run now, so that their change can be detected.
-    pub(crate) fn record(&mut self, observed: &Observed<'_>, pod: &Pod<'_>, hash: &str, now: &str) {
+    pub(crate) fn record(&mut self, snapshot: &Snapshot<'_>, pod: &Pod<'_>, hash: &str, now: &str) {
         if self.images.is_empty() {
             return;
         }
         let mut states = pod.states.clone().unwrap_or_default();
-        let state = states.0.entry(observed.set.metadata.name.clone()).or_default();
+        let state = states.0.entry(snapshot.set.metadata.name.clone()).or_default();
         // The first upgrade is the one that is named and dated, as OpenKruise has it.
         if state.revision.is_empty() {
             hash.clone_into(&mut state.revision);
@@ -92,15 +92,15 @@ impl Change {
 
 /// The writes that upgrade a pod. The error is why an annotation that the set patches cannot be merged.
 pub(crate) fn upgrade(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     goal: &Goal<'_>,
     pod: &Pod<'_>,
     now: Timestamp,
-) -> Result<Chain, String> {
-    let set = observed.set;
+) -> Result<ObjectWrites, String> {
+    let set = snapshot.set;
     let time = go_time(now);
     let mut change = Change::default();
-    metadata(observed, pod, &mut change)?;
+    metadata(snapshot, pod, &mut change)?;
     let mut working = pod.working.clone();
     for sidecar in &goal.sidecars.all {
         match &sidecar.kind {
@@ -112,14 +112,14 @@ pub(crate) fn upgrade(
                     empty,
                     image: &sidecar.image,
                 };
-                hot::upgrade(observed, pod, &of, &mut working, &mut change);
+                hot::upgrade(snapshot, pod, &of, &mut working, &mut change);
             }
         }
     }
     if working != pod.working {
         change.annotate(names::WORKING, working.write());
     }
-    change.record(observed, pod, &goal.hashes.full, &time);
+    change.record(snapshot, pod, &goal.hashes.full, &time);
     let mut records = pod.records.clone();
     let before = records.0.remove(&set.metadata.name).unwrap_or_default();
     let record = Record {
@@ -133,7 +133,7 @@ pub(crate) fn upgrade(
     records.0.insert(set.metadata.name.clone(), record);
     change.annotate(names::HASH, records.write());
     let reason = reason(&change);
-    let told = condition::tell(observed, pod, true, now);
+    let told = condition::tell(snapshot, pod, true, now);
     let guard = if told.is_some() {
         Guard::AfterPrevious
     } else {
@@ -149,7 +149,7 @@ pub(crate) fn upgrade(
         guard,
         reason,
     ));
-    Ok(Chain::of_pod(steps))
+    Ok(ObjectWrites::of_pod(steps))
 }
 
 fn reason(change: &Change) -> String {
@@ -166,8 +166,8 @@ fn reason(change: &Change) -> String {
 }
 
 /// The annotations that the set patches, applied in their order.
-fn metadata(observed: &Observed<'_>, pod: &Pod<'_>, change: &mut Change) -> Result<(), String> {
-    for patch in &observed.set.spec.patch_pod_metadata {
+fn metadata(snapshot: &Snapshot<'_>, pod: &Pod<'_>, change: &mut Change) -> Result<(), String> {
+    for patch in &snapshot.set.spec.patch_pod_metadata {
         for (key, value) in &patch.annotations {
             let present = change.annotations.get(key).map(String::as_str);
             let present = present.or_else(|| pod.view.annotations.get(key));

@@ -5,14 +5,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use kruise_plan_kit::{Chain, Plan, Precondition, ResourceId, Write};
+use kruise_plan_kit::{ObjectWrites, Plan, Precondition, ResourceId, Write};
 
 /// When a plan that had to wait is made again, if nothing changes before.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Which set has just decided on which version of which pod.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct WriteLocks {
     by_pod: BTreeMap<String, Lock>,
 }
 
@@ -24,25 +24,25 @@ struct Lock {
     several: bool,
 }
 
-impl Turns {
+impl WriteLocks {
     /// Locks each pod that the plan writes, and drops the writes of pods that another set has locked. Locks that the set
     /// had are released.
-    pub fn admit(&mut self, set: &str, plan: &mut Plan) {
-        self.forget(set);
-        let before = plan.chains.len();
-        plan.chains.retain(|chain| self.take(set, chain));
-        if plan.chains.len() < before {
+    pub fn lock(&mut self, set: &str, plan: &mut Plan) {
+        self.release(set);
+        let before = plan.writes.len();
+        plan.writes.retain(|object| self.take(set, object));
+        if plan.writes.len() < before {
             plan.requeue_after([AGAIN]);
         }
     }
 
     /// A set writes nothing any more: it is gone, or cannot be read.
-    pub fn forget(&mut self, set: &str) {
+    pub fn release(&mut self, set: &str) {
         self.by_pod.retain(|_, lock| lock.set != set);
     }
 
-    fn take(&mut self, set: &str, chain: &Chain) -> bool {
-        let Some((uid, version)) = chain.steps.first().and_then(|step| seen(&step.write)) else {
+    fn take(&mut self, set: &str, object: &ObjectWrites) -> bool {
+        let Some((uid, version)) = object.steps.first().and_then(|step| seen(&step.write)) else {
             return true;
         };
         let is_others = |lock: &Lock| lock.set != set && (lock.several || lock.version == version);
@@ -52,7 +52,7 @@ impl Turns {
         let lock = Lock {
             set: set.to_owned(),
             version: version.to_owned(),
-            several: chain.steps.len() > 1,
+            several: object.steps.len() > 1,
         };
         self.by_pod.insert(uid.to_owned(), lock);
         true

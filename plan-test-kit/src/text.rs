@@ -8,8 +8,8 @@ use serde_json::json;
 /// The plan, one decision a line.
 pub fn spoken(plan: &Plan) -> String {
     let mut out = String::new();
-    for chain in &plan.chains {
-        for (index, step) in chain.steps.iter().enumerate() {
+    for object in &plan.writes {
+        for (index, step) in object.steps.iter().enumerate() {
             let then = if index > 0 { "  then " } else { "" };
             writeln!(out, "{then}{}: {}", step.write, step.reason).unwrap();
             writeln!(out, "    {}", details(&step.write)).unwrap();

@@ -7,7 +7,7 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 
 use kruise_views::RevisionView;
 
-use crate::{Template, owner::Owner, plan::Chain};
+use crate::{Template, owner::Owner, plan::ObjectWrites};
 use revision::{Revision, identity_of, is_equal, is_part_of};
 
 pub use writes::{NewRevision, label, patch};
@@ -142,7 +142,7 @@ impl History {
         kept: &[&str],
         is_used: impl Fn(&RevisionView) -> bool,
         reason: &str,
-    ) -> Vec<Chain> {
+    ) -> Vec<ObjectWrites> {
         let own = |view: &&Arc<RevisionView>| {
             view.owner_uid.as_deref() == Some(owner.uid) && !kept.contains(&&*view.name)
         };

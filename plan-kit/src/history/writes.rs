@@ -8,7 +8,7 @@ use super::Identity;
 use crate::{
     ResourceId,
     owner::Owner,
-    plan::{Chain, Step, Wave},
+    plan::{ObjectWrites, Phase, Step},
     write::{Intent, Part, Patch, Precondition, Write},
 };
 
@@ -30,7 +30,7 @@ pub struct NewRevision<'a> {
 
 impl NewRevision<'_> {
     /// Its creation.
-    pub fn create(self, owner: &Owner<'_>, reason: String) -> Chain {
+    pub fn create(self, owner: &Owner<'_>, reason: String) -> ObjectWrites {
         let inherited = self.inherited.iter().filter(|(key, _)| *key != LAST_APPLIED);
         let inherited = inherited.map(|(key, value)| (key.clone(), value.as_str().into()));
         let own = self.annotations.into_iter();
@@ -51,12 +51,18 @@ impl NewRevision<'_> {
             "revision": self.number,
         });
         let write = owner.create(Intent::CreateRevision, ResourceId::REVISIONS, name, body);
-        Chain::alone(Wave::Revisions, write, reason)
+        ObjectWrites::alone(Phase::Revisions, write, reason)
     }
 }
 
 /// A change of a revision as it is, which pods that name it wait for.
-pub fn patch(owner: &Owner<'_>, view: &RevisionView, intent: Intent, patch: Value, reason: String) -> Chain {
+pub fn patch(
+    owner: &Owner<'_>,
+    view: &RevisionView,
+    intent: Intent,
+    patch: Value,
+    reason: String,
+) -> ObjectWrites {
     let (uid, version) = (view.uid.to_string(), view.resource_version.to_string());
     let write = write(
         owner,
@@ -65,7 +71,7 @@ pub fn patch(owner: &Owner<'_>, view: &RevisionView, intent: Intent, patch: Valu
         patch,
         Precondition::UidAndVersion(uid, version),
     );
-    Chain::alone(Wave::Revisions, write, reason)
+    ObjectWrites::alone(Phase::Revisions, write, reason)
 }
 
 /// A note on a revision, whatever else has happened to it.
@@ -97,11 +103,11 @@ fn write(
     }
 }
 
-pub(super) fn delete(owner: &Owner<'_>, view: &RevisionView, reason: &str) -> Chain {
+pub(super) fn delete(owner: &Owner<'_>, view: &RevisionView, reason: &str) -> ObjectWrites {
     let write = Write::Delete {
         intent: Intent::DeleteRevision,
         target: owner.target(ResourceId::REVISIONS, &*view.name),
         precondition: Precondition::Uid(view.uid.to_string()),
     };
-    Chain::alone(Wave::Cleanup, write, reason)
+    ObjectWrites::alone(Phase::Cleanup, write, reason)
 }

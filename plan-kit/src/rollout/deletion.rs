@@ -7,7 +7,7 @@ use super::{Pod, Rollout};
 use crate::{
     events,
     lifecycle::{self, State},
-    plan::{Chain, EventNote, FailureNote, Step},
+    plan::{EventNote, FailureNote, ObjectWrites, Step},
     pod_writes::{self, Guard},
     write::Intent,
 };
@@ -19,7 +19,7 @@ impl Rollout<'_> {
     }
 
     /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there.
-    pub fn remove(&self, pod: &Pod<'_>, reason: &str) -> Option<Chain> {
+    pub fn remove(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
         if !self.is_held(pod) {
             let name = &pod.view.name;
             let mut step = pod_writes::delete(pod.view, Guard::SamePod, reason);
@@ -35,12 +35,12 @@ impl Rollout<'_> {
         }
         let next = (Intent::SetLifecycle, State::PreparingDelete);
         (pod.state != State::PreparingDelete)
-            .then(|| Chain::of_pod(vec![self.enter(pod, next, &[], asked_first(reason))]))
+            .then(|| ObjectWrites::of_pod(vec![self.enter(pod, next, &[], asked_first(reason))]))
     }
 
     /// Deletes a pod so that it comes back on the revision of this name. A held pod is also marked, so that a shortage of
     /// pods does not bring it back into service.
-    pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> Chain {
+    pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> ObjectWrites {
         let name = &pod.view.name;
         let held = self.is_held(pod);
         let mut step = if held {
@@ -59,17 +59,17 @@ impl Rollout<'_> {
             format!("failed to delete pod {name} for update(revision {revision}): "),
         ));
         if held {
-            Chain::of_pod(vec![step])
+            ObjectWrites::of_pod(vec![step])
         } else {
             self.for_good(pod, step)
         }
     }
 
     /// A deletion, and what follows it: the workload wants no pod in this place again.
-    fn for_good(&self, pod: &Pod<'_>, deletion: Step) -> Chain {
+    fn for_good(&self, pod: &Pod<'_>, deletion: Step) -> ObjectWrites {
         let mut steps = vec![deletion];
         steps.extend((self.after_deletion)(pod.view));
-        Chain::of_pod(steps)
+        ObjectWrites::of_pod(steps)
     }
 }
 

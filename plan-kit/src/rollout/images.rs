@@ -21,7 +21,7 @@ use super::{Pod, Rollout};
 use crate::{
     ResourceId, events, history,
     inplace::Change,
-    plan::{Chain, EventNote, FailureNote, Step, Wave},
+    plan::{EventNote, FailureNote, ObjectWrites, Phase, Step},
     put,
     write::{Intent, Precondition, Target, Write},
 };
@@ -52,7 +52,7 @@ pub struct ImagesAhead<'a> {
 impl ImagesAhead<'_> {
     /// Deletes the jobs of rollouts that are over, and decides about the one under way. Nothing is decided
     /// until the update revision is stored, which `recorded` reports.
-    pub fn plan(&self, rollout: &Rollout<'_>, pods: &[Pod<'_>], recorded: bool) -> Vec<Chain> {
+    pub fn plan(&self, rollout: &Rollout<'_>, pods: &[Pod<'_>], recorded: bool) -> Vec<ObjectWrites> {
         let update = &rollout.update;
         let rolls = update.name != rollout.current.name;
         // A job that names no revision is nobody else's either, but may belong to this rollout.
@@ -61,14 +61,14 @@ impl ImagesAhead<'_> {
             rolls && hash.is_none_or(|hash| *hash == *update.hash)
         };
         let stale = self.jobs.iter().filter(|job| !job.deleting && !of_rollout(job));
-        let mut chains: Vec<Chain> = stale.map(|job| delete(job, rolls)).collect();
+        let mut writes: Vec<ObjectWrites> = stale.map(|job| delete(job, rolls)).collect();
         // A partition that may take pods back keeps the revision they would go back to, though all have left it.
         let is_left = rolls && pods.iter().any(|pod| !pod.updated);
         let revision = rollout.history.get(&update.name);
         if let Some(revision) = revision.filter(|_| is_left && recorded) {
-            chains.extend(self.decide(rollout, pods, revision).map(Chain::of_pod));
+            writes.extend(self.decide(rollout, pods, revision).map(ObjectWrites::of_pod));
         }
-        chains
+        writes
     }
 
     /// What is to be done for the rollout under way, if that is not done yet.
@@ -214,7 +214,7 @@ fn create(rollout: &Rollout<'_>, mut body: Value, name: &str, image: &str) -> St
     }
 }
 
-fn delete(job: &ImageJobView, rolls: bool) -> Chain {
+fn delete(job: &ImageJobView, rolls: bool) -> ObjectWrites {
     let reason = if rolls {
         "another rollout took the place of its own"
     } else {
@@ -229,5 +229,5 @@ fn delete(job: &ImageJobView, rolls: bool) -> Chain {
         },
         precondition: Precondition::Uid(job.uid.to_string()),
     };
-    Chain::alone(Wave::Cleanup, write, reason)
+    ObjectWrites::alone(Phase::Cleanup, write, reason)
 }

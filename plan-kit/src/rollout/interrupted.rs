@@ -13,13 +13,13 @@ use crate::{
     history::revision::Revision,
     inplace::{Amounts, Resize, came_with_resources},
     lifecycle::State,
-    plan::Chain,
+    plan::ObjectWrites,
 };
 
 /// The updates, as many as may be out of service; of those that restart nothing, one at least.
 ///
 /// Pods that are out of service already come first and cost nothing: it may be what was left behind that breaks them.
-pub fn repair(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
+pub fn repair(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
     if !rollout.options.vertical_scaling.has_endpoint() || !rollout.strategy.updates_in_place() {
         return Vec::new();
     }
@@ -33,7 +33,7 @@ pub fn repair(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
     let mut taken = unavailable - out(&mut found.iter().map(|found| found.pod));
     // Pods that are missing serve nobody either.
     let missing = rollout.budget.replicas.saturating_sub(pods.len() as i32);
-    let mut chains = Vec::new();
+    let mut writes = Vec::new();
     for LeftBehind {
         pod,
         revision,
@@ -50,13 +50,13 @@ pub fn repair(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
         if taken >= room || (serves && unavailable >= room) {
             continue;
         }
-        if let Some(chain) = Updater::new(rollout, revision).give_back(pod, resources) {
+        if let Some(object) = Updater::new(rollout, revision).give_back(pod, resources) {
             unavailable += i32::from(serves);
             taken += 1;
-            chains.push(chain);
+            writes.push(object);
         }
     }
-    chains
+    writes
 }
 
 /// A pod to which something is to be given back.

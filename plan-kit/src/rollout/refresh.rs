@@ -11,15 +11,15 @@ use crate::{
     history::revision::short_hash,
     inplace::{self, Finish, Progress},
     lifecycle::{self, State},
-    plan::{Chain, EventNote, Plan},
+    plan::{EventNote, ObjectWrites, Plan},
     pod_writes::{Guard, guard_by_version, patch},
     put,
     write::{Intent, Part},
 };
 
 /// The writes that move pods towards service. What pods wait for is written into the plan.
-pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<Chain> {
-    let mut chains = Vec::new();
+pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<ObjectWrites> {
+    let mut writes = Vec::new();
     for pod in pods {
         let waits = match rollout.progress(pod) {
             // Nothing runs yet that could be brought into service. An update that was begun is continued all the same: a pod
@@ -30,7 +30,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
                 continue;
             }
             Progress::Complete => {
-                chains.extend(rollout.finish(pod));
+                writes.extend(rollout.finish(pod));
                 continue;
             }
             Progress::Due {
@@ -38,7 +38,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
                 patch,
                 reason,
             } => {
-                chains.push(rollout.go_on(pod.view, resize, patch, reason));
+                writes.push(rollout.go_on(pod.view, resize, patch, reason));
                 continue;
             }
             Progress::Waiting(text) => format!("is being updated in place: {text}"),
@@ -56,7 +56,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
         };
         rollout.explain(plan, pod, waits);
     }
-    chains
+    writes
 }
 
 impl Rollout<'_> {
@@ -74,7 +74,13 @@ impl Rollout<'_> {
     }
 
     /// The next part of an update, right for this very version of the pod.
-    fn go_on(&self, pod: &PodView, mut resize: Option<Value>, mut update: Value, reason: &str) -> Chain {
+    fn go_on(
+        &self,
+        pod: &PodView,
+        mut resize: Option<Value>,
+        mut update: Value,
+        reason: &str,
+    ) -> ObjectWrites {
         if !self.options.vertical_scaling.has_endpoint()
             && let Some(resize) = resize.take()
         {
@@ -85,11 +91,11 @@ impl Rollout<'_> {
         let update = step(Intent::UpdateInPlace, Part::Main, update);
         let mut steps: Vec<_> = resize.into_iter().chain([update]).collect();
         guard_by_version(&mut steps, pod);
-        Chain::of_pod(steps)
+        ObjectWrites::of_pod(steps)
     }
 
     /// The write that ends an update, or brings a new pod into service, if one is needed.
-    fn finish(&self, pod: &Pod<'_>) -> Option<Chain> {
+    fn finish(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
         let (view, label) = (pod.view, pod.label());
         let next = self.next_state(pod);
         let mut finish = inplace::finish(view, next, self.lifecycle, self.now);
@@ -115,7 +121,7 @@ impl Rollout<'_> {
             Guard::SamePod
         };
         let step = patch(view, intent, part, finish.patch, guard, reason(pod, next));
-        Some(Chain::of_pod(vec![step]))
+        Some(ObjectWrites::of_pod(vec![step]))
     }
 
     /// The lifecycle state a complete pod enters, if it leaves the one it is in.

@@ -11,7 +11,7 @@ use crate::{
     history::revision::Revision,
     inplace::{NotInPlace, Resize},
     lifecycle::{self, State},
-    plan::{Chain, EventNote, FailureNote, Plan, Step, Why},
+    plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
     planted::{Bug, is_planted},
     pod_writes::{Guard, guard_by_version, patch},
     write::{Intent, Part},
@@ -66,7 +66,7 @@ impl<'r> Updater<'r> {
             }
             warned = true;
             self.rollout.explain(plan, pod, text);
-            plan.chains.extend(self.rollout.cancel(pod));
+            plan.writes.extend(self.rollout.cancel(pod));
         }
         able
     }
@@ -89,7 +89,7 @@ impl<'r> Updater<'r> {
         for pod in pods {
             if !self.policy().is_in_place() {
                 let reason = "the template changed and the policy is ReCreate";
-                plan.chains
+                plan.writes
                     .push(self.rollout.recreate(pod, &self.target.name, reason));
                 continue;
             }
@@ -97,7 +97,7 @@ impl<'r> Updater<'r> {
                 Ok(path) => self.update_in_place(pod, path, plan),
                 Err(blocked) => {
                     let reason = format!("{} cannot change in place", blocked.path);
-                    plan.chains
+                    plan.writes
                         .push(self.rollout.recreate(pod, &self.target.name, &reason));
                 }
             }
@@ -127,7 +127,11 @@ impl<'r> Updater<'r> {
 
     /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
     /// drained before: the hook is about updates from one revision to another.
-    pub(super) fn give_back(&self, pod: &Pod<'_>, resources: BTreeMap<String, Resize>) -> Option<Chain> {
+    pub(super) fn give_back(
+        &self,
+        pod: &Pod<'_>,
+        resources: BTreeMap<String, Resize>,
+    ) -> Option<ObjectWrites> {
         let change = UpdatePath::of_resources(resources);
         let asks_first = change.restarts() && self.rollout.update_hook().is_some();
         let mut path = UpdatePath::of(change);
@@ -151,7 +155,7 @@ impl<'r> Updater<'r> {
         match pod.state {
             State::None | State::PreparingNormal | State::Normal if held => {
                 let reason = "its inPlaceUpdate hook is asked first";
-                plan.chains.push(self.hold(pod, None, reason));
+                plan.writes.push(self.hold(pod, None, reason));
             }
             State::PreparingUpdate if held => {
                 let text = "waits: its inPlaceUpdate hook holds it";
@@ -160,7 +164,7 @@ impl<'r> Updater<'r> {
             State::Updated => {
                 if let Some(hook) = hook {
                     let reason = "updated again: its hook is asked anew";
-                    plan.chains.push(self.hold(pod, Some(hook), reason));
+                    plan.writes.push(self.hold(pod, Some(hook), reason));
                 }
             }
             State::None
@@ -169,14 +173,14 @@ impl<'r> Updater<'r> {
             | State::PreparingUpdate
             | State::Updating => {
                 let own = self.with_what_it_lacks(pod, path);
-                plan.chains.push(self.start(pod, own.as_ref().unwrap_or(path)));
+                plan.writes.push(self.start(pod, own.as_ref().unwrap_or(path)));
             }
             State::PreparingDelete | State::Foreign => {}
         }
     }
 
     /// Moves a pod to `PreparingUpdate`, putting the hook back on it if asked.
-    fn hold(&self, pod: &Pod<'_>, rehook: Option<&LifecycleHook>, reason: &str) -> Chain {
+    fn hold(&self, pod: &Pod<'_>, rehook: Option<&LifecycleHook>, reason: &str) -> ObjectWrites {
         let labels: Vec<[&str; 2]> = rehook
             .iter()
             .flat_map(|hook| hook.labels_handler.keys().map(|key| ["labels", key.as_str()]))
@@ -192,10 +196,10 @@ impl<'r> Updater<'r> {
             further.push((&["finalizers"], json!(finalizers)));
         }
         let next = (Intent::SetLifecycle, State::PreparingUpdate);
-        Chain::of_pod(vec![self.rollout.enter(pod, next, &further, reason)])
+        ObjectWrites::of_pod(vec![self.rollout.enter(pod, next, &further, reason)])
     }
 
-    fn start(&self, pod: &Pod<'_>, path: &UpdatePath) -> Chain {
+    fn start(&self, pod: &Pod<'_>, path: &UpdatePath) -> ObjectWrites {
         let view = pod.view;
         let patches = path.spec(self.rollout, self.target).patches_of(view);
         let reason = path.reason.as_str();
@@ -239,18 +243,18 @@ impl<'r> Updater<'r> {
         if changing || resizes || !path.change.images.is_empty() {
             guard_by_version(&mut steps, view);
         }
-        Chain::of_pod(steps)
+        ObjectWrites::of_pod(steps)
     }
 }
 
 impl Rollout<'_> {
     /// Takes a pod out of `PreparingUpdate` whose update is no longer wanted (the partition grew, another pod took its
     /// place). It would stay out of service for good, so it goes back the way an updated pod does.
-    pub fn cancel(&self, pod: &Pod<'_>) -> Option<Chain> {
+    pub fn cancel(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
         (pod.state == State::PreparingUpdate).then(|| {
             let next = (Intent::SetLifecycle, self.after_update(pod));
             let step = self.enter(pod, next, &[], "its update is no longer wanted");
-            Chain::of_pod(vec![step])
+            ObjectWrites::of_pod(vec![step])
         })
     }
 }

@@ -8,7 +8,7 @@ use kruise_plan_kit::{
     Memory, Plan, Precondition, ResourceId, Write,
     sidecars::{hashes, names, sidecar_list},
 };
-use kruise_plan_sidecars::{Explain, Observed, Repairs, learn, plan};
+use kruise_plan_sidecars::{Explain, Repairs, Snapshot, learn, plan};
 use kruise_plan_test_kit::{self as kit, Refused, text};
 use kruise_views::{PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -204,22 +204,22 @@ impl World {
     }
 
     pub(crate) fn plan_with(&self, set: &Value, explain: Explain) -> Plan {
-        self.look(set, explain, |observed| plan(observed, self.now))
+        self.look(set, explain, |snapshot| plan(snapshot, self.now))
     }
 
     /// Plans, and remembers what was tried for pods without sidecars.
     pub(crate) fn plan_and_learn(&mut self) -> Plan {
         let mut repairs = self.repairs.clone();
-        let plan = self.look(&self.set, Explain::No, |observed| {
-            let plan = plan(observed, self.now);
-            learn(&mut repairs, observed, &plan, self.now);
+        let plan = self.look(&self.set, Explain::No, |snapshot| {
+            let plan = plan(snapshot, self.now);
+            learn(&mut repairs, snapshot, &plan, self.now);
             plan
         });
         self.repairs = repairs;
         plan
     }
 
-    pub(crate) fn look<T>(&self, set: &Value, explain: Explain, look: impl FnOnce(&Observed<'_>) -> T) -> T {
+    pub(crate) fn look<T>(&self, set: &Value, explain: Explain, look: impl FnOnce(&Snapshot<'_>) -> T) -> T {
         let set = SidecarSet::from_json(set).unwrap();
         let pods: Vec<Arc<PodView>> = self.pods.values().map(|pod| Arc::new(decode(pod))).collect();
         let revisions: Vec<Arc<RevisionView>> = self
@@ -228,12 +228,12 @@ impl World {
             .map(|revision| Arc::new(decode(revision)))
             .collect();
         let selector = set.spec.namespace_selector.clone().unwrap_or_default();
-        let observed = Observed {
+        let snapshot = Snapshot {
             set: &set,
             api_version: "apps.kruise.io/v1beta1",
             namespace: "kruise-system",
             pods: &pods,
-            strangers: &pods,
+            not_injected: &pods,
             has_canary: &|pod| pod.labels.get("canary").is_some(),
             repairs: &self.repairs,
             revisions: &revisions,
@@ -242,7 +242,7 @@ impl World {
             memory: &self.memory,
             explain,
         };
-        look(&observed)
+        look(&snapshot)
     }
 
     fn in_namespace(&self, selector: &LabelSelector, name: &str) -> bool {
@@ -251,7 +251,7 @@ impl World {
             .is_some_and(|labels| selector.matches(labels))
     }
 
-    /// Plans and carries it out, all chains to their ends. What was written, as `verb name`, sorted.
+    /// Plans and carries it out, all objects to their ends. What was written, as `verb name`, sorted.
     pub(crate) fn reconcile(&mut self) -> Vec<String> {
         let plan = self.plan_and_learn();
         self.carry_out(&plan)
@@ -259,9 +259,9 @@ impl World {
 
     pub(crate) fn carry_out(&mut self, plan: &Plan) -> Vec<String> {
         let mut done = Vec::new();
-        for chain in &plan.chains {
+        for object in &plan.writes {
             let mut previous = None;
-            for step in &chain.steps {
+            for step in &object.steps {
                 let refused = self.refuses.iter().any(|(verb, pod)| {
                     *verb == step.write.intent().as_str() && *pod == step.write.target().name
                 });

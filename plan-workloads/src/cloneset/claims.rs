@@ -15,8 +15,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
-    Chain, FailureNote, Intent, Owner, Part, Patch, Plan, Precondition, ResourceId, Step, Target, Wave, Why,
-    Write, events,
+    FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
+    Target, Why, Write, events,
     planted::{Bug, is_planted},
 };
 use kruise_views::{ClaimView, PodView};
@@ -172,32 +172,32 @@ impl<'a> Places<'a> {
         }
         let pods = self.by_id();
         let writes = plan
-            .chains
+            .writes
             .iter()
-            .flat_map(|chain| &chain.steps)
+            .flat_map(|object| &object.steps)
             .map(|step| &step.write);
         let created = writes.filter(|write| write.intent() == Intent::CreatePod);
         let created: BTreeSet<&str> = created.map(|write| write.target().name.as_str()).collect();
-        let mut chains = Vec::new();
+        let mut writes = Vec::new();
         for (id, claims) in self.claims.groups() {
             let name = format!("{}-{id}", self.owner.name);
             let live = claims.iter().filter(|claim| !claim.deleting);
             match pods.get(id) {
                 Some(pod) if pod.is_active() && is_planted(Bug::ClaimOfLivePod) => {
                     let same = |claim: &ClaimView| Precondition::Uid(claim.uid.to_string());
-                    chains.extend(live.map(|claim| chain(delete(claim, same(claim), ""))));
+                    writes.extend(live.map(|claim| object_writes(delete(claim, same(claim), ""))));
                 }
                 Some(pod) if pod.is_active() => {}
-                Some(pod) => chains.extend(live.map(|claim| self.give(claim, pod))),
+                Some(pod) => writes.extend(live.map(|claim| self.give(claim, pod))),
                 None if self.claims.held.contains(id) => {
                     let text = "is not this set's any more: the claims made for it stay while it does";
                     plan.why.push(Why::new(name, text));
                 }
                 None if created.contains(name.as_str()) => {}
-                None => chains.extend(live.map(|claim| {
+                None => writes.extend(live.map(|claim| {
                     let pod = self.owner.target(ResourceId::PODS, name.as_str());
                     let unused = Precondition::Unused(claim.uid.to_string(), pod);
-                    chain(delete(
+                    object_writes(delete(
                         claim,
                         unused,
                         "its pod is gone, and claims are not reused",
@@ -205,12 +205,12 @@ impl<'a> Places<'a> {
                 })),
             }
         }
-        plan.chains.extend(chains);
+        plan.writes.extend(writes);
     }
 
     /// The pod becomes the owner in the set's place: its claim is deleted when it is. It does not hold up the pod's
     /// deletion: that takes the right to change finalizers of pods where the server checks it.
-    fn give(&self, claim: &ClaimView, pod: &PodView) -> Chain {
+    fn give(&self, claim: &ClaimView, pod: &PodView) -> ObjectWrites {
         let owners = json!([
             {"$patch": "delete", "uid": self.owner.uid},
             {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": true},
@@ -225,7 +225,7 @@ impl<'a> Places<'a> {
         let mut step = Step::new(write, "its pod is going, and claims are not reused");
         let failed = format!("failed to update PVC {}: ", claim.name);
         step.failed = Some(FailureNote::new(&events::FAILED_UPDATE, failed));
-        chain(step)
+        object_writes(step)
     }
 }
 
@@ -258,6 +258,6 @@ fn target(claim: &ClaimView) -> Target {
     }
 }
 
-fn chain(step: Step) -> Chain {
-    Chain::new(Wave::Cleanup, vec![step])
+fn object_writes(step: Step) -> ObjectWrites {
+    ObjectWrites::new(Phase::Cleanup, vec![step])
 }

@@ -7,7 +7,8 @@ use kruise_api::names::{
     POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Body, Chain, EventNote, FailureNote, Intent, Pace, Plan, ResourceId, Step, Wave, Why, events, instance,
+    Batching, Body, EventNote, FailureNote, Intent, ObjectWrites, Phase, Plan, ResourceId, Step, Why, events,
+    instance,
     lifecycle::{State, go_time},
     put,
     revision::Revision,
@@ -47,7 +48,7 @@ impl NewPods<'_> {
         count: usize,
         old: usize,
         plan: &mut Plan,
-    ) -> Vec<Chain> {
+    ) -> Vec<ObjectWrites> {
         let count = count.min(MOST);
         let Vacant { free, leaving } = self.places.vacant(rollout.now);
         let mut waiting = 0;
@@ -73,9 +74,9 @@ impl NewPods<'_> {
             let mut steps = volumes.claims(self.places, &id);
             let mounted = volumes.of_pod(rollout.owner.name, &id, base.pointer("/spec/volumes"));
             steps.push(one(rollout, Arc::clone(base), &id, mounted));
-            Chain {
-                pace: Pace::SlowStart,
-                ..Chain::new(Wave::Pods, steps)
+            ObjectWrites {
+                batching: Batching::SlowStart,
+                ..ObjectWrites::new(Phase::Pods, steps)
             }
         })
         .collect()

@@ -7,7 +7,7 @@ use kruise_api::{
     names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
 };
 use kruise_plan_kit::{
-    Chain, Intent, Owner, Template,
+    Intent, ObjectWrites, Owner, Template,
     history::{self, History, Keep, Match, NewRevision},
     put,
     revision::{Revision, short_hash},
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) current: Revision,
     /// Name collisions so far, as status reports them: the count is part of every hash, from zero on.
     pub(super) collision_count: i32,
-    pub(super) chain: Option<Chain>,
+    pub(super) object: Option<ObjectWrites>,
 }
 
 /// Finds them. `pulls_ahead`: revisions carry labels about their images. `taken`: names that objects of others
@@ -40,12 +40,12 @@ pub(super) fn find(
     let mut collision_count = set.status.collision_count.unwrap_or(0);
     let template = &Template::live(&set.spec.template);
     let claims_hash = || go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
-    let (update, chain) = match history.find_template(template, reported(set)) {
+    let (update, object) = match history.find_template(template, reported(set)) {
         Match::Newest(view) => (live(&view.name, template, view.claims_hash.as_deref()), None),
         Match::Older(view, number) => {
             let claims_hash = claims_hash();
-            let chain = renumber(owner, view, number, &claims_hash, pulls_ahead);
-            (live(&view.name, template, Some(&claims_hash)), Some(chain))
+            let object = renumber(owner, view, number, &claims_hash, pulls_ahead);
+            (live(&view.name, template, Some(&claims_hash)), Some(object))
         }
         Match::Missing(number) => {
             let claims_hash = claims_hash();
@@ -59,8 +59,8 @@ pub(super) fn find(
                 inherited: &set.metadata.annotations,
                 annotations: vec![(CLAIM_TEMPLATES_HASH, &claims_hash)],
             };
-            let chain = new.create(owner, format!("the template changed: revision {number}"));
-            (live(&identity.name, template, Some(&claims_hash)), Some(chain))
+            let object = new.create(owner, format!("the template changed: revision {number}"));
+            (live(&identity.name, template, Some(&claims_hash)), Some(object))
         }
     };
     let current = history.get(&set.status.current_revision);
@@ -69,7 +69,7 @@ pub(super) fn find(
         current: current.unwrap_or_else(|| update.clone()),
         update,
         collision_count,
-        chain,
+        object,
     }
 }
 
@@ -105,7 +105,7 @@ fn renumber(
     number: i64,
     claims_hash: &str,
     pulls_ahead: bool,
-) -> Chain {
+) -> ObjectWrites {
     let mut patch = json!({
         "metadata": {"annotations": {CLAIM_TEMPLATES_HASH: claims_hash}},
         "revision": number,
@@ -121,7 +121,7 @@ fn renumber(
 }
 
 /// Deletes the oldest revisions that no pod uses, beyond the limit.
-pub(super) fn truncate(rollout: &Rollout<'_>, limit: Option<i32>, pods: &[Pod<'_>]) -> Vec<Chain> {
+pub(super) fn truncate(rollout: &Rollout<'_>, limit: Option<i32>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
     let limit = limit.unwrap_or(10).max(0) as usize;
     let Rollout { update, current, .. } = rollout;
     let is_used = |view: &RevisionView| {

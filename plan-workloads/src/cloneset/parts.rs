@@ -4,7 +4,7 @@ use go_compat::{IntOrString, Rounding};
 use kruise_api::cloneset::{CloneSetSpec, InPlaceUpdateStrategy, RollingUpdate};
 use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::ImagesAhead};
 
-use super::{numbers::Limits, observe::Observed};
+use super::{numbers::Limits, snapshot::Snapshot};
 
 /// Nodes that pull at a time, by default.
 const PARALLELISM: i32 = 1;
@@ -46,8 +46,8 @@ pub(super) fn budget(spec: &CloneSetSpec, limits: Limits) -> Budget {
 }
 
 /// Feature gates.
-pub(super) fn options(observed: &Observed<'_>) -> rollout::Options {
-    let options = observed.options;
+pub(super) fn options(snapshot: &Snapshot<'_>) -> rollout::Options {
+    let options = snapshot.options;
     rollout::Options {
         short_hash: options.short_hash,
         goes_back: options.partition_rollback,
@@ -58,20 +58,20 @@ pub(super) fn options(observed: &Observed<'_>) -> rollout::Options {
 }
 
 /// How nodes pull images ahead of a rollout; `None` unless they are asked to.
-pub(super) fn images<'a>(observed: &Observed<'a>) -> Option<ImagesAhead<'a>> {
-    let spec = &observed.set.spec;
+pub(super) fn images<'a>(snapshot: &Snapshot<'a>) -> Option<ImagesAhead<'a>> {
+    let spec = &snapshot.set.spec;
     let strategy = in_place(spec);
     let parallelism = strategy.and_then(|strategy| strategy.image_pre_download_parallelism.as_ref());
     let timeout = strategy.and_then(|strategy| strategy.image_pre_download_timeout_seconds);
     let wanted = strategy.and_then(|strategy| strategy.image_pre_download_min_updated_ready_pods);
-    observed.options.images_ahead.then(|| ImagesAhead {
-        jobs: observed.pull_jobs,
+    snapshot.options.images_ahead.then(|| ImagesAhead {
+        jobs: snapshot.pull_jobs,
         selector: &spec.selector,
         template: &spec.template,
         parallelism: parallelism.and_then(nodes).unwrap_or(PARALLELISM),
         timeout_seconds: timeout.filter(|&seconds| seconds >= 0).unwrap_or(TIMEOUT),
         min_updated_ready: usize::try_from(wanted.unwrap_or(0)).unwrap_or(0),
-        taken_names: &observed.memory.taken_names,
+        taken_names: &snapshot.memory.taken_names,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, Explain, Owner, Plan, Target, Why,
+    Explain, ObjectWrites, Owner, Plan, Target, Why,
     history::History,
     rollout::{Pod, Rollout, interrupted, refresh},
 };
@@ -14,29 +14,29 @@ use super::{
     create::NewPods,
     explain, history,
     numbers::{Counts, InPlace, Limits, numbers},
-    observe::Observed,
     parts, pods,
     scale::{self, Scaling},
+    snapshot::Snapshot,
     status,
     update::Updaters,
     volumes::Volumes,
 };
 
 /// Decides what a set needs now.
-pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
-    let (set, spec, memory) = (observed.set, &observed.set.spec, observed.memory);
-    let owner = Owner::new(observed.api_version, "CloneSet", &set.metadata);
-    let claimed = pods::claim(set, observed.pods);
-    let history = History::new(observed.revisions);
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
+    let (set, spec, memory) = (snapshot.set, &snapshot.set.spec, snapshot.memory);
+    let owner = Owner::new(snapshot.api_version, "CloneSet", &set.metadata);
+    let claimed = pods::claim(set, snapshot.pods);
+    let history = History::new(snapshot.revisions);
     let taken_names = &memory.taken_names;
-    let pulls_ahead = observed.options.images_ahead;
+    let pulls_ahead = snapshot.options.images_ahead;
     let found = history::find(set, &owner, &history, taken_names, pulls_ahead);
     let pods = claimed.classify(set, &found.update, now);
-    let limits = Limits::of(spec, observed.options.exclude_preparing_delete);
+    let limits = Limits::of(spec, snapshot.options.exclude_preparing_delete);
     let places = Places {
         owner,
-        claims: observed.claims,
-        pods: observed.pods,
+        claims: snapshot.claims,
+        pods: snapshot.pods,
         taken_names,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
@@ -45,20 +45,20 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
         strategy: parts::strategy(spec),
         budget: parts::budget(spec, limits),
         lifecycle: spec.lifecycle.as_ref(),
-        options: parts::options(observed),
+        options: parts::options(snapshot),
         update: found.update,
         current: found.current,
         history,
         after_deletion: &|pod| places.deletions(pod),
-        explain: observed.explain,
+        explain: snapshot.explain,
         now,
     };
     let mut plan = Plan::default();
     let alive = set.metadata.deletion_timestamp.is_none();
     if alive {
-        let recorded = found.chain.is_none();
-        plan.chains.extend(found.chain);
-        plan.chains.extend(claimed.release(owner.uid));
+        let recorded = found.object.is_none();
+        plan.writes.extend(found.object);
+        plan.writes.extend(claimed.release(owner.uid));
         let scaling = Scaling {
             new_pods: NewPods {
                 places: &places,
@@ -68,27 +68,27 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
                     labels: &spec.selector.match_labels,
                 },
                 version: &set.metadata.resource_version,
-                ready_gate: observed.options.pod_ready_gate,
+                ready_gate: snapshot.options.pod_ready_gate,
             },
-            node: observed.node,
+            node: snapshot.node,
         };
-        let held_as_updated = observed.options.preparing_update_as_update;
+        let held_as_updated = snapshot.options.preparing_update_as_update;
         act(&rollout, &scaling, &pods, limits, held_as_updated, &mut plan);
         places.clean_up(&mut plan);
         let named = &spec.scale_strategy.pods_to_delete;
-        plan.chains.extend(scale::prune(&owner, named, &pods));
-        let images = parts::images(observed);
+        plan.writes.extend(scale::prune(&owner, named, &pods));
+        let images = parts::images(snapshot);
         let images = images.map(|images| images.plan(&rollout, &pods, recorded));
-        plan.chains.extend(images.into_iter().flatten());
-        plan.chains
+        plan.writes.extend(images.into_iter().flatten());
+        plan.writes
             .extend(history::truncate(&rollout, spec.revision_history_limit, &pods));
     } else {
         let text = "the set is being deleted: its pods go with it";
         plan.why.push(Why::of_set(text));
     }
     // What comes by itself is worth waiting for.
-    let idle = alive && plan.chains.is_empty() && plan.requeue.is_none();
-    let report = status::report(observed, &rollout, found.collision_count, &pods, idle);
+    let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
+    let report = status::report(snapshot, &rollout, found.collision_count, &pods, idle);
     plan.events.extend(report.events);
     plan.status = report.patch;
     plan.requeue_after(report.requeue);
@@ -105,17 +105,17 @@ fn act(
     plan: &mut Plan,
 ) {
     let ready = refresh(rollout, pods, plan);
-    let decided = plan.chains.len();
+    let decided = plan.writes.len();
     change(rollout, scaling, pods, limits, held_as_updated, plan);
-    // One pod has one chain in a plan: what brings it into service can wait for what takes it out.
+    // A plan writes each pod once: what brings it into service can wait for what takes it out.
     let ready = if ready.is_empty() {
         ready
     } else {
-        let taken: BTreeSet<&Target> = plan.chains.iter().skip(decided).filter_map(subject).collect();
-        let free = |chain: &Chain| subject(chain).is_none_or(|pod| !taken.contains(pod));
+        let taken: BTreeSet<&Target> = plan.writes.iter().skip(decided).filter_map(subject).collect();
+        let free = |object: &ObjectWrites| subject(object).is_none_or(|pod| !taken.contains(pod));
         ready.into_iter().filter(free).collect()
     };
-    plan.chains.extend(ready);
+    plan.writes.extend(ready);
 }
 
 fn change(
@@ -149,7 +149,7 @@ fn change(
     let updating = numbers(limits, count(false, false), count(true, false));
     updaters.update(rollout, pods, updating, plan);
     if updating.update == 0 {
-        plan.chains.extend(interrupted::repair(rollout, pods));
+        plan.writes.extend(interrupted::repair(rollout, pods));
     }
 }
 
@@ -163,6 +163,6 @@ fn in_place(updaters: &mut Updaters<'_>, pods: &[Pod<'_>], limits: Limits) -> In
     }
 }
 
-fn subject(chain: &Chain) -> Option<&Target> {
-    chain.steps.first().map(|step| step.write.target())
+fn subject(object: &ObjectWrites) -> Option<&Target> {
+    object.steps.first().map(|step| step.write.target())
 }

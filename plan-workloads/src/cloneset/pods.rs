@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Chain, Intent, Part, pod_writes, pod_writes::Guard, revision::Revision, rollout::Pod};
+use kruise_plan_kit::{
+    Intent, ObjectWrites, Part, pod_writes, pod_writes::Guard, revision::Revision, rollout::Pod,
+};
 use kruise_views::PodView;
 use serde_json::json;
 
@@ -46,13 +48,13 @@ impl<'a> Claimed<'a> {
     }
 
     /// Removes the owner reference of this uid from the pods that left the selector.
-    pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = Chain> {
+    pub(super) fn release(&self, owner_uid: &str) -> impl Iterator<Item = ObjectWrites> {
         let release = move |pod: &&Arc<PodView>| {
             let patch = json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner_uid}]}});
             let reason = "its labels no longer match the selector";
             let (intent, part) = (Intent::ReleasePod, Part::Main);
             let step = pod_writes::patch(pod, intent, part, patch, Guard::SamePod, reason);
-            Chain::of_pod(vec![step])
+            ObjectWrites::of_pod(vec![step])
         };
         self.released.iter().map(release)
     }

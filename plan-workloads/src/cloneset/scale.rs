@@ -1,7 +1,8 @@
 //! Adding and removing pods.
 
 use kruise_plan_kit::{
-    Chain, EventNote, Intent, Owner, Part, Patch, Plan, Precondition, ResourceId, Wave, Why, Write, events,
+    EventNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Why, Write,
+    events,
     lifecycle::State,
     order::sort_for_removal,
     readiness,
@@ -32,7 +33,7 @@ impl Scaling<'_, '_> {
     ) -> bool {
         let returning = keep(rollout, pods);
         if !returning.is_empty() {
-            plan.chains.extend(returning);
+            plan.writes.extend(returning);
             return true;
         }
         if numbers.up > numbers.up_limit {
@@ -49,7 +50,7 @@ impl Scaling<'_, '_> {
             let old = numbers.up_old.min(numbers.up_limit) as usize;
             let created = self.new_pods.create(rollout, count, old, plan);
             if !created.is_empty() {
-                plan.chains.extend(created);
+                plan.writes.extend(created);
                 return false;
             }
         }
@@ -91,7 +92,7 @@ impl Scaling<'_, '_> {
             plan.why.push(Why::new(&*pod.view.name, text));
         }
         let removes = !removed.is_empty();
-        plan.chains.extend(removed);
+        plan.writes.extend(removed);
         removes
     }
 
@@ -119,7 +120,7 @@ fn is_planned(pod: &Pod<'_>) -> bool {
 
 /// Pods held before deletion that return to service: where replicas are short, and nobody asked for this very pod to be
 /// deleted. Where hooks take pods out of service there is no way back: the pod is being drained.
-fn keep(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
+fn keep(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
     if readiness::marks(rollout.lifecycle) {
         return Vec::new();
     }
@@ -132,7 +133,7 @@ fn keep(rollout: &Rollout<'_>, pods: &[Pod<'_>]) -> Vec<Chain> {
     returning
         .map(|pod| {
             let next = (Intent::SetLifecycle, State::PreparingNormal);
-            Chain::of_pod(vec![rollout.enter(pod, next, &[], "replicas are short again")])
+            ObjectWrites::of_pod(vec![rollout.enter(pod, next, &[], "replicas are short again")])
         })
         .collect()
 }
@@ -160,7 +161,7 @@ fn topology_keys(update: &Revision) -> Vec<String> {
 }
 
 /// Removes names from `podsToDelete` that are not, or no longer, pods of the set.
-pub(super) fn prune(owner: &Owner<'_>, named: &[String], pods: &[Pod<'_>]) -> Option<Chain> {
+pub(super) fn prune(owner: &Owner<'_>, named: &[String], pods: &[Pod<'_>]) -> Option<ObjectWrites> {
     let is_pod = |name: &&String| pods.iter().any(|pod| *pod.view.name == ***name);
     let kept: Vec<&String> = named.iter().filter(is_pod).collect();
     if kept.len() == named.len() {
@@ -179,5 +180,5 @@ pub(super) fn prune(owner: &Owner<'_>, named: &[String], pods: &[Pod<'_>]) -> Op
         patch: Patch::Json(Value::Array(vec![operation])),
         precondition: Precondition::Test(path.into(), json!(named)),
     };
-    Some(Chain::alone(Wave::Cleanup, write, "these pods are gone"))
+    Some(ObjectWrites::alone(Phase::Cleanup, write, "these pods are gone"))
 }

@@ -20,8 +20,8 @@ use kruise_plan_kit::{
 };
 
 use super::{
-    observe::Observed,
     progressing::{is_unfinished, progressing},
+    snapshot::Snapshot,
 };
 
 /// What is reported.
@@ -38,13 +38,13 @@ pub(super) struct Report {
 
 /// Counts pods and judges the rollout. `idle`: nothing is to be done now.
 pub(super) fn report(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     rollout: &Rollout<'_>,
     collision_count: i32,
     pods: &[Pod<'_>],
     idle: bool,
 ) -> Report {
-    let (set, now, memory) = (observed.set, rollout.now, observed.memory);
+    let (set, now, memory) = (snapshot.set, rollout.now, snapshot.memory);
     let mut status = count(set, rollout, collision_count, pods);
     let held_by = || stalled::held_by(rollout.budget.replicas, pods, memory);
     let refused = stalled::infeasible(pods);
@@ -67,7 +67,7 @@ pub(super) fn report(
                 set.metadata.creation_timestamp,
                 update.and_then(|view| view.created),
             ];
-            stalled::last_move(deadline, made, observed.pods, now)
+            stalled::last_move(deadline, made, snapshot.pods, now)
         };
         Quiet::of(&status.conditions, waits, failing, moved)
     } else {

@@ -42,7 +42,7 @@ impl<'r> Updaters<'r> {
         let updater = if back { &mut self.back } else { &mut self.forward };
         let cancel = |updated: bool, plan: &mut Plan| {
             let pods = pods.iter().filter(|pod| pod.updated == updated);
-            plan.chains.extend(pods.filter_map(|pod| rollout.cancel(pod)));
+            plan.writes.extend(pods.filter_map(|pod| rollout.cancel(pod)));
         };
         if let Some(held) = rollout.strategy.held() {
             for pod in pods.iter().filter(|pod| !pod.updated) {
@@ -67,7 +67,7 @@ impl<'r> Updaters<'r> {
         }
         let count = numbers.update.unsigned_abs() as usize;
         let spared = able.iter().skip(count);
-        plan.chains.extend(spared.filter_map(|pod| rollout.cancel(pod)));
+        plan.writes.extend(spared.filter_map(|pod| rollout.cancel(pod)));
         let (chosen, limit) = choose(&able, pods, updater.target, numbers);
         if rollout.explain == Explain::Yes {
             // Of updated pods those that stay have nothing to wait for.

@@ -19,12 +19,12 @@ mod writes;
 use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::names::LAUNCH_COMPLETED;
-use kruise_plan_kit::{Chain, EventNote, Memory, Plan, Step, events};
+use kruise_plan_kit::{EventNote, Memory, ObjectWrites, Plan, Step, events};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, PodView};
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The pod.
     pub pod: &'a PodView,
     /// The barrier of its name, whosever it is.
@@ -62,13 +62,13 @@ pub fn concerns(pod: &PodView) -> bool {
 }
 
 /// Opens what may be opened.
-pub fn plan(observed: Observed<'_>) -> Plan {
-    let Observed {
+pub fn plan(snapshot: Snapshot<'_>) -> Plan {
+    let Snapshot {
         pod,
         barrier,
         seen,
         memory,
-    } = observed;
+    } = snapshot;
     if !concerns(pod) {
         return Plan::default();
     }
@@ -104,7 +104,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
         steps.push(writes::complete(pod));
     }
     Plan {
-        chains: chains(steps),
+        writes: writes(steps),
         events,
         requeue,
         ..Plan::default()
@@ -116,11 +116,11 @@ fn key(number: i64) -> String {
     format!("p_{number}")
 }
 
-fn chains(steps: Vec<Step>) -> Vec<Chain> {
+fn writes(steps: Vec<Step>) -> Vec<ObjectWrites> {
     if steps.is_empty() {
         return Vec::new();
     }
-    vec![Chain::of_pod(steps)]
+    vec![ObjectWrites::of_pod(steps)]
 }
 
 /// What is missing in the pod's own barrier.

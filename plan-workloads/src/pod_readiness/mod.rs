@@ -9,7 +9,7 @@
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use kruise_plan_kit::{
-    Chain, Intent, Part, Plan,
+    Intent, ObjectWrites, Part, Plan,
     lifecycle::go_time,
     pod_writes::{self, Guard},
 };
@@ -39,7 +39,7 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
     let (intent, part) = (Intent::MarkReady, Part::Status);
     let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
     Plan {
-        chains: vec![Chain::of_pod(vec![step])],
+        writes: vec![ObjectWrites::of_pod(vec![step])],
         ..Plan::default()
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     fn writes(pod: &PodView) -> usize {
-        plan(pod, Timestamp::UNIX_EPOCH).chains.len()
+        plan(pod, Timestamp::UNIX_EPOCH).writes.len()
     }
 
     #[test]

@@ -556,9 +556,9 @@ pub(crate) fn assert_removal_order(world: &World, plan: &Plan) {
         return;
     };
     let surplus: BTreeSet<&str> = plan
-        .chains
+        .writes
         .iter()
-        .flat_map(|chain| &chain.steps)
+        .flat_map(|object| &object.steps)
         .filter(|step| step.reason.starts_with("there are more pods than replicas"))
         .map(|step| step.write.target().name.as_str())
         .collect();

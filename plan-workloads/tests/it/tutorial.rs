@@ -39,9 +39,9 @@ fn run(world: &mut World) -> Vec<Counts> {
     for _ in 0..100 {
         let plan = world.plan_of(&world.pod_views(), Explain::No);
         let (pods, status) = (world.pods.clone(), plan.status.clone());
-        for chain in &plan.chains {
+        for object in &plan.writes {
             let mut previous = None;
-            for step in &chain.steps {
+            for step in &object.steps {
                 world.apply(&step.write, &mut previous).unwrap();
             }
         }

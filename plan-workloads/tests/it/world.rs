@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Plan, Precondition, ResourceId, Write};
 use kruise_plan_test_kit::{self as kit, Refused, condition, text};
-use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ impl World {
     pub(crate) fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
         let set = self.decoded_set();
         plan(
-            &Observed {
+            &Snapshot {
                 set: &set,
                 api_version: API_VERSION,
                 pods,

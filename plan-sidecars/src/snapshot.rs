@@ -9,7 +9,7 @@ use kruise_views::{PodView, RevisionView};
 use crate::repairs::Repairs;
 
 /// One snapshot of a SidecarSet and everything that belongs to it.
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The set.
     pub set: &'a SidecarSet,
     /// `apiVersion` for owner references: that of the version on the wire.
@@ -20,7 +20,7 @@ pub struct Observed<'a> {
     pub pods: &'a [Arc<PodView>],
     /// Pods that may be meant and do not name this set in that list, active or being deleted: at least those that its
     /// selectors match. None where no pod is injected at all.
-    pub strangers: &'a [Arc<PodView>],
+    pub not_injected: &'a [Arc<PodView>],
     /// Is there a set that is injected into this pod instead, as a canary of this one?
     pub has_canary: &'a dyn Fn(&PodView) -> bool,
     /// What was tried for uninjected pods.

@@ -9,7 +9,7 @@ use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use super::claims::Claims;
 
 /// One snapshot of a CloneSet and everything that belongs to it.
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The set.
     pub set: &'a CloneSet,
     /// `apiVersion` for owner references: that of the version on the wire.
