@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use among::{SETS, pod_spec, set};
 use kruise_admission::{
-    Answer, Options, Request,
-    pod::{Known, Outcome, review, sidecars::Sets},
+    Options, Outcome, Request, Response,
+    lookup::{Lookup, LookupResult, Lookups},
+    pod::{review, sidecars::Sets},
 };
 use serde_json::json;
 
@@ -30,17 +31,15 @@ fn request() -> Request {
 }
 
 fn main() {
-    let known = Known {
-        sets: Some(Sets::of((0..SETS).map(set)).into()),
-        ..Known::default()
-    };
+    let sets = LookupResult::SidecarSets(Sets::of((0..SETS).map(set)).into());
+    let lookups = Lookups::from_iter([(Lookup::SidecarSets, sets)]);
     let request = request();
     let mut times: Vec<Duration> = (0..PODS)
         .map(|_| {
             let start = Instant::now();
-            let outcome = review(&request, Options::default(), &known);
+            let outcome = review(&request, Options::default(), &lookups);
             let time = start.elapsed();
-            let Outcome::Answer(Answer::Allow { patch: Some(_), .. }) = outcome else {
+            let Outcome::Response(Response::Allow { patch: Some(_), .. }) = outcome else {
                 panic!("not injected: {outcome:?}")
             };
             time

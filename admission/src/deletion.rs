@@ -4,15 +4,15 @@ use kruise_api::names::DELETE_PROTECTION;
 use serde_json::Value;
 
 use crate::json::{present, text};
-use crate::{Answer, Options};
+use crate::{Options, Response};
 
 /// Whether the stored object may be deleted. One that is already being deleted may.
-pub(crate) fn answer(stored: &Value, options: Options) -> Answer {
+pub(crate) fn response(stored: &Value, options: Options) -> Response {
     let Some(metadata) = present(stored, "metadata").filter(|_| options.deletion_protection) else {
-        return Answer::ALLOW;
+        return Response::ALLOW;
     };
     if present(metadata, "deletionTimestamp").is_some() {
-        return Answer::ALLOW;
+        return Response::ALLOW;
     }
     let replicas = stored.pointer("/spec/replicas").and_then(Value::as_i64);
     let protection = metadata
@@ -21,9 +21,9 @@ pub(crate) fn answer(stored: &Value, options: Options) -> Answer {
     let reason = match (protection, replicas) {
         (Some("Always"), _) => "Always".to_owned(),
         (Some("Cascading"), Some(replicas @ 1..)) => format!("Cascading and replicas {replicas}>0"),
-        _ => return Answer::ALLOW,
+        _ => return Response::ALLOW,
     };
-    Answer::Deny {
+    Response::Deny {
         code: 403,
         message: format!("forbidden by ResourcesProtectionDeletion for {DELETE_PROTECTION}={reason}"),
     }
@@ -42,10 +42,10 @@ mod tests {
             ..Options::default()
         };
         let stored = |label: &str, replicas: Option<i32>| json!({"metadata": {"labels": {DELETE_PROTECTION: label}}, "spec": {"replicas": replicas}});
-        let message = |stored: &Value, options| match answer(stored, options) {
-            Answer::Deny { code: 403, message } => Some(message),
-            Answer::Deny { code, .. } => panic!("{code}"),
-            Answer::Allow { .. } => None,
+        let message = |stored: &Value, options| match response(stored, options) {
+            Response::Deny { code: 403, message } => Some(message),
+            Response::Deny { code, .. } => panic!("{code}"),
+            Response::Allow { .. } => None,
         };
         let always = "forbidden by ResourcesProtectionDeletion for policy.kruise.io/delete-protection=Always";
         assert_eq!(message(&stored("Always", Some(0)), on).as_deref(), Some(always));

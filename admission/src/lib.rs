@@ -1,30 +1,40 @@
 //! Admission: what we change, and what we refuse, before an API server stores it.
 //!
-//! Every decision is a pure function of a [`Request`] and [`Options`]; the envelope, HTTP and TLS are somebody
-//! else's. Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
+//! `review(&Request, Options, &Lookups) -> Outcome`: every review is a pure function of its request, of the gates and flags,
+//! and of what was looked up so far. It ends in a [`Response`], or names the [`Lookup`](lookup::Lookup)s that are missing and
+//! is made again with their results. The envelope, HTTP, TLS and the lookups themselves are the caller's.
 //!
-//! * [`manifests`]: what an API server has to know to call us, and what we serve;
-//! * [`pod`]: what happens to new pods: the readiness gate, and injection of sidecars;
-//! * [`cloneset`]: defaults and rules of CloneSets;
-//! * [`sidecarset`]: defaults, hashes and rules of SidecarSets;
-//! * [`kinds`]: defaults and rules of every other kind, in one table;
-//! * [`look`]: what rules ask about other objects;
+//! # What it promises
+//! - Objects stay raw JSON and changes are minimal patches, so fields newer than this program survive.
+//! - A patch is computed once and serialised once: a [`Response`] holds the text that is sent.
+//! - What is stored stays writable: on UPDATE no rule is held against an object that the stored one breaks in the same way.
+//! - Every webhook is a row of one [`table`]. What it does not know is refused: there is no way past it that allows.
+//!
+//! # Where things are
+//! * [`table`]: the webhooks, and how to add a kind;
+//! * [`kinds`]: defaults and rules, one folder a kind;
+//! * [`pod`]: what happens to new pods: the readiness gate, sidecars, the order in which containers start;
+//! * [`lookup`]: what reviews ask about other objects, and how to add such a question;
+//! * [`manifests`]: the table as webhook configurations;
 //! * [`convert`]: every kind in the version that is asked for.
 
-pub mod cloneset;
 pub mod convert;
 mod deletion;
 mod error;
 mod json;
 pub mod kinds;
-pub mod look;
+pub mod lookup;
 pub mod manifests;
 mod options;
 pub mod pod;
 mod request;
-pub mod sidecarset;
+mod response;
+pub mod table;
 mod workload;
 
 pub use error::Error;
+pub use kinds::sidecarset;
+pub use lookup::{Lookups, Outcome};
 pub use options::Options;
-pub use request::{Answer, Operation, Request};
+pub use request::{Operation, Request};
+pub use response::Response;

@@ -1,7 +1,6 @@
-//! What an API server has to know to call our webhooks.
+//! What an API server has to know to call our webhooks: the [table](crate::table) as configurations.
 //!
 //! An installer applies [`configurations`]; a running manager adds the CA and drops the entries it does not serve.
-//! [`paths`] is the other side: what a manager serves, including the paths that older installations registered.
 //!
 //! Pods that use none of our features do not depend on us: the pod webhook is called only for pods a Kruise workload
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
@@ -15,7 +14,9 @@ use kruise_api::names::{
 };
 use serde_json::{Value, json};
 
-use crate::kinds::{Admitted, KINDS};
+use crate::kinds::KindWebhooks;
+pub use crate::table::MUTATE_POD;
+use crate::table::{Phase, Subject, Webhook, webhooks};
 
 /// Name of the `MutatingWebhookConfiguration`.
 pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
@@ -23,118 +24,31 @@ pub const MUTATING: &str = "kruise-mutating-webhook-configuration";
 pub const VALIDATING: &str = "kruise-validating-webhook-configuration";
 /// Name of the service in front of the managers.
 pub const SERVICE: &str = "kruise-webhook-service";
-
-const MUTATE_CLONE_SET: &str = "/mutate-apps-kruise-io-cloneset";
-const VALIDATE_CLONE_SET: &str = "/validate-apps-kruise-io-cloneset";
-const MUTATE_SIDECAR_SET: &str = "/mutate-apps-kruise-io-sidecarset";
-const VALIDATE_SIDECAR_SET: &str = "/validate-apps-kruise-io-sidecarset";
-/// Path of the pod webhook.
-pub const MUTATE_POD: &str = "/mutate-pod";
 /// Name of the entry for pods that SidecarSets are injected into. A running manager adds it while there is such a set,
 /// with the match condition of [`crate::pod::sidecars::condition`].
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
-/// Seconds the API server waits for the answer about a workload.
-const WORKLOAD_TIMEOUT: u8 = 30;
-/// Seconds the API server waits for the answer about a pod.
-const POD_TIMEOUT: u8 = 10;
-
-/// Who answers a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handler {
-    /// Defaults of a CloneSet: [`crate::cloneset::mutate`].
-    MutateCloneSet,
-    /// Rules of a CloneSet: [`crate::cloneset::validate`].
-    ValidateCloneSet,
-    /// Defaults and hashes of a SidecarSet: [`crate::sidecarset::mutate`].
-    MutateSidecarSet,
-    /// Rules of a SidecarSet: [`crate::sidecarset::validate`].
-    ValidateSidecarSet,
-    /// Defaults of the kinds in the table: [`crate::kinds::mutate`].
-    MutateKind,
-    /// Rules of the kinds in the table: [`crate::kinds::validate`].
-    ValidateKind,
-    /// What happens to a new pod: [`crate::pod::review`].
-    MutatePod,
-}
-
-/// Every path to serve with its handler. The ones with a version are what older charts registered.
-pub fn paths() -> Vec<(String, Handler)> {
-    let own = OWN.iter().map(|(path, handler)| ((*path).to_owned(), *handler));
-    own.chain(of_table()).collect()
-}
-
-/// Paths of the kinds in the table.
-fn of_table() -> impl Iterator<Item = (String, Handler)> {
-    KINDS.iter().flat_map(|one| {
-        let phases = [
-            (one.mutating, "mutate", Handler::MutateKind),
-            (one.validating, "validate", Handler::ValidateKind),
-        ];
-        let served = phases.into_iter().filter(|(name, _, _)| name.is_some());
-        served.flat_map(|(_, phase, handler)| [(one.path(phase), handler), (one.older_path(phase), handler)])
-    })
-}
-
-/// Paths of kinds that have a module of their own.
-const OWN: &[(&str, Handler)] = &[
-    (MUTATE_CLONE_SET, Handler::MutateCloneSet),
-    (
-        "/mutate-apps-kruise-io-v1alpha1-cloneset",
-        Handler::MutateCloneSet,
-    ),
-    (VALIDATE_CLONE_SET, Handler::ValidateCloneSet),
-    (
-        "/validate-apps-kruise-io-v1alpha1-cloneset",
-        Handler::ValidateCloneSet,
-    ),
-    (MUTATE_SIDECAR_SET, Handler::MutateSidecarSet),
-    (
-        "/mutate-apps-kruise-io-v1alpha1-sidecarset",
-        Handler::MutateSidecarSet,
-    ),
-    (VALIDATE_SIDECAR_SET, Handler::ValidateSidecarSet),
-    (
-        "/validate-apps-kruise-io-v1alpha1-sidecarset",
-        Handler::ValidateSidecarSet,
-    ),
-    (MUTATE_POD, Handler::MutatePod),
-];
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
 /// takes the `webhooks` written here as the new template. `readiness_gate_for_all` is the gate
 /// `KruisePodReadinessGate`: with it every pod outside the excluded namespaces passes through us.
 pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Value> {
-    let client =
-        |path: &str| json!({"service": {"name": SERVICE, "namespace": namespace, "path": path, "port": 443}});
-    let workload = |name, path: &str, own| webhook(name, client(path), WORKLOAD_TIMEOUT, own);
-    let mutate =
-        json!({"rules": resources("clonesets", &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"});
-    let mutate = workload("mcloneset.kb.io", MUTATE_CLONE_SET, mutate);
-    let validate = json!({
-        "rules": resources("clonesets", &["CREATE", "UPDATE", "DELETE"]),
-        "matchConditions": [protected_if_deleted()],
-    });
-    let validate = workload("vcloneset.kb.io", VALIDATE_CLONE_SET, validate);
-    let pod = webhook(
-        "mpod.kb.io",
-        client(MUTATE_POD),
-        POD_TIMEOUT,
-        pods(readiness_gate_for_all),
-    );
-    let own = json!({"rules": sidecar_sets(), "reinvocationPolicy": "Never"});
-    let mutate_sidecars = workload("msidecarset.kb.io", MUTATE_SIDECAR_SET, own);
-    let own = json!({"rules": sidecar_sets()});
-    let validate_sidecars = workload("vsidecarset.kb.io", VALIDATE_SIDECAR_SET, own);
-    let mut mutating = vec![mutate, pod, mutate_sidecars];
-    let mut validating = vec![validate, validate_sidecars];
-    for one in KINDS {
-        let pushed = |name, phase, own| workload(name, &one.path(phase), own);
-        mutating.extend(one.mutating.map(|name| pushed(name, "mutate", filled_in(one))));
-        validating.extend(one.validating.map(|name| pushed(name, "validate", refused(one))));
-    }
+    let entries = |phase| -> Vec<Value> {
+        let of_phase = webhooks().filter(|webhook| webhook.phase == phase);
+        of_phase
+            .map(|webhook| entry(&webhook, namespace, readiness_gate_for_all))
+            .collect()
+    };
     vec![
-        configuration("MutatingWebhookConfiguration", MUTATING, &mutating),
-        configuration("ValidatingWebhookConfiguration", VALIDATING, &validating),
+        configuration(
+            "MutatingWebhookConfiguration",
+            MUTATING,
+            &entries(Phase::Mutating),
+        ),
+        configuration(
+            "ValidatingWebhookConfiguration",
+            VALIDATING,
+            &entries(Phase::Validating),
+        ),
     ]
 }
 
@@ -147,21 +61,27 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
     })
 }
 
-/// A webhook with what all of ours share, and `own` members.
-fn webhook(name: &str, client: Value, timeout: u8, own: Value) -> Value {
-    let mut webhook = json!({
-        "name": name,
-        "clientConfig": client,
+/// A row of the table: what all have in common, and what depends on its subject.
+fn entry(webhook: &Webhook, namespace: &str, readiness_gate_for_all: bool) -> Value {
+    let mut entry = json!({
+        "name": webhook.name,
+        "clientConfig": {"service": {
+            "name": SERVICE, "namespace": namespace, "path": webhook.path(), "port": 443,
+        }},
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "admissionReviewVersions": ["v1", "v1beta1"],
-        "timeoutSeconds": timeout,
+        "timeoutSeconds": webhook.time_limit().server_seconds,
     });
-    if let (Some(webhook), Value::Object(own)) = (webhook.as_object_mut(), own) {
-        webhook.extend(own);
+    let own = match webhook.subject {
+        Subject::Pods => pods(readiness_gate_for_all),
+        Subject::Kind(kind) => objects(kind, webhook.phase),
+    };
+    if let (Some(entry), Value::Object(own)) = (entry.as_object_mut(), own) {
+        entry.extend(own);
     }
-    webhook
+    entry
 }
 
 /// Label of namespaces that keeps their pods away from webhooks, if it has this value.
@@ -192,55 +112,29 @@ fn pods(readiness_gate_for_all: bool) -> Value {
     pods
 }
 
-fn resources(plural: &str, operations: &[&str]) -> Value {
-    json!([{
-        "apiGroups": [APPS_GROUP],
-        "apiVersions": ["v1alpha1", "v1beta1"],
-        "resources": [plural],
-        "operations": operations,
-        "scope": "Namespaced",
-    }])
-}
-
-/// What is asked of the webhook that fills in.
-fn filled_in(one: &Admitted) -> Value {
-    json!({"rules": rules_of(one, &["CREATE", "UPDATE"]), "reinvocationPolicy": "Never"})
-}
-
-/// What is asked of the webhook that refuses.
-fn refused(one: &Admitted) -> Value {
-    if one.deletions {
-        json!({
-            "rules": rules_of(one, &["CREATE", "UPDATE", "DELETE"]),
-            "matchConditions": [protected_if_deleted()],
-        })
-    } else {
-        json!({"rules": rules_of(one, &["CREATE", "UPDATE"])})
-    }
-}
-
-fn rules_of(one: &Admitted, operations: &[&str]) -> Value {
-    let scope = match one.kind.scope {
+fn objects(webhooks: &KindWebhooks, phase: Phase) -> Value {
+    let scope = match webhooks.kind.scope {
         Scope::Namespaced => "Namespaced",
         Scope::Cluster => "Cluster",
     };
-    json!([{
-        "apiGroups": [one.kind.group],
-        "apiVersions": one.versions(),
-        "resources": [one.kind.plural],
+    let (deletions, operations) = match phase {
+        Phase::Validating if webhooks.deletions => (true, &["CREATE", "UPDATE", "DELETE"][..]),
+        Phase::Validating | Phase::Mutating => (false, &["CREATE", "UPDATE"][..]),
+    };
+    let rules = json!([{
+        "apiGroups": [webhooks.kind.group],
+        "apiVersions": webhooks.versions(),
+        "resources": [webhooks.kind.plural],
         "operations": operations,
         "scope": scope,
-    }])
-}
-
-fn sidecar_sets() -> Value {
-    json!([{
-        "apiGroups": [APPS_GROUP],
-        "apiVersions": ["v1alpha1", "v1beta1"],
-        "resources": ["sidecarsets"],
-        "operations": ["CREATE", "UPDATE"],
-        "scope": "Cluster",
-    }])
+    }]);
+    match phase {
+        Phase::Mutating => json!({"rules": rules, "reinvocationPolicy": "Never"}),
+        Phase::Validating if deletions => {
+            json!({"rules": rules, "matchConditions": [protected_if_deleted()]})
+        }
+        Phase::Validating => json!({"rules": rules}),
+    }
 }
 
 /// CEL that is false only for deletions nobody asked to be protected from.
@@ -275,7 +169,7 @@ fn pod_conditions() -> Value {
 mod tests {
     use super::*;
 
-    fn webhooks(for_all: bool) -> Vec<Value> {
+    fn entries(for_all: bool) -> Vec<Value> {
         let lists = configurations("kruise-system", for_all)
             .into_iter()
             .map(|one| one["webhooks"].as_array().unwrap().clone());
@@ -284,9 +178,12 @@ mod tests {
 
     #[test]
     fn every_registered_path_is_served() {
-        for webhook in webhooks(false) {
-            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
-            assert!(paths().iter().any(|(served, _)| *served == path), "{path}");
+        let served: Vec<String> = webhooks().flat_map(|webhook| webhook.paths()).collect();
+        let entries = entries(false);
+        assert_eq!(entries.len(), webhooks().count());
+        for entry in entries {
+            let path = entry["clientConfig"]["service"]["path"].as_str().unwrap();
+            assert!(served.iter().any(|served| *served == path), "{path}");
         }
     }
 
@@ -310,7 +207,7 @@ mod tests {
         for one in &found {
             assert_eq!(one["metadata"]["annotations"]["template"], "");
         }
-        for webhook in webhooks(false) {
+        for webhook in entries(false) {
             assert_eq!(webhook["failurePolicy"], "Fail");
             assert_eq!(webhook["sideEffects"], "None");
             assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
@@ -319,7 +216,7 @@ mod tests {
 
     #[test]
     fn kinds_of_the_table_are_registered_under_upstreams_names_and_paths() {
-        let all = webhooks(false);
+        let all = entries(false);
         let found = |name: &str| {
             let webhook = all.iter().find(|webhook| webhook["name"] == name);
             let webhook = webhook.unwrap_or_else(|| panic!("{name}"));
@@ -374,7 +271,7 @@ mod tests {
 
     #[test]
     fn deletions_reach_us_by_the_protection_label_alone() {
-        let all = webhooks(false);
+        let all = entries(false);
         let named = |name: &str| all.iter().find(|webhook| webhook["name"] == name).unwrap();
         let validate = named("vcloneset.kb.io");
         assert_eq!(
@@ -394,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_strangers_reach_us_only_when_all_pods_shall_have_the_gate() {
+    fn pods_that_use_no_feature_reach_us_only_when_all_pods_shall_have_the_gate() {
         let pod = |for_all| {
-            let found = webhooks(for_all)
+            let found = entries(for_all)
                 .into_iter()
                 .find(|webhook| webhook["name"] == "mpod.kb.io");
             found.unwrap()

@@ -1,9 +1,10 @@
-//! What the API server asks, and what we answer, free of the envelope's version and encoding.
+//! What the API server asks, free of the envelope's version and encoding.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::Error;
 use crate::json::member;
+use crate::{Error, Response};
 
 /// What is being done to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,27 +44,8 @@ pub struct Request {
     pub object: Value,
     /// The stored object; `null` for a creation.
     pub old_object: Value,
-    /// When it came in, RFC 3339; told by the caller, empty if it does not matter.
-    pub now: String,
-}
-
-/// What becomes of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// Let it pass.
-    Allow {
-        /// JSON Patch to apply first, never empty.
-        patch: Option<Value>,
-        /// Texts shown to the client.
-        warnings: Vec<String>,
-    },
-    /// Turn it down.
-    Deny {
-        /// HTTP status code for the client.
-        code: u16,
-        /// Why.
-        message: String,
-    },
+    /// When it came in; the epoch unless the caller sets it.
+    pub now: Timestamp,
 }
 
 impl Request {
@@ -95,53 +77,22 @@ impl Request {
             dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or(false),
             object,
             old_object,
-            now: String::new(),
+            now: Timestamp::UNIX_EPOCH,
         })
     }
-}
 
-impl Request {
-    /// Has the object a specification? If not, the answer: what is stored without one stays writable, and nothing else is
+    /// Has the object a specification? If not, the response: what is stored without one stays writable, and nothing else is
     /// taken without.
-    pub(crate) fn specified(&self) -> Result<(), Answer> {
+    pub(crate) fn specified(&self) -> Result<(), Response> {
         if member(&self.object, "spec").is_some() {
             return Ok(());
         }
         let is_stored = self.operation == Operation::Update && member(&self.old_object, "spec").is_none();
         Err(if is_stored {
-            Answer::ALLOW
+            Response::ALLOW
         } else {
-            Answer::undecodable("spec must be an object")
+            Response::undecodable("spec must be an object")
         })
-    }
-}
-
-impl Answer {
-    /// Let it pass as it is.
-    pub const ALLOW: Self = Self::Allow {
-        patch: None,
-        warnings: Vec::new(),
-    };
-
-    /// Let it pass as `after`, by the smallest patch; as it is if nothing changed.
-    pub(crate) fn patched(before: &Value, after: &Value) -> Self {
-        let patch = json_patch::diff(before, after);
-        let patch = (!patch.is_empty()).then(|| serde_json::to_value(&patch));
-        match patch.transpose() {
-            Ok(patch) => Self::Allow {
-                patch,
-                warnings: Vec::new(),
-            },
-            Err(error) => Self::undecodable(error),
-        }
-    }
-
-    /// The object cannot be read: 400.
-    pub(crate) fn undecodable(reason: impl std::fmt::Display) -> Self {
-        Self::Deny {
-            code: 400,
-            message: format!("cannot decode the object: {reason}"),
-        }
     }
 }
 

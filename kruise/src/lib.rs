@@ -11,4 +11,5 @@ mod lookup;
 pub mod manager;
 pub mod manifests;
 pub mod migrate;
+#[cfg(feature = "playground")]
 pub mod playground;

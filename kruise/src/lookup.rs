@@ -1,22 +1,149 @@
-//! Looks up in the cluster what a review needs to know.
+//! The one source of what reviews look up: a cache first, then the API server.
+//!
+//! The webhooks, `kruise inject` and tests review with a [`LookupSource`]. They differ in its [`Cache`] (the manager's
+//! watches, files, nothing) and in whether a server is asked for what is not in it. How long that may take is the
+//! caller's: [`LookupSource::finish`] goes on until the review is decided or a request fails.
+
+use std::time::Duration;
 
 use kruise_admission::{
-    look::{Look, Seen},
-    pod::{Known, Need, Revision, sidecars::Sets},
+    Lookups, Outcome, Response,
+    lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
+    pod::sidecars::Sets,
 };
 use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
 use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client, follow::escape};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use tokio::time::sleep;
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
 /// ConfigMap of what administrators decide.
 pub(crate) const CONFIGURATION: &str = "kruise-configuration";
-/// Its entry of the annotations that SidecarSets may patch.
-const WHITELIST: &str = kruise_api::names::sidecarset::PATCH_WHITELIST;
+
+/// How often a cache is asked whether its first lists are in.
+const POLL: Duration = Duration::from_millis(5);
+
+/// What is known without a request.
+pub(crate) trait Cache {
+    /// The result of a lookup.
+    fn get(&self, lookup: &Lookup) -> Cached;
+}
+
+/// What a cache has.
+#[derive(Debug)]
+pub(crate) enum Cached {
+    /// The result, which may be that there is no such object.
+    Found(LookupResult),
+    /// Nothing: the API server may know.
+    Absent,
+    /// Nothing before its first list is in, which is worth waiting for.
+    NotSynced,
+}
+
+/// A cache that is always empty.
+pub(crate) struct NoCache;
+
+impl Cache for NoCache {
+    fn get(&self, _: &Lookup) -> Cached {
+        Cached::Absent
+    }
+}
+
+/// Where requests for what a cache does not have go.
+pub(crate) struct Server {
+    pub(crate) client: Client,
+    /// The manager's, where revisions of SidecarSets and its configuration are.
+    pub(crate) namespace: String,
+}
+
+/// A cache, and a server that is asked for what the cache does not have.
+pub(crate) struct LookupSource<C> {
+    pub(crate) cache: C,
+    /// Without it, what the cache does not have does not exist.
+    pub(crate) server: Option<Server>,
+}
+
+/// How far a review got with the cache.
+pub(crate) enum Progress {
+    /// It is decided.
+    Decided(Response),
+    /// The cache does not have these.
+    Absent(Vec<Lookup>),
+    /// The first lists of the cache are not in.
+    NotSynced,
+}
+
+/// A lookup that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot look up {lookup:?}")]
+pub(crate) struct LookupError {
+    lookup: Lookup,
+    #[source]
+    pub(crate) source: ApiError,
+}
+
+impl<C: Cache> LookupSource<C> {
+    /// Reviews with what the cache has, and adds that to `lookups`.
+    pub(crate) fn advance(&self, review: &impl Fn(&Lookups) -> Outcome, lookups: &mut Lookups) -> Progress {
+        loop {
+            let missing = match review(lookups) {
+                Outcome::Response(response) => return Progress::Decided(response),
+                Outcome::Missing(missing) => missing,
+            };
+            // What was looked up once is not missing: such a review would go on for ever.
+            if missing.iter().all(|lookup| lookups.contains(lookup)) {
+                return Progress::Decided(Response::Deny {
+                    code: 500,
+                    message: "no decision can be made: what it needs is never all known".to_owned(),
+                });
+            }
+            let mut absent = Vec::new();
+            for lookup in missing {
+                match self.cache.get(&lookup) {
+                    Cached::Found(result) => lookups.insert(lookup, result),
+                    Cached::Absent => absent.push(lookup),
+                    Cached::NotSynced => return Progress::NotSynced,
+                }
+            }
+            if !absent.is_empty() {
+                return Progress::Absent(absent);
+            }
+        }
+    }
+
+    /// Goes on until the review is decided: asks the server for what the cache does not have, and waits for the first
+    /// lists of the cache.
+    pub(crate) async fn finish(
+        &self,
+        mut progress: Progress,
+        review: &impl Fn(&Lookups) -> Outcome,
+        lookups: &mut Lookups,
+    ) -> Result<Response, LookupError> {
+        loop {
+            match progress {
+                Progress::Decided(response) => return Ok(response),
+                Progress::NotSynced => sleep(POLL).await,
+                Progress::Absent(absent) => {
+                    for lookup in absent {
+                        let result = match &self.server {
+                            Some(server) => server.get(&lookup).await,
+                            None => Ok(LookupResult::NotFound),
+                        };
+                        match result {
+                            Ok(result) => lookups.insert(lookup, result),
+                            Err(source) => return Err(LookupError { lookup, source }),
+                        }
+                    }
+                }
+            }
+            progress = self.advance(review, lookups);
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct List {
@@ -30,76 +157,86 @@ struct ConfigMap {
     data: StringMap,
 }
 
+/// An object of which only the metadata counts.
 #[derive(Deserialize)]
-struct Namespace {
+struct Metadata {
     metadata: ObjectMeta,
 }
 
-/// Asks the API server, and adds what it says to `known`. What does not exist is known not to.
-pub(crate) async fn look_up(
-    client: &Client,
-    manager_namespace: &str,
-    need: &Need,
-    known: &mut Known,
-) -> Result<(), ApiError> {
-    match need {
-        Need::Sets => known.sets = Some(Sets::of(sets(client).await?).into()),
-        Need::Namespace(name) => {
-            let found = client
-                .get::<Namespace>(&format!("/api/v1/namespaces/{name}"))
-                .await;
-            let labels: Option<StringMap> = existing(found)?.map(|namespace| namespace.metadata.labels);
-            known.namespaces.insert(name.clone(), labels);
-        }
-        Need::Set(name) => {
-            let found = set(client, name).await?;
-            known.by_name.insert(name.clone(), found);
-        }
-        Need::Whitelist => known.whitelist = Some(setting(client, manager_namespace, WHITELIST).await?),
-        Need::Look(wanted) => {
-            let seen = look(client, manager_namespace, wanted).await?;
-            known.seen.insert(wanted.clone(), seen);
-        }
-        Need::Revision(wanted) => {
-            let found = revision(client, manager_namespace, wanted).await?;
-            known.revisions.insert(wanted.clone(), found);
+impl Server {
+    /// One request, or one for each version that may be served.
+    async fn get(&self, lookup: &Lookup) -> Result<LookupResult, ApiError> {
+        match lookup {
+            Lookup::SidecarSets => {
+                let sets = sets(&self.client).await?;
+                Ok(LookupResult::SidecarSets(Sets::of(sets).into()))
+            }
+            Lookup::SidecarSet(name) => Ok(found(set(&self.client, name).await?, LookupResult::Object)),
+            Lookup::NamespaceLabels(name) => self.labels(&format!("/api/v1/namespaces/{name}")).await,
+            Lookup::NodeLabels(name) => self.labels(&format!("/api/v1/nodes/{name}")).await,
+            Lookup::PodOwner { namespace, name } => {
+                let path = format!("/api/v1/namespaces/{namespace}/pods/{}", escape(name));
+                let pod: Option<Metadata> = self.object(&path).await?;
+                Ok(found(pod, |pod| LookupResult::Pod(owner(&pod.metadata))))
+            }
+            Lookup::Revision(wanted) => {
+                let revision = revision(&self.client, &self.namespace, wanted).await?;
+                Ok(found(revision, LookupResult::Object))
+            }
+            Lookup::Setting(name) => {
+                let namespace = &self.namespace;
+                let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
+                let map: Option<ConfigMap> = self.object(&path).await?;
+                let text = map.and_then(|mut map| map.data.remove(*name));
+                Ok(found(text, LookupResult::Text))
+            }
+            Lookup::Path(path) => Ok(found(self.object(path).await?, LookupResult::Object)),
+            Lookup::DryRunCreate { plural, object } => self.dry_run(plural, object).await,
         }
     }
-    Ok(())
-}
 
-/// What administrators wrote under a name.
-async fn setting(client: &Client, namespace: &str, name: &str) -> Result<Option<String>, ApiError> {
-    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
-    let found: Option<ConfigMap> = existing(client.get(&path).await)?;
-    Ok(found.and_then(|mut map| map.data.remove(name)))
-}
-
-async fn look(client: &Client, namespace: &str, wanted: &Look) -> Result<Seen, ApiError> {
-    let found = match wanted {
-        Look::At(path) => existing(client.get(path).await)?,
-        Look::Setting(name) => setting(client, namespace, name).await?.map(Value::String),
-        Look::Trial { plural, object } => return trial(client, namespace, plural, object).await,
-    };
-    Ok(found.map_or(Seen::Nothing, Seen::Found))
-}
-
-/// Would the server take this object in this namespace? What it refuses for another reason than the object is an error.
-async fn trial(client: &Client, namespace: &str, plural: &str, object: &str) -> Result<Seen, ApiError> {
-    let mut object: Value = serde_json::from_str(object).unwrap_or_default();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert("namespace".to_owned(), namespace.into());
+    async fn object<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
+        existing(self.client.get(path).await)
     }
-    let path = format!("/api/v1/namespaces/{namespace}/{plural}");
-    let Err(error) = client.would_create(&path, &object).await else {
-        return Ok(Seen::Found(Value::Null));
-    };
-    match error.status() {
-        Some(status) if matches!(status.code, 400 | 403 | 409 | 413 | 422) => Ok(Seen::Refused {
-            code: status.code,
-            message: status.message.clone(),
-        }),
-        _ => Err(error),
+
+    async fn labels(&self, path: &str) -> Result<LookupResult, ApiError> {
+        let object: Option<Metadata> = self.object(path).await?;
+        Ok(found(object, |object| {
+            LookupResult::Labels(object.metadata.labels)
+        }))
+    }
+
+    /// Would the server store this object in the manager's namespace? A refusal for another reason than the object is an
+    /// error.
+    async fn dry_run(&self, plural: &str, object: &str) -> Result<LookupResult, ApiError> {
+        let mut object: Value = serde_json::from_str(object).unwrap_or_default();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("namespace".to_owned(), self.namespace.as_str().into());
+        }
+        let path = format!("/api/v1/namespaces/{}/{plural}", self.namespace);
+        let Err(error) = self.client.would_create(&path, &object).await else {
+            return Ok(LookupResult::Accepted);
+        };
+        match error.status() {
+            Some(status) if matches!(status.code, 400 | 403 | 409 | 413 | 422) => {
+                Ok(LookupResult::Refused(Refusal {
+                    code: status.code,
+                    message: status.message.clone(),
+                }))
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+fn found<T>(object: Option<T>, result: impl FnOnce(T) -> LookupResult) -> LookupResult {
+    object.map_or(LookupResult::NotFound, result)
+}
+
+fn owner(metadata: &ObjectMeta) -> Pod {
+    Pod {
+        controller: metadata.controller().map(|owner| owner.uid.clone()),
+        deleting: metadata.deletion_timestamp.is_some(),
     }
 }
 

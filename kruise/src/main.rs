@@ -1,10 +1,12 @@
-//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate`, `playground`. Started under
-//! the name `manager` it is the manager, as in upstream's image.
+//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate` and, with the feature of that
+//! name, `playground`. Started under the name `manager` it is the manager, as in upstream's image.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kruise::{crds, explain, inject, manager, manifests, migrate, playground};
+#[cfg(feature = "playground")]
+use kruise::playground;
+use kruise::{crds, explain, inject, manager, manifests, migrate};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -37,6 +39,7 @@ enum Command {
     /// Rewrite what is stored, when an installation changes from one version to another.
     Migrate(migrate::Options),
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
+    #[cfg(feature = "playground")]
     Playground(playground::Options),
 }
 
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => report(explain::run(&options)),
         Command::Inject(options) => report(inject::run(&options)),
         Command::Migrate(options) => report(migrate::run(&options)),
+        #[cfg(feature = "playground")]
         Command::Playground(options) => playground::main(&options),
     }
 }

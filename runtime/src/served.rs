@@ -1,7 +1,7 @@
 //! The boundary to the wire: which version of each resource the cluster serves, and how a write gets there.
 //!
 //! Plans know one shape of each kind, that of its newest version. A cluster may serve an older one, and it may do so for
-//! one kind and not for its neighbour: chart 1.8.3 serves StatefulSets as `v1beta1` beside ImagePullJobs as `v1alpha1`.
+//! one kind and not for its neighbour: OpenKruise's chart 1.8.3 serves some kinds as `v1beta1` beside others as `v1alpha1`.
 //! So the version is chosen for each resource, and what is sent (objects, patches, statuses) is converted here and
 //! nowhere else.
 

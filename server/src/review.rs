@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Error;
 
@@ -26,12 +26,12 @@ pub struct Reply {
 }
 
 /// Decision of a handler.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Allow the object, changed by these JSON Patch operations; unchanged if there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Response {
+    /// Allow the object.
     Allow {
-        /// Operations in order.
-        patch: Vec<Value>,
+        /// JSON Patch to apply first, serialised; the object is unchanged if there is none.
+        patch: Option<String>,
         /// Warnings for the client.
         warnings: Vec<String>,
     },
@@ -73,24 +73,30 @@ impl Review {
 
 impl Reply {
     /// The review to send back.
-    pub fn answer(&self, verdict: &Verdict) -> Value {
-        let mut response = match verdict {
-            Verdict::Allow { .. } => json!({"uid": self.uid, "allowed": true}),
-            Verdict::Deny { code, message } => {
-                json!({"uid": self.uid, "allowed": false, "status": {"code": code, "message": message}})
+    pub fn answer(&self, response: &Response) -> Value {
+        let mut members = Map::new();
+        members.insert("uid".into(), self.uid.clone().into());
+        let is_allowed = matches!(response, Response::Allow { .. });
+        members.insert("allowed".into(), is_allowed.into());
+        match response {
+            Response::Allow { patch, warnings } => {
+                if let Some(patch) = patch {
+                    members.insert("patchType".into(), "JSONPatch".into());
+                    members.insert("patch".into(), STANDARD.encode(patch).into());
+                }
+                if !warnings.is_empty() {
+                    members.insert("warnings".into(), warnings.clone().into());
+                }
             }
-        };
-        if let (Verdict::Allow { patch, warnings }, Value::Object(response)) = (verdict, &mut response) {
-            if !patch.is_empty() {
-                let operations = Value::Array(patch.clone()).to_string();
-                response.insert("patchType".into(), json!("JSONPatch"));
-                response.insert("patch".into(), json!(STANDARD.encode(operations)));
-            }
-            if !warnings.is_empty() {
-                response.insert("warnings".into(), json!(warnings));
+            Response::Deny { code, message } => {
+                members.insert("status".into(), json!({"code": code, "message": message}));
             }
         }
-        json!({"kind": "AdmissionReview", "apiVersion": self.api_version, "response": response})
+        let mut review = Map::new();
+        review.insert("kind".into(), "AdmissionReview".into());
+        review.insert("apiVersion".into(), self.api_version.clone().into());
+        review.insert("response".into(), members.into());
+        review.into()
     }
 }
 
@@ -106,7 +112,7 @@ mod tests {
     #[test]
     fn the_answer_repeats_version_and_uid() {
         for version in ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"] {
-            let answer = review(version).answer(&Verdict::Deny {
+            let answer = review(version).answer(&Response::Deny {
                 code: 422,
                 message: "no".into(),
             });
@@ -118,22 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_encoded_and_an_empty_one_is_left_out() {
-        let operation = json!({"op": "remove", "path": "/spec"});
-        let allow = |patch| Verdict::Allow {
+    fn a_patch_is_encoded_as_it_is_and_left_out_if_there_is_none() {
+        let patch = r#"[{"op": "remove", "path": "/spec"}]"#;
+        let allow = |patch| Response::Allow {
             patch,
             warnings: Vec::new(),
         };
-        let answer = review("admission.k8s.io/v1").answer(&allow(vec![operation.clone()]));
+        let answer = review("admission.k8s.io/v1").answer(&allow(Some(patch.to_owned())));
         let bytes = STANDARD
             .decode(answer["response"]["patch"].as_str().unwrap())
             .unwrap();
-        assert_eq!(
-            serde_json::from_slice::<Value>(&bytes).unwrap(),
-            json!([operation])
-        );
+        assert_eq!(bytes, patch.as_bytes());
         assert_eq!(answer["response"]["patchType"], "JSONPatch");
-        let answer = review("admission.k8s.io/v1").answer(&allow(Vec::new()));
+        let answer = review("admission.k8s.io/v1").answer(&allow(None));
         assert_eq!(answer["response"], json!({"uid": "u", "allowed": true}));
     }
 

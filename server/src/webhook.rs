@@ -24,7 +24,7 @@ use crate::{
     listen::{self, Answer, Limits, Respond, answer, text},
     metrics::Metrics,
     pieces::Pieces,
-    review::{Review, Verdict},
+    review::{Response, Review},
     tls::Tls,
 };
 
@@ -40,14 +40,14 @@ pub type Reviewer = dyn Fn(Review) -> Decision + Send + Sync;
 /// Result of a reviewer.
 pub enum Decision {
     /// Decided at once.
-    Now(Verdict),
+    Now(Response),
     /// Decided by this future. The future has to end in time by itself.
-    Later(Pin<Box<dyn Future<Output = Verdict> + Send>>),
+    Later(Pin<Box<dyn Future<Output = Response> + Send>>),
 }
 
-impl From<Verdict> for Decision {
-    fn from(verdict: Verdict) -> Self {
-        Self::Now(verdict)
+impl From<Response> for Decision {
+    fn from(response: Response) -> Self {
+        Self::Now(response)
     }
 }
 
@@ -186,15 +186,15 @@ impl WebhookServer {
         drop(body);
         let reply = review.reply.clone();
         let decided = match catch_unwind(AssertUnwindSafe(|| decide(review))) {
-            Ok(Decision::Now(verdict)) => Some(verdict),
+            Ok(Decision::Now(response)) => Some(response),
             // A task of its own: if it panics, only this request fails.
-            Ok(Decision::Later(verdict)) => tokio::spawn(verdict).await.ok(),
+            Ok(Decision::Later(response)) => tokio::spawn(response).await.ok(),
             Err(_) => None,
         };
-        let verdict = decided.unwrap_or_else(|| {
+        let response = decided.unwrap_or_else(|| {
             self.metrics.panicked();
             tracing::error!("a webhook handler panicked");
-            Verdict::Deny {
+            Response::Deny {
                 code: 500,
                 message: "the webhook handler panicked".into(),
             }
@@ -202,7 +202,7 @@ impl WebhookServer {
         answer(
             StatusCode::OK,
             JSON,
-            Pieces::one(reply.answer(&verdict).to_string()),
+            Pieces::one(reply.answer(&response).to_string()),
         )
     }
 

@@ -17,7 +17,7 @@ use crate::object;
 use crate::registry::{Conversion, Resource, Schema};
 use crate::status::Failure;
 use crate::validation::text;
-use crate::webhook::{Asked, Question, Stop, WebhookReply, misfit};
+use crate::webhook::{Awaited, NeededCall, Stop, WebhookReply, misfit};
 use crate::wire;
 
 /// How long a conversion webhook may take, in seconds.
@@ -62,7 +62,7 @@ pub(crate) fn all(call: &Call<'_>, objects: Vec<Value>, version: &str) -> Result
         uid,
         ..batch(missing)
     };
-    Err(Stop::Ask(Box::new(batch.question())))
+    Err(Stop::Call(Box::new(batch.needed_call())))
 }
 
 fn key(wanted: &str, object: &Value) -> String {
@@ -75,7 +75,7 @@ pub(crate) struct Batch {
     pub(crate) resource: Arc<Resource>,
     pub(crate) version: String,
     pub(crate) objects: Vec<Value>,
-    /// Names the question.
+    /// Identifies the call.
     pub(crate) uid: String,
 }
 
@@ -99,13 +99,13 @@ impl Batch {
         self.objects.into_iter().map(relabel).collect()
     }
 
-    /// What the resource's webhook is to be asked.
-    pub(crate) fn question(self) -> Question {
+    /// The call to the resource's webhook.
+    pub(crate) fn needed_call(self) -> NeededCall {
         let webhook = match &self.resource.conversion {
             Conversion::Webhook(webhook) => webhook.clone(),
             Conversion::None => Arc::default(),
         };
-        Question {
+        NeededCall {
             webhook: format!("{}.{}", self.resource.id.plural, self.resource.id.group),
             client: webhook.get("clientConfig").cloned().unwrap_or_default(),
             timeout_seconds: TIMEOUT,
@@ -113,7 +113,7 @@ impl Batch {
                 "kind": KIND, "apiVersion": self.review_version(),
                 "request": {"uid": self.uid, "desiredAPIVersion": self.wanted(), "objects": self.objects},
             }),
-            asked: Asked::Conversion(self),
+            awaited: Awaited::Conversion(self),
             progress: None,
         }
     }

@@ -1,4 +1,4 @@
-//! Custom resource definitions: a definition is a row of the registry, and its schema is what objects look like.
+//! Custom resource definitions: a definition is a row of the registry, and its schema is the shape of objects.
 
 mod definition;
 pub(crate) mod rules;

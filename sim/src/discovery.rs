@@ -35,7 +35,7 @@ pub(crate) fn respond(registry: &Registry, request: &Request, route: &Route) -> 
     }
 }
 
-/// A path below which there is nothing: not even an object that says so.
+/// A path below which there is nothing: not even an object that reports it.
 pub(crate) fn unknown() -> Response {
     Response::text(404, "404 page not found\n")
 }

@@ -13,7 +13,7 @@ impl Entropy {
         Self(seed)
     }
 
-    /// Where the sequence stands: [`Entropy::new`] goes on from here.
+    /// The state of the sequence: [`Entropy::new`] continues from here.
     pub(crate) fn state(&self) -> u64 {
         self.0
     }

@@ -4,14 +4,14 @@
 //! in here: time is an argument, uids and generated names come from a seed, watches are drained by whoever serves them
 //! ([`Api::watch_events`]), and what a controller manager would do in the background happens in [`Api::tick`].
 //!
-//! One path serves every resource. A request names a resource; its row in the registry says which verbs and
-//! subresources it has, what its objects look like and how its kind differs; the verb then runs the same steps for all:
+//! One path serves every resource. A request names a resource; its row in the registry has the verbs and
+//! subresources, the shape of its objects and how its kind differs; the verb then runs the same steps for all:
 //!
 //! ```text
 //! read → shape (typed or structural) → defaults → admission → prepare → validate → preconditions → store → respond
 //! ```
 //!
-//! Around the API lives a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
+//! Around the API is a cluster, [`World`]: a few controllers, a scheduler and simulated nodes, actors that read the
 //! store and act by the same requests as everybody else, in virtual or real time.
 //!
 //! Webhooks of admission and conversion are called by whoever drives it: a client's request returns [`Outcome::Call`];
@@ -24,13 +24,13 @@
 //!
 //! Answers are always JSON. Bodies may be JSON or, for built-in kinds but definitions of custom resources, protobuf.
 //!
-//! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the part
-//! of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas, limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions
-//! of one resource, not resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked
-//! little beyond their metadata; logs say what the pod's status says, and do not follow; of `managedFields` only what
-//! `resize` wrote is kept. Where it is stricter: match
-//! conditions know a part of CEL and are refused beyond it; patterns with Unicode classes are refused; a write whose
-//! answer cannot be converted is not stored.
+//! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the
+//! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas,
+//! limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions of one resource, not
+//! resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their
+//! metadata; logs are made of the pod's status, and do not follow; of `managedFields` only what `resize` wrote is kept.
+//! Where it is stricter: match conditions have a part of CEL and are refused beyond it; patterns with Unicode classes
+//! are refused; a write whose answer cannot be converted is not stored.
 
 mod admission;
 mod api;

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`, as far as it is kept: who asked last for which amounts of a pod by its `resize` endpoint.
+//! `metadata.managedFields`, as far as it is kept: who requested which amounts of a pod last by its `resize` endpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(crate) fn resized(call: &Call<'_>, old: &Value, new: &mut Value) {
     set_metadata(new, "managedFields", entries.collect());
 }
 
-/// Whose name a write bears: what the request says, or the program that sent it.
+/// The manager of a write: the one in the request, or the program that sent it.
 fn manager<'a>(call: &'a Call<'_>) -> &'a str {
     let program = call.request.agent.split('/').next().unwrap_or_default();
     let named = call.query.text("fieldManager");
@@ -55,7 +55,7 @@ fn manager<'a>(call: &'a Call<'_>) -> &'a str {
         .unwrap_or("unknown")
 }
 
-/// What the containers of a pod ask for.
+/// What the containers of a pod request.
 fn amounts(pod: &Value) -> BTreeMap<Amount, &Value> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let mut found = BTreeMap::new();

@@ -111,7 +111,7 @@ pub(crate) fn check_type<'a>(
     )))
 }
 
-/// The words of a server that does not know a kind.
+/// The message of a server for an unknown kind.
 pub(crate) fn unregistered(kind: &str, version: &str) -> String {
     format!("no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\"")
 }
@@ -175,7 +175,7 @@ fn not_members(value: &Value) -> bool {
     !value.is_object() && !value.is_null()
 }
 
-/// A status without members is looked at by itself, and by those who look for counts in it.
+/// A status without members is compared as a whole, and by readers of its counts.
 fn odd_status(errors: &mut Errors, status: &Value, definition: &Value) {
     for error in errors.0.iter_mut().filter(|error| error.path == "status") {
         error.detail = error.detail.replacen("status", "", 1);

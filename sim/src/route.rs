@@ -76,7 +76,7 @@ fn target(group: &str, version: &str, parts: &[&str]) -> Route {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
         _ => (false, parts),
     };
-    // a namespace's own subresources are told from resources in it by their names
+    // a namespace's own subresources differ from resources in it by their names
     let (namespace, rest): (&str, &[&str]) = match parts {
         ["namespaces", _, "status" | "finalize"] => ("", parts),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (namespace, rest),

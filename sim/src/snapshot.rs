@@ -15,7 +15,7 @@ use crate::entropy::Entropy;
 use crate::object::{self, metadata_text};
 use crate::store::{Head, Key, ResourceId};
 
-/// What the first line says the text is.
+/// The format that the first line names.
 const FORMAT: &str = "kruise-sim snapshot";
 /// The only version there is so far.
 const VERSION: u32 = 1;
@@ -36,7 +36,7 @@ pub enum SnapshotError {
     /// Cut short, or edited.
     #[error("the snapshot is incomplete: {expected} objects were written, {found} are there")]
     Incomplete {
-        /// As the first line says.
+        /// By the first line.
         expected: usize,
         /// As there are.
         found: usize,
@@ -58,7 +58,7 @@ struct Header {
     version: u32,
     /// The newest revision.
     revision: u64,
-    /// Where the sequence of uids and names stands.
+    /// The state of the sequence of uids and names.
     entropy: u64,
     /// Service addresses handed out.
     addresses: u32,
@@ -104,8 +104,8 @@ impl Api {
         text
     }
 
-    /// A server that goes on where another one was when its snapshot was taken. Of the configuration only the window
-    /// counts: the sequence of uids goes on too.
+    /// A server that continues where another one was when its snapshot was taken. Of the configuration only the window
+    /// counts: the sequence of uids continues too.
     ///
     /// # Errors
     /// The text is no snapshot of this version, or was damaged.

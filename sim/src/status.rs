@@ -167,6 +167,7 @@ impl Failure {
     }
 
     /// The body has more bytes than this.
+    #[cfg(feature = "http")]
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity is too large: limit is {limit}");
         Self::new(413, "RequestEntityTooLarge", message, None)
@@ -206,7 +207,7 @@ impl Failure {
         Self::new(406, "NotAcceptable", message, Some(Map::new()))
     }
 
-    /// The answer does not have the form that was asked for.
+    /// The answer does not have the requested form.
     pub(crate) fn unfit_form(why: String) -> Self {
         Self::new(406, "NotAcceptable", why, None)
     }

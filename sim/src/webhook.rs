@@ -1,9 +1,10 @@
-//! Calls to webhooks, which somebody else makes.
+//! Calls to webhooks, which the driver of the API makes.
 //!
-//! The core cannot call a webhook; it says which call it needs ([`WebhookCall`]) and stops the request. When the answer
-//! comes, the request runs again with the answers so far, from its start or, if it is an update, from where nothing can
-//! have changed ([`crate::verbs::Progress`]). It looks the answers up by their question: the same request with the same seed and time asks the same questions. If an object changed meanwhile the
-//! question is another one and is asked anew, as a server does that finds its update overtaken.
+//! The core cannot call a webhook; it returns the call that it needs ([`WebhookCall`]) and stops the request. With the
+//! answer, the request runs again with the answers so far, from its start or, if it is an update, from where nothing
+//! can have changed ([`crate::verbs::Progress`]). It finds the answers by what their calls were about: the same request
+//! with the same seed and time needs the same calls. If an object changed meanwhile another call is needed, as on a
+//! server whose update meets a conflict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use crate::status::Failure;
 use crate::validation::text;
 use crate::verbs::Progress;
 
-/// Most questions of one request: webhooks that never agree end with an error.
-const QUESTIONS: u64 = 64;
+/// Most calls of one request: webhooks that never agree end with an error.
+const CALLS: u64 = 64;
 
 /// Why a verb did not finish.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(crate) enum Stop {
     /// It failed.
     Failure(Failure),
     /// A webhook must be called first.
-    Ask(Box<Question>),
+    Call(Box<NeededCall>),
 }
 
 impl From<Failure> for Stop {
@@ -34,9 +35,9 @@ impl From<Failure> for Stop {
     }
 }
 
-/// What a webhook is to be asked.
+/// A call that a request needs before it can go on.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct NeededCall {
     /// The webhook's name.
     pub(crate) webhook: String,
     /// Where it is: `clientConfig` of its configuration.
@@ -45,7 +46,7 @@ pub(crate) struct Question {
     pub(crate) timeout_seconds: i64,
     /// The review to send.
     pub(crate) review: Value,
-    pub(crate) asked: Asked,
+    pub(crate) awaited: Awaited,
     /// What the request need not do again.
     pub(crate) progress: Option<Box<Progress>>,
 }
@@ -59,9 +60,9 @@ pub(crate) struct About {
     pub(crate) old: Arc<Value>,
 }
 
-/// What an answer will be looked up by.
+/// What an answer will be found by.
 #[derive(Clone, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum Awaited {
     /// What an admission review is about, and its uid.
     Admission {
         webhook: String,
@@ -72,9 +73,9 @@ pub(crate) enum Asked {
     Conversion(Batch),
 }
 
-impl Question {
-    /// The call to make, and what its answer will be looked up by.
-    pub(crate) fn call(self, id: CallId) -> (WebhookCall, Asked) {
+impl NeededCall {
+    /// The call to make, and what its answer will be found by.
+    pub(crate) fn call(self, id: CallId) -> (WebhookCall, Awaited) {
         let call = WebhookCall {
             id,
             webhook: self.webhook,
@@ -82,11 +83,11 @@ impl Question {
             timeout_seconds: self.timeout_seconds,
             review: self.review,
         };
-        (call, self.asked)
+        (call, self.awaited)
     }
 }
 
-/// A call that whoever drives the API must make, and answer with [`Api::resume`](crate::Api::resume).
+/// A call that the driver of the API must make, and answer with [`Api::resume`](crate::Api::resume).
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhookCall {
     /// Names the call.
@@ -110,7 +111,7 @@ pub struct CallId(pub(crate) u64);
 pub enum WebhookReply {
     /// A review of the kind that was sent, with a response to its uid.
     Review(Value),
-    /// None: the text says why, as it follows `failed to call webhook: `.
+    /// None: the text is the reason, as it follows `failed to call webhook: `.
     Failed(String),
 }
 
@@ -133,39 +134,39 @@ pub(crate) fn misfit(review: &Value, kind: &str, api_version: &str, uid: &str) -
     (found != uid).then(|| format!("expected response.uid={uid:?}, got {found:?}"))
 }
 
-/// What an admission webhook said.
+/// The answer of an admission webhook.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum Verdict {
     /// The response of its review.
-    Review(Value),
-    /// Nothing of use: the text says why.
-    Nothing(String),
+    Response(Value),
+    /// None that can be used; the text is the reason.
+    Unusable(String),
 }
 
-/// What webhooks said so far to one request.
+/// The answers of webhooks so far to one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
-    asked: u64,
-    /// By webhook and what it was asked about. There are a few.
-    reviews: Vec<(String, About, Said)>,
-    /// One by one, so that a list which meanwhile has one object more asks for that one only.
+    calls: u64,
+    /// By webhook and what its call was about. There are a few.
+    reviews: Vec<(String, About, Verdict)>,
+    /// One by one, so that a list which meanwhile has one object more converts that one only.
     converted: BTreeMap<String, Result<Value, Failure>>,
 }
 
 impl Answers {
     /// Takes an answer.
-    pub(crate) fn add(&mut self, asked: Asked, reply: WebhookReply) {
-        self.asked += 1;
-        match asked {
-            Asked::Admission { webhook, about, uid } => {
-                let said = match reply {
+    pub(crate) fn add(&mut self, awaited: Awaited, reply: WebhookReply) {
+        self.calls += 1;
+        match awaited {
+            Awaited::Admission { webhook, about, uid } => {
+                let response = match reply {
                     WebhookReply::Review(review) => admission::review::response(&review, &uid),
                     WebhookReply::Failed(why) => Err(format!("failed to call webhook: {why}")),
                 };
-                let said = said.map_or_else(Said::Nothing, Said::Review);
-                self.reviews.push((webhook, about, said));
+                let verdict = response.map_or_else(Verdict::Unusable, Verdict::Response);
+                self.reviews.push((webhook, about, verdict));
             }
-            Asked::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
+            Awaited::Conversion(batch) => self.converted.extend(batch.answers(&reply)),
         }
     }
 
@@ -175,10 +176,10 @@ impl Answers {
         request: &Value,
         object: &Value,
         old: &Arc<Value>,
-    ) -> Option<&Said> {
-        let mut asked = self.reviews.iter();
+    ) -> Option<&Verdict> {
+        let mut reviews = self.reviews.iter();
         let same = |about: &About| about.request == *request && about.object == *object && about.old == *old;
-        let found = asked.find(|(name, about, _)| name == webhook && same(about));
+        let found = reviews.find(|(name, about, _)| name == webhook && same(about));
         found.map(|(_, _, said)| said)
     }
 
@@ -186,11 +187,11 @@ impl Answers {
         self.converted.get(key)
     }
 
-    /// The number of the next question, if one may be asked.
+    /// The number of the next call, if there may be one more.
     pub(crate) fn next(&self) -> Result<u64, Failure> {
-        if self.asked >= QUESTIONS {
+        if self.calls >= CALLS {
             return Err(Failure::internal("the webhooks do not come to an end"));
         }
-        Ok(self.asked + 1)
+        Ok(self.calls + 1)
     }
 }

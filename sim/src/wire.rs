@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Texts longer than this are rare: what one of them was written into is not kept.
 const LONG: usize = 256 << 10;
 
-/// An HTTP method that the API knows.
+/// An HTTP method of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Read, list or watch.
@@ -53,7 +53,7 @@ pub(crate) fn text(value: &Value) -> Vec<u8> {
     })
 }
 
-/// What JSON text says. It is checked once that all of it is UTF-8, not text by text.
+/// The value of JSON text. It is checked once that all of it is UTF-8, not text by text.
 pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Value> {
     match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str(text),
@@ -86,9 +86,9 @@ pub struct Request {
     pub content_type: String,
     /// The `Accept` header, or empty.
     pub accept: String,
-    /// The `User-Agent` header, or empty; what is asked for by `resize` bears its name.
+    /// The `User-Agent` header, or empty; requests by `resize` are recorded under its name.
     pub agent: String,
-    /// Who asks; webhooks are told.
+    /// The user; webhooks receive it.
     pub user: String,
     /// The body, or empty.
     pub body: Vec<u8>,

@@ -1,5 +1,5 @@
 //! How large and how fast. Bars are for release builds; the default run uses a tenth of the pods and no bar on time.
-//! Alone in its process, because it looks at the memory of the whole and at times that other tests would stretch.
+//! Alone in its process, because it measures the memory of the whole and times that other tests would stretch.
 
 #![allow(
     clippy::unwrap_used,

@@ -9,7 +9,7 @@ pub const SET: &str = "web";
 /// Labels of the CloneSet and its pods.
 pub const LABELS: &str = "app=web";
 
-/// What is done, or asked. All of it in the namespace `default`.
+/// A change or a question. All of it in the namespace `default`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// Create the CloneSet of the manifest.

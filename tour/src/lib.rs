@@ -1,32 +1,32 @@
-//! A guided tour of what a CloneSet does, told on any cluster.
+//! A guided tour of what a CloneSet does, on any cluster.
 //!
 //! Everything that is shown happened: what is printed was done, tables are what the API server answers, seconds and
-//! requests are measured. Every step ends in claims about the pods; one that does not hold fails the tour. Which
-//! cluster it is, and how one talks to it, is the business of a [`Stage`].
+//! requests are measured. Every step ends in claims about the pods; one that does not hold fails the tour. A
+//! [`Stage`] connects the tour to a cluster.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`story`] | the steps: acts and claims |
 //! | [`act`] | one act, and how a reader repeats it with kubectl |
-//! | [`tell`](mod@tell) | tells them |
+//! | [`run`](mod@run) | runs them |
 //! | [`stage`] | what a tour needs of a cluster |
 //! | [`pods`] | pods, and what became of them |
 //! | [`screen`], [`table`] | what the reader sees |
 
 pub mod act;
 pub mod pods;
+pub mod run;
 pub mod screen;
 pub mod stage;
 pub mod story;
 pub mod table;
-pub mod tell;
 #[cfg(test)]
 mod tests;
 
 pub use act::Act;
+pub use run::{Record, costs, run};
 pub use screen::Screen;
 pub use stage::{Requests, Stage, View};
-pub use tell::{Record, costs, tell};
 
 /// The CloneSet of the tour, as YAML.
 pub const MANIFEST: &str = include_str!("../assets/web.yaml");

@@ -18,7 +18,7 @@ pub struct Pod {
     pub node: String,
     /// Of its only container.
     pub restarts: u64,
-    /// That its container runs, not the one that is asked for.
+    /// The image that its container runs, not the one of its specification.
     pub image: String,
     /// Is it in service?
     pub ready: Ready,

@@ -24,7 +24,7 @@ const UNWRAPPED: &str = "\x1b[?7l";
 /// A terminal continues long lines in the next row.
 const WRAPPED: &str = "\x1b[?7h";
 
-/// Where the tour is told.
+/// Where the tour is printed.
 #[derive(Debug)]
 pub struct Screen<W> {
     out: W,
@@ -106,7 +106,7 @@ impl<W: Write> Screen<W> {
         self.text(&line)
     }
 
-    /// Waits for Enter, if the reader asked for that. The end of the input means: go on to the end.
+    /// Waits for Enter, if the reader wants that. The end of the input means: do not wait any more.
     ///
     /// # Errors
     /// `check` fails: the tour is to stop.
@@ -171,7 +171,7 @@ impl<W: Write> Screen<W> {
 mod tests {
     use super::*;
 
-    fn told(print: Print) -> String {
+    fn printed(print: Print) -> String {
         let mut screen = Screen {
             out: Vec::new(),
             print,
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_file_gets_the_same_lines_without_control_characters() {
-        let plain = told(Print::Plain);
+        let plain = printed(Print::Plain);
         assert_eq!(
             plain,
             "\nCreate\n\n$ kubectl get pods\n  ok: they stay\n  DOES NOT HOLD: they go\n"
         );
         assert_eq!(
-            told(Print::Terminal)
+            printed(Print::Terminal)
                 .replace("\x1b[1m", "")
                 .replace("\x1b[0m", ""),
             plain

@@ -38,7 +38,7 @@ impl View {
         Ok(view)
     }
 
-    /// Has the set's controller seen the newest specification, and is its status as `done` says?
+    /// Has the set's controller seen the newest specification, and does its status satisfy `done`?
     ///
     /// # Errors
     /// `done` is no object.
@@ -47,7 +47,7 @@ impl View {
     }
 }
 
-/// Has a set's controller seen the newest specification, and is its status as `done` says?
+/// Has a set's controller seen the newest specification, and does its status satisfy `done`?
 ///
 /// # Errors
 /// `done` is no object.
@@ -70,13 +70,13 @@ pub struct Requests {
     pub manager: u64,
     /// What they were, in words.
     pub shapes: String,
-    /// Of the control plane and the kubelets, in the CloneSet's namespace, where they can be told apart.
+    /// Of the control plane and the kubelets, in the CloneSet's namespace, where they can be counted separately.
     pub others: Option<u64>,
 }
 
 /// A cluster in which the tour takes place.
 pub trait Stage {
-    /// Time between two looks.
+    /// Time between two reads of the pods.
     const PAUSE: Duration;
 
     /// The file with [`crate::MANIFEST`], as the reader is to name it.

@@ -23,14 +23,14 @@ const CANARY: &str = "nginx:4";
 pub struct Step {
     /// Its heading.
     pub title: &'static str,
-    /// What happens and why one wants it.
-    pub tale: &'static str,
+    /// What happens and what it is good for.
+    pub text: &'static str,
     /// The change.
     pub act: fn(&[Pod]) -> Act,
-    /// Has the cluster got there? Asked with the pods of before.
+    /// Has the cluster got there? Called with the pods of before.
     pub settled: fn(&[Pod], &View) -> Result<bool>,
     /// A question to the cluster when it is there.
-    pub ask: Option<Act>,
+    pub question: Option<Act>,
     /// What must be true then.
     pub claims: fn(&Outcome) -> Vec<Claim>,
     /// Whose costs are shown.
@@ -72,20 +72,20 @@ pub struct Claim {
 pub const STEPS: [Step; 7] = [
     Step {
         title: "Create a CloneSet",
-        tale: "A CloneSet keeps a number of equal pods, as a Deployment does.",
+        text: "A CloneSet keeps a number of equal pods, as a Deployment does.",
         act: |_| Act::Apply,
         settled: |_, now| is_rolled_out(now, 0),
-        ask: None,
+        question: None,
         claims: |outcome| vec![all_run(outcome, FIRST)],
         costs: Costs::Own,
     },
     Step {
         title: "Update in place",
-        tale: "The image changes and the pods stay: each goes out of service, gets the new image, and comes back. It\n\
+        text: "The image changes and the pods stay: each goes out of service, gets the new image, and comes back. It\n\
                keeps its name, its address, its node, its volumes and its other containers.",
         act: |_| patch(&[image(SECOND)]),
         settled: |_, now| is_rolled_out(now, 0),
-        ask: None,
+        question: None,
         claims: |outcome| {
             vec![
                 all_stay(outcome),
@@ -97,37 +97,37 @@ pub const STEPS: [Step; 7] = [
     },
     Step {
         title: "The same by recreation",
-        tale: "The same kind of change the way a Deployment makes it: every pod is deleted and another is created,\n\
+        text: "The same kind of change the way a Deployment makes it: every pod is deleted and another is created,\n\
                scheduled and started. The new one may start while the old one still stops, which a container cannot; what is\n\
                lost is the place. (An address may be given again: the uid says whether it is the same pod.)",
         act: |_| patch(&[policy("ReCreate"), image(THIRD)]),
         settled: |_, now| is_rolled_out(now, 0),
-        ask: None,
+        question: None,
         claims: |outcome| vec![all_replaced(outcome), all_run(outcome, THIRD)],
         costs: Costs::NextToPrevious,
     },
     Step {
         title: "A canary",
-        tale: "In place again, and with a partition: three pods stay on the old image until it is lowered. kruise\n\
+        text: "In place again, and with a partition: three pods stay on the old image until it is lowered. kruise\n\
                explain says for every pod what holds it.",
         act: |_| patch(&[policy("InPlaceIfPossible"), partition(PARTITION), image(CANARY)]),
         settled: |_, now| is_rolled_out(now, PARTITION),
-        ask: Some(Act::Explain),
+        question: Some(Act::Explain),
         claims: claims_of_the_canary,
         costs: Costs::Own,
     },
     Step {
         title: "Roll back",
-        tale: "The canary does not please: the old image returns. Only pods that had left it are touched.",
+        text: "The canary does not please: the old image returns. Only pods that had left it are touched.",
         act: |_| patch(&[partition(0), image(THIRD)]),
         settled: |_, now| is_rolled_out(now, 0),
-        ask: None,
+        question: None,
         claims: claims_of_the_rollback,
         costs: Costs::Own,
     },
     Step {
         title: "Scale down, and choose who goes",
-        tale: "A pod is named together with the new number of replicas: that one goes, whatever the usual order is.",
+        text: "A pod is named together with the new number of replicas: that one goes, whatever the usual order is.",
         act: |pods| {
             let (left, gone) = (pods.len().saturating_sub(1), [chosen(pods)]);
             Act::Patch {
@@ -136,13 +136,13 @@ pub const STEPS: [Step; 7] = [
             }
         },
         settled: |_, now| is_rolled_out(now, 0),
-        ask: None,
+        question: None,
         claims: |outcome| vec![only_the_chosen_went(outcome), its_name_left_the_spec(outcome)],
         costs: Costs::Own,
     },
     Step {
         title: "Replace one pod",
-        tale: "A label on a pod, the number of replicas unchanged: that pod goes and a new one comes. Good for a pod on\n\
+        text: "A label on a pod, the number of replicas unchanged: that pod goes and a new one comes. Good for a pod on\n\
                a node that is about to be drained.",
         act: |pods| Act::Label {
             pod: chosen(pods),
@@ -156,7 +156,7 @@ pub const STEPS: [Step; 7] = [
             let is_gone = now.pods.iter().all(|pod| pod.name != chosen(before));
             Ok(is_gone && came == 1 && is_rolled_out(now, 0)?)
         },
-        ask: None,
+        question: None,
         claims: |outcome| vec![only_the_chosen_went(outcome), one_came(outcome)],
         costs: Costs::Own,
     },
@@ -192,7 +192,7 @@ fn chosen(pods: &[Pod]) -> String {
         .unwrap_or_default()
 }
 
-/// Is the set as its specification wants it, with `held` pods on an old revision and all in service?
+/// Is the set as its specification requires, with `held` pods on an old revision and all in service?
 fn is_rolled_out(now: &View, held: u64) -> Result<bool> {
     let Some(wanted) = replicas(now) else {
         return Ok(false);

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::act::{Act, PatchKind};
 use crate::pods::{Pod, Ready};
+use crate::run::{costs, run};
 use crate::screen::Screen;
 use crate::stage::{Requests, Stage, View};
 use crate::story::STEPS;
-use crate::tell::{costs, tell};
 
 /// What the miniature does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ enum Fault {
     RestartsTwice,
     /// A recreation changes pods in place.
     Keeps,
-    /// Every pod is updated, whatever the partition says.
+    /// Every pod is updated, whatever the partition is.
     IgnoresPartition,
     /// Explains a held pod with something else.
     ExplainsWrongly,
-    /// Somebody else goes than the one that was chosen.
+    /// Another pod than the chosen one is deleted.
     DeletesAnother,
-    /// What was asked for is not forgotten when it is done.
+    /// A request is not removed when it is done.
     KeepsNameInSpec,
 }
 
@@ -218,9 +218,9 @@ impl Stage for Miniature {
     }
 }
 
-fn told(fault: Fault) -> (Result<usize>, String) {
+fn run_with(fault: Fault) -> (Result<usize>, String) {
     let mut text = Vec::new();
-    let records = tell(&mut Miniature::new(fault), &mut Screen::plain(&mut text), &STEPS);
+    let records = run(&mut Miniature::new(fault), &mut Screen::plain(&mut text), &STEPS);
     (
         records.map(|records| records.len()),
         String::from_utf8(text).unwrap(),
@@ -229,7 +229,7 @@ fn told(fault: Fault) -> (Result<usize>, String) {
 
 #[test]
 fn a_cluster_that_does_everything_right_is_told_to_the_end() {
-    let (steps, text) = told(Fault::None);
+    let (steps, text) = run_with(Fault::None);
     assert_eq!(steps.unwrap(), STEPS.len());
     assert!(!text.contains("DOES NOT HOLD"), "{text}");
     assert!(
@@ -278,7 +278,7 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
         ),
     ];
     for (fault, step, claim) in wrong {
-        let (steps, text) = told(fault);
+        let (steps, text) = run_with(fault);
         let error = format!("{:#}", steps.context("the tour").unwrap_err());
         assert!(
             error.contains(step) && error.contains(claim),
@@ -290,7 +290,7 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
 
 #[test]
 fn the_summary_has_one_row_per_step() {
-    let records = tell(
+    let records = run(
         &mut Miniature::new(Fault::None),
         &mut Screen::plain(Vec::new()),
         &STEPS,

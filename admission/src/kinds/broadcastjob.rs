@@ -14,16 +14,16 @@ use kube_schema::validate::Errors;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{fill, made, present, text};
 use crate::workload;
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mbroadcastjob.kb.io"),
     validating: Some("vbroadcastjob.kb.io"),
     defaults,
     rules,
-    ..Admitted::of(&kruise_api::broadcastjob::KIND)
+    ..KindWebhooks::of(&kruise_api::broadcastjob::KIND)
 };
 
 /// Labels that mark the pods of a job; templates must not have them.

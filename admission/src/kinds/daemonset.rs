@@ -18,17 +18,17 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mdaemonset.kb.io"),
     validating: Some("vdaemonset.kb.io"),
     defaults,
     rules,
     changes,
-    ..Admitted::of(&kruise_api::daemonset::KIND)
+    ..KindWebhooks::of(&kruise_api::daemonset::KIND)
 };
 
 const ROLLING: &str = "spec.updateStrategy.rollingUpdate";

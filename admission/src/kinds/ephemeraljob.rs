@@ -17,15 +17,15 @@ use std::collections::BTreeSet;
 use kube_schema::validate::{self, Errors, Kind};
 use serde_json::Value;
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{items, present, text};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vephemeraljobs.kb.io"),
     codes: (400, 400),
     path_has_version: true,
     rules,
-    ..Admitted::of(&kruise_api::ephemeraljob::KIND)
+    ..KindWebhooks::of(&kruise_api::ephemeraljob::KIND)
 };
 
 /// What a server refuses in a container of a pod that runs.

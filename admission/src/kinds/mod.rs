@@ -1,32 +1,38 @@
-//! Admission of all kinds but two, as one table.
+//! The webhooks of kinds: one folder a kind, and here what all have in common.
 //!
-//! An entry says what is filled in, what is refused, and what may not change; this module does what all have in common:
-//! it finds the kind, makes a minimal patch, and holds nothing against an UPDATE that the stored object breaks in the
-//! same way. So what is stored stays writable, whatever rules are added.
+//! A kind says what is filled in, what is refused, and what must not change ([`KindWebhooks`]). This module makes the
+//! review of it: it finds out whether there is something to review, makes a minimal patch, and holds nothing against an
+//! UPDATE that the stored object breaks in the same way. So what is stored stays writable, whatever rules are added.
 //!
-//! Rules about other objects come last, once the object's own are kept: they [ask](crate::look) an API server.
+//! Rules about other objects come last, once the object's own are kept: they [look objects up](crate::lookup).
 //!
-//! Rules read the newest version where the two differ in more than words: an object of the older one is converted
-//! first, and what it cannot say is judged as it is kept. Paths are the same in both.
+//! Rules read the request's own version, so that errors name the field that the client wrote. Kinds whose versions differ
+//! in more than words set `newest`: an object of the older version is converted first, and what it cannot say is judged as
+//! it is kept.
 
 mod advancedcronjob;
 mod broadcastjob;
-mod budget;
+pub(crate) mod cloneset;
+mod containerrecreaterequest;
 mod daemonset;
-mod distribution;
 mod ephemeraljob;
+mod imagelistpulljob;
+mod imagepulljob;
 mod nodeimage;
-mod persistent;
+mod persistentpodstate;
 mod podprobemarker;
-mod pulljob;
-mod recreate;
+mod podunavailablebudget;
+mod resourcedistribution;
 mod scope;
-mod spread;
+pub mod sidecarset;
 mod statefulset;
 mod target;
 #[cfg(test)]
 pub(crate) mod testing;
-mod united;
+mod uniteddeployment;
+mod workloadspread;
+
+use std::borrow::Cow;
 
 use kruise_api::convert::{Conversion, NEWER, OLDER, convert_as};
 use kruise_api::definition;
@@ -35,17 +41,16 @@ use serde_json::Value;
 
 pub(crate) use self::scope::Scope;
 use crate::json::text;
-use crate::look::Looks;
-use crate::pod::{Known, Outcome};
-use crate::{Answer, Operation, Options, Request, deletion};
+use crate::lookup::{Lookups, Reader};
+use crate::{Operation, Options, Outcome, Request, Response, deletion};
 
-/// How objects of a kind are admitted.
-pub struct Admitted {
+/// The webhooks of a kind.
+pub struct KindWebhooks {
     /// The kind.
     pub kind: &'static definition::Kind,
-    /// Name of the webhook that fills in, if there is one.
+    /// Name of the mutating webhook, if there is one.
     pub mutating: Option<&'static str>,
-    /// Name of the webhook that refuses; without one, the one that fills in does.
+    /// Name of the validating webhook; without one, the mutating webhook refuses.
     pub validating: Option<&'static str>,
     /// Deletions are reviewed, too: of objects that are protected by label.
     pub deletions: bool,
@@ -57,37 +62,43 @@ pub struct Admitted {
     path_has_version: bool,
     /// The gate without which nothing of the kind is taken.
     gate: fn(Options) -> Option<&'static str>,
+    /// Refuses what the controller could not read.
+    decode: fn(&Value) -> Result<(), String>,
     defaults: fn(&mut Value, &Scope<'_>),
     rules: fn(&mut Errors, &Value, &Scope<'_>),
     /// What the stored object forbids.
     changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
     /// What is wrong with it among other objects. On UPDATE it judges only what changed.
-    others: fn(&mut Errors, &Value, &Scope<'_>, &mut Looks<'_>),
+    others: fn(&mut Errors, &Value, &Scope<'_>, &mut Reader<'_>),
+    /// What the author of a good object is warned of.
+    warnings: fn(&Value, &mut Reader<'_>) -> Vec<String>,
     /// Fills in what other objects say.
-    copies: fn(&mut Value, &Scope<'_>, &mut Looks<'_>),
+    copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
 }
 
-/// Every kind that is admitted here.
-pub const KINDS: &[Admitted] = &[
-    advancedcronjob::ENTRY,
-    broadcastjob::ENTRY,
-    budget::ENTRY,
-    daemonset::ENTRY,
-    distribution::ENTRY,
-    ephemeraljob::ENTRY,
-    nodeimage::ENTRY,
-    persistent::ENTRY,
-    podprobemarker::ENTRY,
-    pulljob::JOB,
-    pulljob::LIST,
-    recreate::ENTRY,
-    spread::ENTRY,
-    statefulset::ENTRY,
-    united::ENTRY,
+/// The kinds that have webhooks.
+pub const KINDS: &[KindWebhooks] = &[
+    advancedcronjob::WEBHOOKS,
+    broadcastjob::WEBHOOKS,
+    cloneset::WEBHOOKS,
+    containerrecreaterequest::WEBHOOKS,
+    daemonset::WEBHOOKS,
+    ephemeraljob::WEBHOOKS,
+    imagelistpulljob::WEBHOOKS,
+    imagepulljob::WEBHOOKS,
+    nodeimage::WEBHOOKS,
+    persistentpodstate::WEBHOOKS,
+    podprobemarker::WEBHOOKS,
+    podunavailablebudget::WEBHOOKS,
+    resourcedistribution::WEBHOOKS,
+    sidecarset::WEBHOOKS,
+    statefulset::WEBHOOKS,
+    uniteddeployment::WEBHOOKS,
+    workloadspread::WEBHOOKS,
 ];
 
-impl Admitted {
-    /// An entry in which nothing is filled in or refused.
+impl KindWebhooks {
+    /// Webhooks that fill in and refuse nothing.
     const fn of(kind: &'static definition::Kind) -> Self {
         Self {
             kind,
@@ -98,10 +109,12 @@ impl Admitted {
             newest: false,
             path_has_version: false,
             gate: |_| None,
+            decode: |_| Ok(()),
             defaults: |_, _| {},
             rules: |_, _, _| {},
             changes: |_, _, _, _| {},
             others: |_, _, _, _| {},
+            warnings: |_, _| Vec::new(),
             copies: |_, _, _| {},
         }
     }
@@ -155,35 +168,37 @@ impl Admitted {
     }
 
     /// The object in the version that the rules read.
-    fn readable<'a>(&self, object: &'a Value) -> std::borrow::Cow<'a, Value> {
-        let mut found = std::borrow::Cow::Borrowed(object);
+    fn readable<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        let mut found = Cow::Borrowed(object);
         let wanted = format!("{}/{NEWER}", self.kind.group);
         if self.newest && text(object, "apiVersion") != wanted {
             let mut newer = object.clone();
             if convert_as(self.kind, &mut newer, &wanted).is_ok() {
-                found = std::borrow::Cow::Owned(newer);
+                found = Cow::Owned(newer);
             }
         }
         found
     }
 
-    /// The answer if it breaks a rule: its own first, then those about other objects.
-    fn refusal(&self, new: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) -> Option<Answer> {
+    /// The response if it breaks a rule: its own first, then those about other objects.
+    fn refusal(&self, new: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Option<Response> {
         let (code, errors) = self.judge(new, scope);
-        if let Some(refused) = self.denied(code, new, &errors) {
+        if let Some(refused) = self.denied(code, new, scope, &errors) {
             return Some(refused);
         }
         let mut errors = Errors::default();
-        (self.others)(&mut errors, &self.readable(new), scope, looks);
-        self.denied(self.codes.0, new, &errors.0)
+        (self.others)(&mut errors, &self.readable(new), scope, reader);
+        self.denied(self.codes.0, new, scope, &errors.0)
     }
 
-    fn denied(&self, code: u16, new: &Value, errors: &[FieldError]) -> Option<Answer> {
-        let null = Value::Null;
-        let metadata = new.get("metadata").unwrap_or(&null);
-        let name = ["name", "generateName"].map(|name| text(metadata, name));
-        let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
-        (!errors.is_empty()).then(|| Answer::Deny {
+    fn denied(&self, code: u16, new: &Value, scope: &Scope<'_>, errors: &[FieldError]) -> Option<Response> {
+        let metadata = new.get("metadata").unwrap_or(&Value::Null);
+        let names = [scope.name, text(metadata, "name"), text(metadata, "generateName")];
+        let name = names
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or_default();
+        (!errors.is_empty()).then(|| Response::Deny {
             code,
             message: format!(
                 "{}.{} {name:?} is invalid: {}",
@@ -193,88 +208,79 @@ impl Admitted {
             ),
         })
     }
-}
 
-/// The entry of a request that is to be looked at; the answer to any other.
-fn subject(request: &Request, options: Options) -> Result<(&'static Admitted, Scope<'_>), Answer> {
-    if !request.sub_resource.is_empty() || request.operation == Operation::Connect {
-        return Err(Answer::ALLOW);
+    /// What there is to review of a request; the response if there is nothing.
+    fn subject<'a>(&self, request: &'a Request, options: Options) -> Result<Scope<'a>, Response> {
+        if !request.sub_resource.is_empty() || request.operation == Operation::Connect {
+            return Err(Response::ALLOW);
+        }
+        let is_known = self.kind.kind == request.kind
+            && (self.kind.group == request.group || request.group.is_empty())
+            && self.versions().contains(&request.version.as_str());
+        if !is_known {
+            return Err(Response::undecodable(format_args!(
+                "{} {} is not known here",
+                request.version, request.kind
+            )));
+        }
+        if request.operation == Operation::Delete {
+            return Err(if self.deletions {
+                deletion::response(&request.old_object, options)
+            } else {
+                Response::ALLOW
+            });
+        }
+        if let Some(gate) = (self.gate)(options) {
+            return Err(Response::Deny {
+                code: 403,
+                message: format!("feature-gate {gate} is not enabled"),
+            });
+        }
+        request.specified()?;
+        (self.decode)(&request.object).map_err(Response::undecodable)?;
+        Ok(Scope {
+            version: &request.version,
+            namespace: &request.namespace,
+            name: &request.name,
+            old: (request.operation == Operation::Update).then_some(&request.old_object),
+            now: request.now,
+            options,
+        })
     }
-    let known = |one: &&Admitted| {
-        one.kind.kind == request.kind
-            && (one.kind.group == request.group || request.group.is_empty())
-            && one.versions().contains(&request.version.as_str())
-    };
-    let Some(found) = KINDS.iter().find(known) else {
-        return Err(Answer::undecodable(format_args!(
-            "{} {} is not known here",
-            request.version, request.kind
-        )));
-    };
-    if request.operation == Operation::Delete {
-        return Err(if found.deletions {
-            deletion::answer(&request.old_object, options)
-        } else {
-            Answer::ALLOW
-        });
-    }
-    if let Some(gate) = (found.gate)(options) {
-        return Err(Answer::Deny {
-            code: 403,
-            message: format!("feature-gate {gate} is not enabled"),
-        });
-    }
-    request.specified()?;
-    let old = (request.operation == Operation::Update).then_some(&request.old_object);
-    let scope = Scope {
-        version: &request.version,
-        namespace: &request.namespace,
-        name: &request.name,
-        old,
-        now: &request.now,
-        options,
-    };
-    Ok((found, scope))
-}
 
-/// Fills in what the client left out, as a minimal patch.
-pub fn mutate(request: &Request, options: Options, known: &Known) -> Outcome {
-    let (found, scope) = match subject(request, options) {
-        Ok(found) => found,
-        Err(answer) => return Outcome::Answer(answer),
-    };
-    let mut object = request.object.clone();
-    (found.defaults)(&mut object, &scope);
-    let mut looks = Looks::new(known);
-    let refusal = (found.validating.is_none())
-        .then(|| found.refusal(&request.object, &scope, &mut looks))
-        .flatten();
-    if refusal.is_none() {
-        (found.copies)(&mut object, &scope, &mut looks);
+    /// Fills in what the client left out, as a minimal patch.
+    pub(crate) fn mutate(&self, request: &Request, options: Options, lookups: &Lookups) -> Outcome {
+        let scope = match self.subject(request, options) {
+            Ok(scope) => scope,
+            Err(response) => return Outcome::Response(response),
+        };
+        let mut object = request.object.clone();
+        (self.defaults)(&mut object, &scope);
+        let mut reader = Reader::new(lookups);
+        let refusal = (self.validating.is_none())
+            .then(|| self.refusal(&request.object, &scope, &mut reader))
+            .flatten();
+        if refusal.is_none() {
+            (self.copies)(&mut object, &scope, &mut reader);
+        }
+        reader.outcome(|| refusal.unwrap_or_else(|| Response::patched(&request.object, &object)))
     }
-    outcome(looks, || {
-        refusal.unwrap_or_else(|| Answer::patched(&request.object, &object))
-    })
-}
 
-/// Checks an object about to be stored or deleted.
-pub fn validate(request: &Request, options: Options, known: &Known) -> Outcome {
-    let (found, scope) = match subject(request, options) {
-        Ok(found) => found,
-        Err(answer) => return Outcome::Answer(answer),
-    };
-    let mut looks = Looks::new(known);
-    let refusal = found.refusal(&request.object, &scope, &mut looks);
-    outcome(looks, || refusal.unwrap_or(Answer::ALLOW))
-}
-
-/// The answer once all is known that it depends on.
-fn outcome(looks: Looks<'_>, answer: impl FnOnce() -> Answer) -> Outcome {
-    let missing = looks.missing();
-    if missing.is_empty() {
-        Outcome::Answer(answer())
-    } else {
-        Outcome::Needs(missing)
+    /// Checks an object about to be stored or deleted.
+    pub(crate) fn validate(&self, request: &Request, options: Options, lookups: &Lookups) -> Outcome {
+        let scope = match self.subject(request, options) {
+            Ok(scope) => scope,
+            Err(response) => return Outcome::Response(response),
+        };
+        let mut reader = Reader::new(lookups);
+        let response = match self.refusal(&request.object, &scope, &mut reader) {
+            Some(refusal) => refusal,
+            None => Response::Allow {
+                patch: None,
+                warnings: (self.warnings)(&request.object, &mut reader),
+            },
+        };
+        reader.outcome(|| response)
     }
 }
 

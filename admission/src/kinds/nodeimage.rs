@@ -14,17 +14,17 @@ use std::collections::BTreeSet;
 use kube_schema::validate::{Errors, Kind};
 use serde_json::Value;
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{fill, integer, items, made, present, text};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mnodeimage.kb.io"),
     validating: Some("vnodeimage.kb.io"),
     codes: (400, 400),
     gate: |options| (!options.daemon).then_some("KruiseDaemon"),
     defaults,
     rules,
-    ..Admitted::of(&kruise_api::nodeimage::KIND)
+    ..KindWebhooks::of(&kruise_api::nodeimage::KIND)
 };
 
 const MOST_IMAGES: usize = 256;
@@ -32,15 +32,14 @@ const TIMEOUT_SECONDS: i64 = 600;
 const ATTEMPTS: i64 = 3;
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {
+    let now = scope.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let images = object.pointer_mut("/spec/images").and_then(Value::as_object_mut);
     for image in images.into_iter().flatten().map(|(_, image)| image) {
         let Some(tags) = image.get_mut("tags").and_then(Value::as_array_mut) else {
             continue;
         };
         for tag in tags.iter_mut() {
-            if !scope.now.is_empty() {
-                fill(tag, "createdAt", scope.now);
-            }
+            fill(tag, "createdAt", now.as_str());
             if let Some(policy) = made(tag, "pullPolicy") {
                 fill(policy, "timeoutSeconds", TIMEOUT_SECONDS);
                 fill(policy, "backoffLimit", ATTEMPTS);

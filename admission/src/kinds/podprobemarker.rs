@@ -17,11 +17,11 @@ use kube_schema::validate::{self, Errors, Kind};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{items, member, present, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vpodprobemarker.kb.io"),
     codes: (400, 400),
     gate: |options| match (options.daemon, options.probe_markers) {
@@ -31,7 +31,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     },
     rules,
     changes,
-    ..Admitted::of(&kruise_api::podprobemarker::KIND)
+    ..KindWebhooks::of(&kruise_api::podprobemarker::KIND)
 };
 
 /// Conditions that others write.

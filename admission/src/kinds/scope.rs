@@ -1,5 +1,6 @@
 //! What defaults and rules may depend on besides the object.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{Options, workload};
@@ -14,8 +15,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) name: &'a str,
     /// The stored object, on UPDATE.
     pub(crate) old: Option<&'a Value>,
-    /// When the review came in, RFC 3339; empty if nobody said.
-    pub(crate) now: &'a str,
+    /// When the review came in.
+    pub(crate) now: Timestamp,
     /// Gates and flags.
     pub(crate) options: Options,
 }

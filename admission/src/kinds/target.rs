@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Scope;
 use crate::json::{items, text};
-use crate::look::{Look, Looks};
+use crate::lookup::{Lookup, Read, Reader};
 
 /// Where every kind has its reference.
 pub(super) const PATH: &str = "spec.targetRef";
@@ -35,12 +35,12 @@ pub(super) fn unique(
     kind: &Kind,
     object: &Value,
     scope: &Scope<'_>,
-    looks: &mut Looks<'_>,
+    reader: &mut Reader<'_>,
 ) {
     let Some(found) = object.pointer("/spec/targetRef").filter(|_| scope.old.is_none()) else {
         return;
     };
-    let Some(all) = others(kind, scope, looks) else {
+    let Some(all) = others(kind, scope, reader) else {
         return;
     };
     let same = |other: &&Value| {
@@ -54,10 +54,14 @@ pub(super) fn unique(
 }
 
 /// The other objects of the kind in the namespace; `None` while they are not known.
-pub(super) fn others<'a>(kind: &Kind, scope: &Scope<'_>, looks: &mut Looks<'a>) -> Option<Vec<&'a Value>> {
+pub(super) fn others<'a>(kind: &Kind, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Option<Vec<&'a Value>> {
     let (group, version, namespace) = (kind.group, scope.version, scope.namespace);
     let path = format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural);
-    let list = looks.at(path)?.found().unwrap_or(&Value::Null);
+    let list = match reader.object(Lookup::Path(path)) {
+        Read::Found(list) => list,
+        Read::NotFound => &Value::Null,
+        Read::Missing => return None,
+    };
     let all = items(list, "items").iter();
     Some(all.filter(|other| name_of(other) != scope.name).collect())
 }
@@ -75,12 +79,13 @@ pub(super) fn named_by_administrators(
     errors: &mut Errors,
     found: &Value,
     setting: &'static str,
-    looks: &mut Looks<'_>,
+    reader: &mut Reader<'_>,
 ) {
-    let Some(seen) = looks.see(Look::Setting(setting)) else {
-        return;
+    let listed = match reader.setting(setting) {
+        Read::Found(listed) => listed,
+        Read::NotFound => "",
+        Read::Missing => return,
     };
-    let listed = seen.found().and_then(Value::as_str).unwrap_or_default();
     match is_listed(listed, group_kind(found).unwrap_or_default()) {
         Ok(true) => {}
         Ok(false) => {
@@ -114,7 +119,7 @@ fn is_listed(text: &str, (group, kind): (&str, &str)) -> Result<bool, String> {
     }))
 }
 
-/// Refuses a reference that lacks a part or whose group cannot be told.
+/// Refuses a reference that lacks a part or whose group cannot be read.
 pub(super) fn complete(errors: &mut Errors, target: &Value, if_empty: &str) {
     if parts(target).iter().any(|part| part.is_empty()) {
         errors.invalid(PATH, target.clone(), if_empty);

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{KINDS, mutate, validate};
-use crate::look::{Look, Seen};
-use crate::pod::{Known, Need, Outcome};
-use crate::{Answer, Options, Request};
+use super::{KINDS, KindWebhooks};
+use crate::lookup::{Lookup, LookupResult, Lookups, Pod, Refusal};
+use crate::table::Phase;
+use crate::{Options, Outcome, Request, Response};
 
 /// When reviews come in.
 pub(crate) const NOW: &str = "2026-02-02T00:00:00Z";
@@ -17,24 +17,33 @@ pub(crate) struct Case {
     pub(crate) options: Options,
 }
 
+/// The webhooks of a kind.
+pub(crate) fn webhooks_of(kind: &str) -> &'static KindWebhooks {
+    let found = KINDS.iter().find(|one| one.kind.kind == kind);
+    found.unwrap_or_else(|| panic!("{kind} is not in the table"))
+}
+
 /// A review until it is decided.
 pub(crate) fn decided(
-    review: fn(&Request, Options, &Known) -> Outcome,
+    webhooks: &KindWebhooks,
+    phase: Phase,
     request: &Request,
     options: Options,
-    see: &dyn Fn(&Look) -> Seen,
-) -> Answer {
-    let mut known = Known::default();
+    look_up: &dyn Fn(&Lookup) -> LookupResult,
+) -> Response {
+    let mut lookups = Lookups::default();
     for _ in 0..4 {
-        match review(request, options, &known) {
-            Outcome::Answer(answer) => return answer,
-            Outcome::Needs(needs) => {
-                for need in needs {
-                    let Need::Look(look) = need else {
-                        panic!("{need:?}")
-                    };
-                    let seen = see(&look);
-                    assert_eq!(known.seen.insert(look, seen), None, "asked for twice");
+        let outcome = match phase {
+            Phase::Mutating => webhooks.mutate(request, options, &lookups),
+            Phase::Validating => webhooks.validate(request, options, &lookups),
+        };
+        match outcome {
+            Outcome::Response(response) => return response,
+            Outcome::Missing(missing) => {
+                for lookup in missing {
+                    assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");
+                    let result = look_up(&lookup);
+                    lookups.insert(lookup, result);
                 }
             }
         }
@@ -43,20 +52,26 @@ pub(crate) fn decided(
 }
 
 /// A cluster in which every pod runs, with whatever containers tests name, and nothing else is in the way.
-pub(crate) fn quiet(look: &Look) -> Seen {
+pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
     let names = ["web", "cache", "main", "sidecar", "app"];
-    match look {
-        Look::At(path) if path.contains("/pods/") => Seen::Found(json!({
+    match lookup {
+        Lookup::Path(path) if path.contains("/pods/") => LookupResult::Object(json!({
             "metadata": {"uid": "u"},
             "spec": {"nodeName": "n", "containers": names.map(|name| json!({"name": name}))},
             "status": {"containerStatuses": names.map(|name| json!({"name": name, "containerID": "c://1"}))},
         })),
-        Look::At(path) if path.contains("/nodes/") => Seen::Found(json!({})),
-        Look::At(path) if path.contains("/storageclasses/") => {
-            Seen::Found(json!({"allowVolumeExpansion": true}))
+        Lookup::Path(path) if path.contains("/storageclasses/") => {
+            LookupResult::Object(json!({"allowVolumeExpansion": true}))
         }
-        Look::Trial { .. } => Seen::Found(Value::Null),
-        Look::At(_) | Look::Setting(_) => Seen::Nothing,
+        Lookup::Revision(_) => LookupResult::Object(json!({})),
+        Lookup::NodeLabels(_) | Lookup::NamespaceLabels(_) => LookupResult::Labels([].into()),
+        Lookup::PodOwner { .. } => LookupResult::Pod(Pod {
+            controller: Some("u".to_owned()),
+            deleting: false,
+        }),
+        Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
+        Lookup::DryRunCreate { .. } => LookupResult::Accepted,
+        Lookup::Path(_) | Lookup::Setting(_) | Lookup::SidecarSet(_) => LookupResult::NotFound,
     }
 }
 
@@ -75,8 +90,8 @@ impl Case {
         Self { options, ..*self }
     }
 
-    /// Why a review is refused where exactly these objects are looked at: `null` does not exist. A path that begins with
-    /// no slash is the name of a setting, a number the status with which a trial is refused.
+    /// Why a review is refused where exactly these objects are looked up: `null` does not exist. A path that begins with
+    /// no slash is the name of a setting, a number the status with which a dry run is refused.
     pub(crate) fn seeing(
         &self,
         seen: &[(&str, Value)],
@@ -85,34 +100,38 @@ impl Case {
         old: &Value,
     ) -> Option<String> {
         let request = self.request(operation, object, old);
-        match decided(self.judges(), &request, self.options, &|look| shown(seen, look)) {
-            Answer::Deny { message, .. } => Some(message),
-            Answer::Allow { .. } => None,
+        match self.decided(self.refuses(), &request, &|lookup| shown(seen, lookup)) {
+            Response::Deny { message, .. } => Some(message),
+            Response::Allow { .. } => None,
         }
     }
 
     /// A new object as it is filled in where these objects are looked at.
     pub(crate) fn filled_in(&self, seen: &[(&str, Value)], object: &Value) -> Value {
         let request = self.request("CREATE", object, &Value::Null);
-        patched(
-            object,
-            decided(mutate, &request, self.options, &|look| shown(seen, look)),
-        )
+        self.decided(Phase::Mutating, &request, &|lookup| shown(seen, lookup))
+            .applied_to(object)
     }
 
     /// The webhook that refuses.
-    fn judges(&self) -> fn(&Request, Options, &Known) -> Outcome {
+    fn refuses(&self) -> Phase {
         match self.entry().validating {
-            Some(_) => validate,
-            None => mutate,
+            Some(_) => Phase::Validating,
+            None => Phase::Mutating,
         }
     }
 
-    fn entry(&self) -> &'static super::Admitted {
-        KINDS
-            .iter()
-            .find(|one| one.kind.kind == self.kind)
-            .expect("in the table")
+    fn entry(&self) -> &'static KindWebhooks {
+        webhooks_of(self.kind)
+    }
+
+    fn decided(
+        &self,
+        phase: Phase,
+        request: &Request,
+        look_up: &dyn Fn(&Lookup) -> LookupResult,
+    ) -> Response {
+        decided(self.entry(), phase, request, self.options, look_up)
     }
 
     /// An object around a specification.
@@ -139,7 +158,7 @@ impl Case {
             "object": object, "oldObject": old,
         }))
         .unwrap();
-        NOW.clone_into(&mut request.now);
+        request.now = NOW.parse().unwrap();
         request
     }
 
@@ -147,7 +166,7 @@ impl Case {
     pub(crate) fn mutated_object(&self, operation: &str, object: &Value, old: &Value) -> Value {
         let once = |object: &Value| {
             let request = self.request(operation, object, old);
-            patched(object, decided(mutate, &request, self.options, &quiet))
+            self.decided(Phase::Mutating, &request, &quiet).applied_to(object)
         };
         let after = once(object);
         if self.entry().validating.is_some() {
@@ -165,9 +184,9 @@ impl Case {
     /// Why a review is refused, with its status.
     pub(crate) fn refusal(&self, operation: &str, object: &Value, old: &Value) -> Option<(u16, String)> {
         let request = self.request(operation, object, old);
-        match decided(self.judges(), &request, self.options, &quiet) {
-            Answer::Deny { code, message } => Some((code, message)),
-            Answer::Allow { .. } => None,
+        match self.decided(self.refuses(), &request, &quiet) {
+            Response::Deny { code, message } => Some((code, message)),
+            Response::Allow { .. } => None,
         }
     }
 
@@ -206,37 +225,31 @@ impl Case {
     }
 }
 
-/// What a test says is to be seen.
-fn shown(seen: &[(&str, Value)], look: &Look) -> Seen {
-    let wanted = match look {
-        Look::At(path) => path,
-        Look::Setting(name) => *name,
-        Look::Trial { plural, .. } => plural,
+/// What a test says a lookup finds.
+fn shown(seen: &[(&str, Value)], lookup: &Lookup) -> LookupResult {
+    let wanted = match lookup {
+        Lookup::Path(path) => path.clone(),
+        Lookup::NodeLabels(name) => format!("/api/v1/nodes/{name}"),
+        Lookup::Setting(name) => (*name).to_owned(),
+        Lookup::DryRunCreate { plural, .. } => (*plural).to_owned(),
+        other => panic!("{other:?} is not to be looked up"),
     };
     let found = seen.iter().find(|(path, _)| *path == wanted);
-    let (_, found) = found.unwrap_or_else(|| panic!("{look:?} is not to be looked at"));
-    match (look, found) {
-        (_, Value::Null) => Seen::Nothing,
-        (Look::Trial { .. }, Value::Number(code)) => Seen::Refused {
+    let (_, found) = found.unwrap_or_else(|| panic!("{lookup:?} is not to be looked up"));
+    match (lookup, found) {
+        (Lookup::DryRunCreate { .. }, Value::Number(code)) => LookupResult::Refused(Refusal {
             code: code.as_u64().unwrap().try_into().unwrap(),
             message: "because".to_owned(),
-        },
-        (_, found) => Seen::Found(found.clone()),
+        }),
+        (Lookup::DryRunCreate { .. }, _) => LookupResult::Accepted,
+        (_, Value::Null) => LookupResult::NotFound,
+        (Lookup::NodeLabels(_), node) => {
+            let labels = node.pointer("/metadata/labels").cloned();
+            LookupResult::Labels(serde_json::from_value(labels.unwrap_or_else(|| json!({}))).unwrap())
+        }
+        (Lookup::Setting(_), found) => LookupResult::Text(found.as_str().unwrap().to_owned()),
+        (_, found) => LookupResult::Object(found.clone()),
     }
-}
-
-/// An object with the patch of an answer.
-pub(crate) fn patched(object: &Value, answer: Answer) -> Value {
-    let patch = match answer {
-        Answer::Allow { patch, .. } => patch,
-        Answer::Deny { message, .. } => panic!("denied: {message}"),
-    };
-    let mut after = object.clone();
-    if let Some(patch) = patch {
-        let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
-        json_patch::patch(&mut after, &patch).unwrap();
-    }
-    after
 }
 
 /// Sets a member by a dotted path, or removes it with `null`.

@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use go_compat::pod_template::{canonical_claim, canonical_pod_template};
 use serde_json::{Map, Value, json};
 
-use super::testing::{Case, case, decided, quiet};
-use super::{KINDS, mutate, validate};
-use crate::{Answer, Options, Request};
+use super::KINDS;
+use super::testing::{Case, case, decided, quiet, webhooks_of};
+use crate::table::Phase;
+use crate::{Options, Request, Response};
 
 /// Reviews in a cluster where nothing is in the way.
-fn mutated(request: &Request) -> Answer {
-    decided(mutate, request, Options::DEFAULT, &quiet)
+fn mutated(request: &Request) -> Response {
+    let webhooks = webhooks_of(&request.kind);
+    decided(webhooks, Phase::Mutating, request, Options::DEFAULT, &quiet)
 }
 
-fn validated(request: &Request) -> Answer {
-    decided(validate, request, Options::DEFAULT, &quiet)
+fn validated(request: &Request) -> Response {
+    let webhooks = webhooks_of(&request.kind);
+    decided(webhooks, Phase::Validating, request, Options::DEFAULT, &quiet)
 }
 
 fn root() -> PathBuf {
@@ -23,9 +26,7 @@ fn root() -> PathBuf {
 }
 
 fn kind_of(object: &Value) -> &'static str {
-    let kind = object["kind"].as_str().unwrap();
-    let found = KINDS.iter().find(|one| one.kind.kind == kind);
-    found.unwrap().kind.kind
+    webhooks_of(object["kind"].as_str().unwrap()).kind.kind
 }
 
 fn reviewed(object: &Value) -> Case {
@@ -45,7 +46,8 @@ fn samples() -> Vec<Value> {
     all
 }
 
-/// What three versions of OpenKruise stored of our kinds, with the manifest it was made of.
+/// What three versions of OpenKruise stored of our kinds, with the manifest it was made of. CloneSets and SidecarSets are
+/// compared member by member in their folders.
 fn stored() -> Vec<(Value, Value)> {
     let mut all = Vec::new();
     for version in ["1.8.4", "1.9.0", "main"] {
@@ -59,7 +61,10 @@ fn stored() -> Vec<(Value, Value)> {
             let text = std::fs::read_to_string(file).unwrap();
             for object in serde_json::from_str::<Vec<Value>>(&text).unwrap() {
                 let kruise = object["apiVersion"].as_str().unwrap().contains("kruise.io/");
-                if kruise && KINDS.iter().any(|one| object["kind"] == one.kind.kind) {
+                let is_elsewhere = ["CloneSet", "SidecarSet"]
+                    .iter()
+                    .any(|kind| object["kind"] == *kind);
+                if kruise && !is_elsewhere && KINDS.iter().any(|one| object["kind"] == one.kind.kind) {
                     let applied = &object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
                     // what a controller made has none
                     let applied = applied.as_str().map(|text| serde_json::from_str(text).unwrap());
@@ -113,8 +118,7 @@ fn samples_pass_and_only_gain() {
         let found = case.mutated_object("CREATE", &sample, &Value::Null);
         assert!(is_part(&sample, &found), "{sample}");
         // what only the system fills in cannot be given
-        let entry = KINDS.iter().find(|one| sample["kind"] == one.kind.kind).unwrap();
-        let given = if entry.validating.is_some() {
+        let given = if webhooks_of(kind_of(&sample)).validating.is_some() {
             &found
         } else {
             &sample
@@ -196,7 +200,7 @@ fn nonsense_is_answered_and_never_a_panic() {
             let mut object = sample.clone();
             object["spec"] = value.clone();
             let answer = validated(&case.request("CREATE", &object, &Value::Null));
-            let refused = matches!(answer, Answer::Deny { code: 400, .. });
+            let refused = matches!(answer, Response::Deny { code: 400, .. });
             assert!(refused || value.is_object(), "{object}");
         }
     }
@@ -213,9 +217,9 @@ fn what_is_stored_without_a_specification_stays_writable_and_none_is_taken_away(
         for (old, taken) in [(&bare, true), (&sample, false)] {
             let request = case.request("UPDATE", &labelled, old);
             for answer in [mutated(&request), validated(&request)] {
-                let refused = matches!(answer, Answer::Deny { code: 400, .. });
+                let refused = matches!(answer, Response::Deny { code: 400, .. });
                 assert_eq!(refused, !taken, "{answer:?} {sample}");
-                assert!(!taken || answer == Answer::ALLOW, "{answer:?}");
+                assert!(!taken || answer == Response::ALLOW, "{answer:?}");
             }
         }
     }
@@ -223,22 +227,26 @@ fn what_is_stored_without_a_specification_stays_writable_and_none_is_taken_away(
 
 #[test]
 fn other_kinds_versions_and_subresources_are_told_apart() {
-    let review = |kind: &str, version: &str, sub_resource: &str| {
+    let review = |webhooks: &str, kind: &str, version: &str, sub_resource: &str| {
         let request = Request::from_review(json!({
             "kind": {"group": "apps.kruise.io", "version": version, "kind": kind},
             "operation": "CREATE", "subResource": sub_resource, "object": {"spec": {}},
         }));
-        validated(&request.unwrap())
+        let webhooks = webhooks_of(webhooks);
+        let request = request.unwrap();
+        decided(webhooks, Phase::Validating, &request, Options::DEFAULT, &quiet)
     };
-    assert_eq!(review("StatefulSet", "v1beta1", "scale"), Answer::ALLOW);
-    for (kind, version) in [
-        ("StatefulSet", "v2"),
-        ("PodProbeMarker", "v1beta1"),
-        ("Deployment", "v1"),
+    let scale = review("StatefulSet", "StatefulSet", "v1beta1", "scale");
+    assert_eq!(scale, Response::ALLOW);
+    for (webhooks, kind, version) in [
+        ("StatefulSet", "StatefulSet", "v2"),
+        ("PodProbeMarker", "PodProbeMarker", "v1beta1"),
+        ("StatefulSet", "Deployment", "v1"),
+        ("StatefulSet", "CloneSet", "v1beta1"),
     ] {
-        let answer = review(kind, version, "");
+        let response = review(webhooks, kind, version, "");
         assert!(
-            matches!(answer, Answer::Deny { code: 400, .. }),
+            matches!(response, Response::Deny { code: 400, .. }),
             "{kind} {version}"
         );
     }

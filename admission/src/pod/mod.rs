@@ -4,20 +4,17 @@
 //! A step has its own folder. It changes a draft of the pod in raw JSON, and the answer is a patch that inserts what is
 //! new and touches nothing else, so that fields newer than this program stay on the items they are on.
 //!
-//! Steps do no I/O. What they need to know beyond the pod is in [`Known`]; where that does not suffice they say what is
-//! missing, and are asked again with it: [`Outcome::Needs`].
+//! Steps do no I/O. What they have to know beyond the pod they [look up](crate::lookup).
 
-mod known;
 mod launch;
-pub mod patch;
+mod patch;
 mod readiness;
 pub mod sidecars;
 
 use serde_json::Value;
 
-use crate::{Answer, Operation, Options, Request};
-
-pub use known::{Known, Need, Revision};
+use crate::lookup::{Lookup, Lookups};
+use crate::{Operation, Options, Outcome, Request, Response};
 
 /// A step: its name, and what it does.
 type Step = (&'static str, fn(&mut Value, &Context<'_>) -> Result<Done, Stop>);
@@ -33,7 +30,7 @@ const CHAIN: &[Step] = &[
 struct Context<'a> {
     request: &'a Request,
     options: Options,
-    known: &'a Known,
+    lookups: &'a Lookups,
 }
 
 /// What a step did.
@@ -41,7 +38,7 @@ struct Context<'a> {
 struct Done {
     /// The pod is another one now.
     changed: bool,
-    /// What the author of the pod is told.
+    /// Texts shown to the author of the pod.
     warnings: Vec<String>,
 }
 
@@ -59,84 +56,67 @@ impl Done {
 /// Why a step did not finish.
 enum Stop {
     /// The pod is turned down.
-    Deny(Answer),
+    Deny(Response),
     /// Something has to be looked up first.
-    Needs(Vec<Need>),
+    Missing(Vec<Lookup>),
 }
 
-/// What becomes of a review.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// Decided.
-    Answer(Answer),
-    /// To be asked again, with these in [`Known`].
-    Needs(Vec<Need>),
+impl From<Lookup> for Stop {
+    fn from(lookup: Lookup) -> Self {
+        Self::Missing(vec![lookup])
+    }
 }
 
 /// Takes a new pod through [`CHAIN`].
-pub fn review(request: &Request, options: Options, known: &Known) -> Outcome {
-    review_told(request, options, known, &mut |_, _| {})
+pub fn review(request: &Request, options: Options, lookups: &Lookups) -> Outcome {
+    review_timed(request, options, lookups, &mut |_, _| {})
 }
 
-/// As [`review`]; `tell` hears of each step as it ends, by its name and what came of it: `changed`, `unchanged`, `denied`,
+/// As [`review`]. `ended` is called after each step with its name and what came of it: `changed`, `unchanged`, `denied`,
 /// or `asked` for something that is to be looked up first.
-pub fn review_told(
+pub(crate) fn review_timed(
     request: &Request,
     options: Options,
-    known: &Known,
-    tell: &mut dyn FnMut(&'static str, &'static str),
+    lookups: &Lookups,
+    ended: &mut dyn FnMut(&'static str, &'static str),
 ) -> Outcome {
     if request.operation != Operation::Create || !request.sub_resource.is_empty() {
-        return Outcome::Answer(Answer::ALLOW);
+        return Outcome::Response(Response::ALLOW);
     }
     if !request.object.get("spec").is_some_and(Value::is_object) {
-        return Outcome::Answer(Answer::undecodable("a pod needs a spec"));
+        return Outcome::Response(Response::undecodable("a pod needs a spec"));
     }
     let context = Context {
         request,
         options,
-        known,
+        lookups,
     };
     let mut pod = request.object.clone();
     let mut warnings = Vec::new();
     for (name, step) in CHAIN {
-        let ended = step(&mut pod, &context);
-        tell(
+        let result = step(&mut pod, &context);
+        ended(
             name,
-            match &ended {
+            match &result {
                 Ok(Done { changed: true, .. }) => "changed",
                 Ok(_) => "unchanged",
                 Err(Stop::Deny(_)) => "denied",
-                Err(Stop::Needs(_)) => "asked",
+                Err(Stop::Missing(_)) => "asked",
             },
         );
-        match ended {
+        match result {
             Ok(done) => warnings.extend(done.warnings),
-            Err(Stop::Deny(answer)) => return Outcome::Answer(answer),
-            Err(Stop::Needs(needs)) => return Outcome::Needs(needs),
+            Err(Stop::Deny(response)) => return Outcome::Response(response),
+            Err(Stop::Missing(missing)) => return Outcome::Missing(missing),
         }
     }
-    let patch = patch::between(&request.object, &pod);
-    Outcome::Answer(Answer::Allow {
-        patch: (!patch.is_empty()).then(|| patch.into()),
-        warnings,
-    })
+    let operations = patch::between(&request.object, &pod);
+    Outcome::Response(Response::with_patch(&operations, warnings))
 }
 
-/// Refuses a pod for a reason that lies with us or our objects, not with its author: 500, as OpenKruise answers.
+/// Refuses a pod for a reason that lies with us or our objects, not with its author: 500, as in OpenKruise.
 fn failed(message: String) -> Stop {
-    Stop::Deny(Answer::Deny { code: 500, message })
-}
-
-/// The items of a list in an object; none if it is absent or something else.
-fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    let list = object.get(name).and_then(Value::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
-}
-
-/// A string; empty if absent.
-fn text<'a>(object: &'a Value, name: &str) -> &'a str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
+    Stop::Deny(Response::Deny { code: 500, message })
 }
 
 /// A label or annotation.

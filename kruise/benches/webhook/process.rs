@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kruise::manager::{Config, FLAGS, Host, Routes, process};
 use kruise_runtime::{Client, Clock, client, metrics::Metrics};
 use kruise_server::{
-    review::{Review, Verdict},
+    review::{Response, Review},
     webhook::{Decision, Handler, Reviewer},
 };
 use kruise_sim::{
@@ -166,15 +166,15 @@ impl Process {
 pub fn answer(runtime: &Runtime, reviewer: &Reviewer, body: &[u8]) -> String {
     let review = Review::decode(body).unwrap();
     let reply = review.reply.clone();
-    let verdict = match reviewer(review) {
-        Decision::Now(verdict) => verdict,
-        Decision::Later(verdict) => runtime.block_on(verdict),
+    let response = match reviewer(review) {
+        Decision::Now(response) => response,
+        Decision::Later(response) => runtime.block_on(response),
     };
     assert!(
-        matches!(&verdict, Verdict::Allow { patch, .. } if !patch.is_empty()),
-        "not injected: {verdict:?}"
+        matches!(&response, Response::Allow { patch: Some(_), .. }),
+        "not injected: {response:?}"
     );
-    reply.answer(&verdict).to_string()
+    reply.answer(&response).to_string()
 }
 
 fn settings() -> client::Settings {

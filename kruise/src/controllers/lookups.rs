@@ -4,15 +4,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kruise_admission::pod::{
-    Known, Need, Revision,
-    sidecars::{Sets, condition},
+use kruise_admission::{
+    lookup::{Lookup, LookupResult, Pod},
+    manifests::{MUTATE_POD, PODS_OF_SETS},
+    pod::sidecars::{Revision, Sets, condition},
 };
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::DesiredCondition;
-use kruise_views::NamespaceView;
+use kruise_server::configuration::{ConditionalWebhook, DesiredCondition};
+use kruise_views::{Labels, NamespaceView, NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,17 +22,15 @@ use super::{
     caches::NAMESPACES,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
-use crate::lookup::newest;
+use crate::lookup::{Cache, Cached, newest};
 
-/// What a cache says of something that a review needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It is known now.
-    Yes,
-    /// Not here: the API server may know.
-    No,
-    /// Nothing is known before the first list is in.
-    NotYet,
+/// The webhook whose match condition follows the SidecarSets.
+pub fn conditional_webhook() -> ConditionalWebhook {
+    ConditionalWebhook {
+        name: PODS_OF_SETS.into(),
+        path: MUTATE_POD.into(),
+        condition: "matches-a-sidecarset".into(),
+    }
 }
 
 /// The caches that webhooks read. Cloning shares them.
@@ -91,40 +90,6 @@ impl Lookups {
         current.clone()
     }
 
-    /// Adds what is here to `known`.
-    pub fn answer(&self, namespace: &str, need: &Need, known: &mut Known) -> Found {
-        match need {
-            Need::Sets => {
-                known.sets = self.all();
-                match known.sets {
-                    Some(_) => Found::Yes,
-                    None => Found::NotYet,
-                }
-            }
-            Need::Namespace(name) => {
-                let Some(found) = self.namespaces.snapshot().get(&ObjectKey::new("", name.as_str())) else {
-                    return Found::No;
-                };
-                let labels: StringMap = found
-                    .labels()
-                    .iter()
-                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                    .collect();
-                known.namespaces.insert(name.clone(), Some(labels));
-                Found::Yes
-            }
-            // Rarely asked, and of the first it is known that it is not here.
-            Need::Set(_) | Need::Whitelist | Need::Look(_) => Found::No,
-            Need::Revision(wanted) => {
-                let Some(found) = self.revision(namespace, wanted) else {
-                    return Found::No;
-                };
-                known.revisions.insert(wanted.clone(), Some(found));
-                Found::Yes
-            }
-        }
-    }
-
     /// The match condition of the webhook that injects sidecars, as the leader derives it from the sets.
     pub fn condition(&self) -> watch::Receiver<DesiredCondition> {
         self.desired.subscribe()
@@ -154,7 +119,8 @@ impl Lookups {
         }
     }
 
-    fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
+    /// A revision of a SidecarSet, as stored.
+    pub fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
         let snapshot = self.revisions.snapshot();
         match wanted {
             Revision::Named(name) => {
@@ -169,6 +135,80 @@ impl Lookups {
                 newest(found.map(|one| one.object.clone()).collect())
             }
         }
+    }
+}
+
+/// What the watches of a manager show.
+#[derive(Clone)]
+pub struct ReviewCache {
+    /// SidecarSets, namespaces and revisions.
+    pub lookups: Lookups,
+    /// Pods, which a CloneSet may name.
+    pub pods: SharedInformer<PodView>,
+    /// Nodes.
+    pub nodes: SharedInformer<NodeView>,
+    /// The manager's, where revisions of SidecarSets are.
+    pub namespace: String,
+}
+
+impl Cache for ReviewCache {
+    fn get(&self, lookup: &Lookup) -> Cached {
+        let at = |name: &str| ObjectKey::new("", name);
+        match lookup {
+            Lookup::SidecarSets => match self.lookups.all() {
+                Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
+                None => Cached::NotSynced,
+            },
+            Lookup::NamespaceLabels(name) => {
+                let namespace = self.lookups.namespaces.snapshot().get(&at(name));
+                cached(namespace.map(|namespace| labels(namespace.labels())))
+            }
+            Lookup::NodeLabels(name) => {
+                let node = self.nodes.snapshot().get(&at(name));
+                cached(node.map(|node| labels(node.labels())))
+            }
+            Lookup::PodOwner { namespace, name } => {
+                self.pod(&ObjectKey::new(namespace.as_str(), name.as_str()))
+            }
+            Lookup::Revision(wanted) => {
+                let revision = self.lookups.revision(&self.namespace, wanted);
+                cached(revision.map(LookupResult::Object))
+            }
+            // There is no cache of these; of the first it is known that it is not among the others.
+            Lookup::SidecarSet(_) | Lookup::Setting(_) | Lookup::Path(_) | Lookup::DryRunCreate { .. } => {
+                Cached::Absent
+            }
+        }
+    }
+}
+
+impl ReviewCache {
+    /// A pod that is not in the first list and came by no event does not exist: lists of names can be long, and most of a
+    /// long one are gone already.
+    fn pod(&self, key: &ObjectKey) -> Cached {
+        match self.pods.snapshot().get(key) {
+            Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
+            None if self.pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
+            None => Cached::Absent,
+        }
+    }
+}
+
+fn cached(result: Option<LookupResult>) -> Cached {
+    result.map_or(Cached::Absent, Cached::Found)
+}
+
+fn labels(labels: &Labels) -> LookupResult {
+    let labels = labels
+        .iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    LookupResult::Labels(labels.collect::<StringMap>())
+}
+
+fn owner(pod: &PodView) -> Pod {
+    Pod {
+        controller: pod.controller.as_ref().map(|owner| owner.uid.to_string()),
+        deleting: pod.deleting,
     }
 }
 

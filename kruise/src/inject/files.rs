@@ -1,11 +1,11 @@
 //! Objects from files, instead of a cluster.
 
-use std::{collections::BTreeMap, io::Read as _, path::Path};
+use std::{io::Read as _, path::Path};
 
 use anyhow::{Context, bail};
 use kruise_admission::{
-    look::Seen,
-    pod::{Known, Need, Revision, sidecars::Sets},
+    lookup::{Lookup, LookupResult, Revision},
+    pod::sidecars::Sets,
     sidecarset,
 };
 use kruise_api::meta::StringMap;
@@ -13,7 +13,7 @@ use kruise_plan_kit::sidecars::names;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::lookup::newest;
+use crate::lookup::{Cache, Cached, newest};
 
 /// What the files hold.
 #[derive(Default)]
@@ -78,32 +78,46 @@ impl Files {
         Ok(())
     }
 
-    /// Adds what the files say to `known`. A namespace that is in none of them has no labels but its name.
-    pub(super) fn answer(&self, need: &Need, known: &mut Known) {
-        match need {
-            Need::Sets => known.sets = Some(Sets::of(self.sets.clone()).into()),
-            // Pods never ask.
-            Need::Whitelist => known.whitelist = Some(None),
-            Need::Look(look) => drop(known.seen.insert(look.clone(), Seen::Nothing)),
-            Need::Set(name) => drop(known.by_name.insert(name.clone(), None)),
-            Need::Namespace(name) => {
-                let found = self.namespaces.iter().find(|one| is_named(one, name));
-                let labels = found.and_then(|one| one.pointer("/metadata/labels"));
-                let labels = labels.and_then(|labels| StringMap::deserialize(labels).ok());
-                let mut labels: BTreeMap<String, String> = labels.unwrap_or_default();
-                labels.insert(names::NAMESPACE_NAME.to_owned(), name.clone());
-                known.namespaces.insert(name.clone(), Some(labels));
+    /// A namespace that is in no file has no labels but its name.
+    fn labels(&self, namespace: &str) -> StringMap {
+        let found = self.namespaces.iter().find(|one| is_named(one, namespace));
+        let labels = found.and_then(|one| one.pointer("/metadata/labels"));
+        let labels = labels.and_then(|labels| StringMap::deserialize(labels).ok());
+        let mut labels = labels.unwrap_or_default();
+        labels.insert(names::NAMESPACE_NAME.to_owned(), namespace.to_owned());
+        labels
+    }
+
+    fn revision(&self, wanted: &Revision) -> Option<Value> {
+        let fits = |one: &&Value| match wanted {
+            Revision::Named(name) => is_named(one, name),
+            Revision::Versioned { set, version } => {
+                label(one, names::SET_NAME) == set && label(one, names::CUSTOM_VERSION) == version
             }
-            Need::Revision(wanted) => {
-                let fits = |one: &&Value| match wanted {
-                    Revision::Named(name) => is_named(one, name),
-                    Revision::Versioned { set, version } => {
-                        label(one, names::SET_NAME) == set && label(one, names::CUSTOM_VERSION) == version
-                    }
-                };
-                let found = self.revisions.iter().filter(fits).cloned().collect();
-                known.revisions.insert(wanted.clone(), newest(found));
+        };
+        newest(self.revisions.iter().filter(fits).cloned().collect())
+    }
+}
+
+impl Cache for Files {
+    fn get(&self, lookup: &Lookup) -> Cached {
+        match lookup {
+            Lookup::SidecarSets => {
+                let sets = Sets::of(self.sets.clone());
+                Cached::Found(LookupResult::SidecarSets(sets.into()))
             }
+            Lookup::NamespaceLabels(name) => Cached::Found(LookupResult::Labels(self.labels(name))),
+            Lookup::Revision(wanted) => {
+                let revision = self.revision(wanted).map(LookupResult::Object);
+                revision.map_or(Cached::Absent, Cached::Found)
+            }
+            // No pod asks for these.
+            Lookup::SidecarSet(_)
+            | Lookup::NodeLabels(_)
+            | Lookup::PodOwner { .. }
+            | Lookup::Setting(_)
+            | Lookup::Path(_)
+            | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }
 }

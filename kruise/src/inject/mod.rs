@@ -1,6 +1,6 @@
 //! `kruise inject`: a pod as the webhook would make it, and why.
 //!
-//! It runs the steps that the webhook runs. What they need to know comes from the cluster, or from files alone.
+//! It runs the steps that the webhook runs. What they look up comes from the cluster, or from files alone.
 
 mod files;
 
@@ -10,8 +10,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use kruise_admission::{
-    Answer, Options as Gates, Request,
-    pod::{Known, Need, Outcome, review, sidecars},
+    Lookups, Options as Gates, Request, Response,
+    pod::{review, sidecars},
 };
 use kruise_runtime::{
     Client,
@@ -20,10 +20,7 @@ use kruise_runtime::{
 use serde_json::{Value, json};
 
 use self::files::Files;
-use crate::lookup::look_up;
-
-/// Rounds of questions a review may have: sets, then namespace and revisions.
-const ROUNDS: usize = 4;
+use crate::lookup::{Cache, LookupSource, NoCache, Server};
 
 /// What to inject into, and what is known.
 #[derive(Args, Debug)]
@@ -54,17 +51,17 @@ pub struct Options {
 /// The pod as YAML, after a comment for each SidecarSet that says what becomes of it.
 pub fn run(options: &Options) -> anyhow::Result<String> {
     let pod = files::pod(&options.filename)?;
-    let origin = if options.with.is_empty() {
-        None
-    } else {
-        Some(Files::read(&options.with)?)
-    };
+    let files = (!options.with.is_empty()).then(|| Files::read(&options.with));
+    let files = files.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        match origin {
-            Some(files) => inject(&pod, options, &Origin::Files(files), Timestamp::now()).await,
+        match files {
+            Some(cache) => {
+                let source = LookupSource { cache, server: None };
+                inject(&pod, options, &source, Timestamp::now()).await
+            }
             None => of_cluster(&pod, options, connect(options).await?).await,
         }
     })
@@ -73,8 +70,14 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 /// As [`run`], in the cluster of this client and at its time.
 pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
     let now = client.now();
-    let origin = Origin::Cluster(client, options.manager_namespace.clone());
-    inject(pod, options, &origin, now).await
+    let source = LookupSource {
+        cache: NoCache,
+        server: Some(Server {
+            client,
+            namespace: options.manager_namespace.clone(),
+        }),
+    };
+    inject(pod, options, &source, now).await
 }
 
 #[cfg(test)]
@@ -93,12 +96,6 @@ impl Options {
     }
 }
 
-/// Where answers come from.
-enum Origin {
-    Files(Files),
-    Cluster(Client, String),
-}
-
 async fn connect(options: &Options) -> anyhow::Result<Client> {
     let settings = client::Settings {
         user_agent: "kruise-inject".into(),
@@ -112,7 +109,12 @@ async fn connect(options: &Options) -> anyhow::Result<Client> {
     Ok(client::connect(&source, settings).await?)
 }
 
-async fn inject(pod: &Value, options: &Options, origin: &Origin, now: Timestamp) -> anyhow::Result<String> {
+async fn inject<C: Cache>(
+    pod: &Value,
+    options: &Options,
+    source: &LookupSource<C>,
+    now: Timestamp,
+) -> anyhow::Result<String> {
     let gates = Gates {
         sort_sidecars: options.sort_sidecars,
         readiness_gate_for_all: options.readiness_gate_for_all,
@@ -122,53 +124,32 @@ async fn inject(pod: &Value, options: &Options, origin: &Origin, now: Timestamp)
         "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace,
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
     });
-    let request = Request::from_review(request)?;
-    let mut known = Known {
-        now,
-        ..Known::default()
-    };
-    for _ in 0..ROUNDS {
-        match review(&request, gates, &known) {
-            Outcome::Answer(answer) => return render(pod, &request, &known, answer),
-            Outcome::Needs(needs) => {
-                for need in needs {
-                    answer(origin, &need, &mut known).await?;
-                }
-            }
-        }
-    }
-    bail!("the pod cannot be reviewed: what it needs is never all known")
+    let mut request = Request::from_review(request)?;
+    request.now = now;
+    let mut lookups = Lookups::default();
+    let review = |lookups: &Lookups| review(&request, gates, lookups);
+    let progress = source.advance(&review, &mut lookups);
+    let response = source.finish(progress, &review, &mut lookups).await?;
+    render(pod, &request, &lookups, response)
 }
 
-async fn answer(origin: &Origin, need: &Need, known: &mut Known) -> anyhow::Result<()> {
-    match origin {
-        Origin::Files(files) => {
-            files.answer(need, known);
-            Ok(())
-        }
-        Origin::Cluster(client, namespace) => look_up(client, namespace, need, known)
-            .await
-            .with_context(|| format!("cannot look up {need:?}")),
-    }
-}
-
-fn render(pod: &Value, request: &Request, known: &Known, answer: Answer) -> anyhow::Result<String> {
-    let patch = match answer {
-        Answer::Allow { patch, .. } => patch,
-        Answer::Deny { message, .. } => bail!("the pod would be refused: {message}"),
+fn render(pod: &Value, request: &Request, lookups: &Lookups, response: Response) -> anyhow::Result<String> {
+    let patch = match response {
+        Response::Allow { patch, .. } => patch,
+        Response::Deny { message, .. } => bail!("the pod would be refused: {message}"),
     };
     let mut after = pod.clone();
     if let Some(patch) = patch {
-        kube_schema::patch::json(&mut after, &patch)
+        kube_schema::patch::json(&mut after, &serde_json::from_str(&patch)?)
             .map_err(|error| anyhow!("the patch does not apply: {error}"))?;
     }
     let mut text = String::new();
-    let verdicts = sidecars::verdicts(request, known).map_err(|outcome| anyhow!("{outcome:?}"))?;
-    if verdicts.is_empty() {
+    let decisions = sidecars::decisions(request, lookups).map_err(|outcome| anyhow!("{outcome:?}"))?;
+    if decisions.is_empty() {
         let _ = writeln!(text, "# there are no SidecarSets");
     }
-    for verdict in verdicts {
-        let _ = writeln!(text, "# sidecarsets/{}: {}", verdict.set, verdict.why);
+    for decision in decisions {
+        let _ = writeln!(text, "# sidecarsets/{}: {}", decision.set, decision.why);
     }
     text.push_str(&serde_saphyr::to_string(&after).context("cannot print the pod as YAML")?);
     Ok(text)

@@ -12,7 +12,7 @@ use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
-    configuration::{ConditionalWebhook, Endpoint},
+    configuration::Endpoint,
     health::Check,
     plain::PlainServer,
     renewal,
@@ -26,6 +26,8 @@ use tokio::{
     sync::{oneshot, watch},
     task::JoinSet,
 };
+
+use crate::controllers::lookups::conditional_webhook;
 
 use super::{
     config::Config,
@@ -131,12 +133,7 @@ pub(super) async fn start(
 }
 
 fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Settings {
-    use kruise_admission::manifests::{MUTATE_POD, MUTATING, PODS_OF_SETS, VALIDATING};
-    let pods_of_sets = ConditionalWebhook {
-        name: PODS_OF_SETS.into(),
-        path: MUTATE_POD.into(),
-        condition: "matches-a-sidecarset".into(),
-    };
+    use kruise_admission::manifests::{MUTATING, VALIDATING};
     let webhook = &config.webhook;
     let endpoint = match &webhook.host {
         Some(host) => Endpoint::Url {
@@ -169,7 +166,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Set
         source,
         cert_dir: CertDir::new(&webhook.cert_dir),
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
-        conditional: Some((pods_of_sets, wishes)),
+        conditional: Some((conditional_webhook(), wishes)),
     }
 }
 

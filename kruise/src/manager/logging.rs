@@ -1,7 +1,5 @@
 //! The log goes to stderr, as text or as one JSON object a line; of a manager that is part of something else, to a file.
 
-use std::{fs::File, sync::Arc};
-
 use anyhow::bail;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt;
@@ -26,10 +24,11 @@ pub fn start(format: &str, verbosity: i64) -> anyhow::Result<()> {
 }
 
 /// Starts logging to a file, as text.
-pub fn to_file(file: File) {
+#[cfg(feature = "playground")]
+pub fn to_file(file: std::fs::File) {
     fmt()
         .with_max_level(LevelFilter::INFO)
-        .with_writer(Arc::new(file))
+        .with_writer(std::sync::Arc::new(file))
         .with_ansi(false)
         .init();
 }

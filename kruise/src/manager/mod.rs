@@ -21,6 +21,7 @@ pub use config::{Config, LeaseConfig};
 pub use endpoints::Sockets;
 pub use flags::FLAGS;
 pub(crate) use flags::flag;
+#[cfg(feature = "playground")]
 pub(crate) use logging::{start as to_stderr, to_file};
 pub(crate) use process::ask;
 pub use process::{Host, Routes, Wishes, process};

@@ -108,14 +108,18 @@ where
         let endpoints = if config.dry_run {
             JoinSet::new()
         } else {
-            let reviews = Reviews {
-                options: admission::options(config),
-                caches: lookups.clone(),
+            let cache = controllers::lookups::ReviewCache {
+                lookups: lookups.clone(),
                 pods: caches.informer(&controllers::caches::PODS),
-                client: client.named(&agent("webhook")),
+                nodes: caches.informer(&controllers::caches::NODES),
                 namespace: config.webhook.namespace.clone(),
-                metrics: metrics.pods.clone(),
             };
+            let reviews = Reviews::new(
+                admission::options(config),
+                cache,
+                client.named(&agent("webhook")),
+                metrics.pods.clone(),
+            );
             let routes = admission::routes(reviews, config.gates.on("PodWebhook"));
             open(routes, lookups.condition(), closing.clone()).await?
         };

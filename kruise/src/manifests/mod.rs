@@ -56,6 +56,7 @@ pub(crate) fn yaml(objects: &[Value]) -> anyhow::Result<String> {
 }
 
 /// What a manager outside the cluster needs, with its webhooks at this URL.
+#[cfg(feature = "playground")]
 pub(crate) fn of_a_manager_outside(webhook_url: &str) -> anyhow::Result<Vec<Value>> {
     let options = Options {
         namespace: NAMESPACE.to_owned(),

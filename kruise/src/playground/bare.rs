@@ -13,7 +13,7 @@ use super::kubeconfig::{self, Kubeconfig};
 use super::run::{Ending, listen};
 use super::{Options, audit, cluster};
 
-/// Serves until told to stop.
+/// Serves until it is stopped.
 pub(super) async fn run(options: &Options, halted: watch::Receiver<bool>) -> anyhow::Result<Ending> {
     if let Some(path) = &options.kubeconfig {
         kubeconfig::check(path)?;

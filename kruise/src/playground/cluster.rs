@@ -10,7 +10,7 @@ use crate::manifests;
 /// Zones of the nodes.
 pub(super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
-/// Where a world comes from.
+/// How a world begins.
 pub(super) enum Origin {
     /// Nothing, with so many nodes.
     New { nodes: u16 },
@@ -85,7 +85,7 @@ fn send(world: &mut World, request: &Request) -> Response {
     loop {
         match outcome {
             Outcome::Respond(response) => return response,
-            // Webhooks of a snapshot: nobody answers them before the manager runs.
+            // Webhooks of a snapshot: they fail before the manager runs.
             Outcome::Call(call) => {
                 let reply = WebhookReply::Failed("the playground is starting".to_owned());
                 let Some(next) = world.resume(call.id, reply) else {

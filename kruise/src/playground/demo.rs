@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use kruise_tour::{Screen, costs, story, tell};
+use kruise_tour::{Screen, costs, run, story};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -19,18 +19,18 @@ NEW IMAGES counts the images that ran on a node for the first time. Requests are
 count them. A claim that does not hold ends the tour with an error.
 ";
 
-/// Starts to tell it; `halted` ends it before its time.
+/// Starts the tour; `halted` ends it early.
 pub(super) fn start(place: Place, halted: watch::Receiver<bool>) -> JoinHandle<Result<()>> {
     tokio::spawn(async move {
         let stage = Embedded::new(place, halted).await?;
-        tokio::task::spawn_blocking(move || told(stage)).await?
+        tokio::task::spawn_blocking(move || tour(stage)).await?
     })
 }
 
-fn told(mut stage: Embedded) -> Result<()> {
+fn tour(mut stage: Embedded) -> Result<()> {
     let mut screen = Screen::of_the_reader(None);
     screen.text(OPENING)?;
-    let records = tell(&mut stage, &mut screen, &story::STEPS)?;
+    let records = run(&mut stage, &mut screen, &story::STEPS)?;
     screen.heading("What it took")?;
     screen.text(&costs(&records).to_string())?;
     let seconds =

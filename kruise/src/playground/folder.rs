@@ -1,4 +1,4 @@
-//! A folder of one playground: nobody else's before, and gone afterwards.
+//! A folder of one playground: new, and removed afterwards.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -62,13 +62,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let goes = if self.keep {
+        let removed = if self.keep {
             self.certificates()
         } else {
             self.path.clone()
         };
-        // Nobody is left to be told; the system clears temporary files some day.
-        let _ = std::fs::remove_dir_all(goes);
+        // The process ends: there is no one to report to. The system clears temporary files some day.
+        let _ = std::fs::remove_dir_all(removed);
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::{CERTIFICATES, Folder};
 
     #[test]
-    fn a_folder_is_private_and_goes_with_its_owner_unless_it_is_kept() {
+    fn a_folder_is_private_and_removed_on_drop_unless_it_is_kept() {
         let (one, mut two) = (Folder::new().unwrap(), Folder::new().unwrap());
         assert_ne!(one.path(), two.path());
         let mode = std::fs::metadata(one.path()).unwrap().permissions().mode();

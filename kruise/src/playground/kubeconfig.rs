@@ -1,6 +1,6 @@
 //! The kubeconfig of a playground: a file of its own, never the user's.
 //!
-//! The first line says whose it is. A file that does not begin with it is neither overwritten nor removed.
+//! The first line marks a file of a playground. A file without it is neither overwritten nor removed.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -71,7 +71,7 @@ impl Drop for Kubeconfig {
     fn drop(&mut self) {
         // Another playground may have taken the name, or somebody may have added a cluster.
         if std::fs::read_to_string(&self.path).is_ok_and(|now| now == self.text) {
-            // Nobody is left to be told.
+            // The process ends: there is no one to report to.
             let _ = std::fs::remove_file(&self.path);
         }
     }

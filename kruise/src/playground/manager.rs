@@ -12,17 +12,17 @@ use tokio::task::JoinHandle;
 use super::folder::Folder;
 use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 
-/// Where everything listens: other machines have no business here.
+/// Where everything listens: reachable from this machine only.
 pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A manager's doors, open before it starts, so that everybody knows its ports.
-pub(super) struct Doors {
+/// The listeners of a manager. They are open before it starts, because webhook configurations need the port.
+pub(super) struct Listeners {
     sockets: Sockets,
     webhooks: SocketAddr,
     metrics: SocketAddr,
 }
 
-impl Doors {
+impl Listeners {
     /// Free ports.
     pub(super) async fn open() -> anyhow::Result<Self> {
         let open = async || {
@@ -57,37 +57,37 @@ pub(super) struct Manager {
     ready: oneshot::Receiver<()>,
     /// Where its metrics are.
     pub(super) metrics: SocketAddr,
-    /// It has ended by itself, and said why.
+    /// It has ended by itself, and the reason was returned.
     is_over: bool,
 }
 
 impl Manager {
     /// Starts a manager that keeps its certificates in `folder`. There is no other one, so it elects no leader.
-    pub(super) fn start(kubeconfig: &Path, folder: &Folder, doors: Doors) -> anyhow::Result<Self> {
+    pub(super) fn start(kubeconfig: &Path, folder: &Folder, listeners: Listeners) -> anyhow::Result<Self> {
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
             "--enable-leader-election=false".to_owned(),
         ];
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),
-            "WEBHOOK_PORT" => Some(doors.webhooks.port().to_string()),
+            "WEBHOOK_PORT" => Some(listeners.webhooks.port().to_string()),
             "WEBHOOK_CERT_DIR" => Some(folder.certificates().display().to_string()),
             _ => None,
         };
         let values = FlagSet::new(&FLAGS).parse(flags)?;
         let config = Config::new(&values, &environment)?;
         let (stop, stopping) = watch::channel(false);
-        let (told, ready) = oneshot::channel();
+        let (is_ready, ready) = oneshot::channel();
         let embedding = Embedding {
-            sockets: doors.sockets,
-            ready: told,
+            sockets: listeners.sockets,
+            ready: is_ready,
         };
         let task = tokio::spawn(run(config, Some(embedding), stopping));
         Ok(Self {
             task,
             stop,
             ready,
-            metrics: doors.metrics,
+            metrics: listeners.metrics,
             is_over: false,
         })
     }
@@ -96,7 +96,7 @@ impl Manager {
     pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
         match (&mut self.ready).await {
             Ok(()) => Ok(()),
-            // it cannot tell any more
+            // the sender is dropped when the manager ends
             Err(_) => Err(self.failed().await),
         }
     }
@@ -113,13 +113,13 @@ impl Manager {
         if self.is_over {
             return Ok(());
         }
-        // If it has just ended, nobody listens.
+        // If it has just ended, there is no receiver.
         let _ = self.stop.send(true);
         self.task.await?
     }
 }
 
-/// Why a task that nobody stopped ended.
+/// Why a task ended without being stopped.
 async fn ended(task: &mut JoinHandle<anyhow::Result<()>>) -> anyhow::Error {
     match task.await {
         Ok(Ok(())) => anyhow::anyhow!("the manager ended"),

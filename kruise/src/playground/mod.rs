@@ -8,15 +8,15 @@
 //! | module | what |
 //! |---|---|
 //! | [`times`] | how long simulated things take |
-//! | [`folder`], [`kubeconfig`] | files of this playground, and of nobody else |
+//! | [`folder`], [`kubeconfig`] | files of this playground, only |
 //! | [`cluster`] | the world, from nothing or from a snapshot, with what `kruise manifests` prints |
 //! | [`audit`] | the file of `--audit-log` |
 //! | [`snapshot`] | the file of `--save` and `--load` |
 //! | [`manager`] | the manager in it |
 //! | [`run`] | the order in which all this starts and stops |
 //! | [`bare`] | the API and nodes without all that |
-//! | [`demo`], [`stage`] | the guided tour, told in it |
-//! | [`text`] | what the reader is told |
+//! | [`demo`], [`stage`] | the guided tour in it |
+//! | [`text`] | texts for the reader |
 
 mod audit;
 mod bare;
@@ -76,8 +76,8 @@ pub struct Options {
     times: times::Options,
 }
 
-/// Runs a playground until Ctrl-C, or until the tour is over. Exit codes: 0 after Ctrl-C and after a tour whose claims all
-/// held; 130 if the tour was interrupted; 1 for everything else.
+/// Runs a playground until Ctrl-C, or until the tour is over. Exit codes: 0 after Ctrl-C and after a tour whose claims
+/// all held; 130 if the tour was interrupted; 1 for everything else.
 pub fn main(options: &Options) -> ExitCode {
     let started = Instant::now();
     // Outlives the runtime, whose end waits for writes that are under way: a certificate may be among them.

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use super::cluster::{self, Origin};
 use super::folder::Folder;
 use super::kubeconfig::{self, Kubeconfig};
-use super::manager::{Doors, HOST, Manager};
+use super::manager::{HOST, Listeners, Manager};
 use super::snapshot::{self, Target};
 use super::stage::Place;
 use super::{Options, audit, bare, demo, text};
@@ -34,9 +34,9 @@ const IMPATIENT: Duration = Duration::from_secs(1);
 /// How a playground ended that nothing was wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It did what it was asked for; staying up until Ctrl-C is that, too.
+    /// It ran to its end, which without a tour is Ctrl-C.
     Finished,
-    /// The tour was not told to its end.
+    /// The tour did not get to its end.
     Interrupted,
 }
 
@@ -51,7 +51,7 @@ impl Ending {
     }
 }
 
-/// A playground that is up. Its kubeconfig goes with it, its folder later.
+/// A playground that is up. Its kubeconfig is removed with it, its folder later.
 pub(super) struct Playground<'a> {
     manager: Manager,
     live: Arc<Live>,
@@ -133,8 +133,8 @@ impl<'a> Playground<'a> {
         };
         let listener = listen(options.port).await?;
         let api = listener.local_addr()?;
-        let doors = Doors::open().await?;
-        let world = cluster::world(origin, &nodes, &doors.webhook_url())?;
+        let listeners = Listeners::open().await?;
+        let world = cluster::world(origin, &nodes, &listeners.webhook_url())?;
 
         let folder = folder.insert(Folder::new()?);
         write_files(options, folder)?;
@@ -145,7 +145,7 @@ impl<'a> Playground<'a> {
         let kubeconfig = Kubeconfig::write(path, api)?;
         let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
-        let mut manager = Manager::start(kubeconfig.path(), folder, doors)?;
+        let mut manager = Manager::start(kubeconfig.path(), folder, listeners)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, folder));
         }
@@ -162,7 +162,7 @@ impl<'a> Playground<'a> {
         })
     }
 
-    /// Greets, tells the tour if it is wanted, and stays up until told to stop.
+    /// Prints the greeting, runs the tour if there is to be one, and stays up until it is stopped.
     async fn stay(
         &mut self,
         options: &Options,
@@ -172,8 +172,8 @@ impl<'a> Playground<'a> {
         Screen::of_the_reader(None).text(&text::greeting(self, options))?;
         if options.demo {
             let mut tour = demo::start(self.place(), halted.clone());
-            let told = tokio::select! {
-                told = &mut tour => told?,
+            let toured = tokio::select! {
+                toured = &mut tour => toured?,
                 error = self.manager.failed() => {
                     // so that the tour ends, too
                     halt.send_replace(true);
@@ -181,10 +181,10 @@ impl<'a> Playground<'a> {
                     return Err(explained(error, self.folder));
                 }
             };
-            if told.is_err() && *halted.borrow() {
+            if toured.is_err() && *halted.borrow() {
                 return Ok(Ending::interrupted(options));
             }
-            told?;
+            toured?;
             if options.exit {
                 return Ok(Ending::Finished);
             }
@@ -197,7 +197,7 @@ impl<'a> Playground<'a> {
         }
     }
 
-    /// Stops everything, and saves what there is if that was wanted.
+    /// Stops everything, and saves what is stored if there is a file for it.
     async fn end(self) -> anyhow::Result<()> {
         let stopped = self.manager.stop().await;
         let saved = self.save.map(|mut target| {
@@ -207,7 +207,7 @@ impl<'a> Playground<'a> {
         });
         if !self.server.is_finished() {
             self.server.abort();
-            // It was told to end in the middle of whatever it did.
+            // It was aborted: its result does not matter.
             let _ = self.server.await;
         }
         stopped?;
@@ -268,7 +268,7 @@ fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An error with the log that says more, which then outlives the playground.
+/// An error with the path of the log, which is then kept.
 fn explained(error: anyhow::Error, folder: &mut Folder) -> anyhow::Error {
     let log = folder.path().join(LOG);
     if !log.exists() {

@@ -28,15 +28,15 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 /// The manager is at rest when it wrote nothing for so long: longer than it ever waits between two writes of its own
 /// accord, which is a second between two plans of one owner, and half of one between two statuses.
 const REST: Duration = Duration::from_millis(1200);
-/// How often to look whether it wrote.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often to check whether it wrote.
+const CHECK: Duration = Duration::from_millis(100);
 /// Longest time to wait for its rest.
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// Requests by method and answer.
 type Counts = BTreeMap<(String, String), u64>;
 
-/// What the tour knows of a playground.
+/// What the tour needs of a playground.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// Leads to the API.
@@ -135,7 +135,7 @@ impl Embedded {
         }
     }
 
-    async fn look(&self) -> Result<View> {
+    async fn read(&self) -> Result<View> {
         let set = match self.client.get(&format!("{SETS}/{SET}")).await {
             Err(error) if ApiError::is_not_found(&error) => Value::Null,
             answer => answer?,
@@ -162,7 +162,7 @@ impl Embedded {
         let mut since = Instant::now();
         while since.elapsed() < REST {
             self.check()?;
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK).await;
             let now = self.writes().await?;
             if now != written {
                 (written, since) = (now, Instant::now());
@@ -197,7 +197,7 @@ impl Stage for Embedded {
     }
 
     fn view(&mut self) -> Result<View> {
-        let view = self.runtime.block_on(self.look())?;
+        let view = self.runtime.block_on(self.read())?;
         if self.first_ready.is_none() && view.pods.iter().any(|pod| pod.ready == Ready::Yes) {
             self.first_ready = Some(Instant::now());
         }

@@ -1,4 +1,4 @@
-//! What the reader is told.
+//! Texts for the reader.
 
 use std::fmt::Write as _;
 use std::path::Path;

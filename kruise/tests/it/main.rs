@@ -7,18 +7,24 @@
     clippy::indexing_slicing
 )]
 
+#[cfg(feature = "playground")]
 mod admission;
 mod api_server;
 mod certificates;
 mod command;
+#[cfg(feature = "playground")]
 mod conversion;
 mod crds;
+#[cfg(feature = "playground")]
 mod demo;
+#[cfg(feature = "playground")]
 mod files;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "playground", target_os = "linux"))]
 mod h2;
+#[cfg(feature = "playground")]
 mod life;
 mod migrate;
+#[cfg(feature = "playground")]
 mod process;
 mod reference;
 mod start;

@@ -1,6 +1,7 @@
 //! Everything that can be wrong with text given to this crate.
 
-/// Text that Go would refuse as well. Nothing here can be retried: the caller reports it at the field it came from.
+/// Text that Go would refuse as well. Nothing here can be retried: the caller reports it for the field that it was read
+/// from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Not a duration: numbers with the units `h`, `m`, `s`, `ms`, `us`, `ns`.

@@ -2,7 +2,7 @@
 //!
 //! Revision hashes, object names, percentages and quantities are part of a cluster's stored state: computing one of
 //! them differently from the Go code that stored it means replacing every pod of a workload. This crate reproduces
-//! that arithmetic and those texts exactly, and knows nothing of any workload.
+//! that arithmetic and those texts exactly, and does not depend on any workload.
 //!
 //! * [`IntOrString`]: `3` or `"30%"`, and the two ways such a value becomes a count;
 //! * [`quantity`]: resource quantities without floating point;

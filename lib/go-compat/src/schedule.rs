@@ -48,7 +48,7 @@ const FIELDS: [Field; 5] = [
 /// Checks a schedule.
 ///
 /// # Errors
-/// [`Error::Schedule`], which says what is wrong with it.
+/// [`Error::Schedule`] with the reason.
 pub fn check(text: &str) -> Result<(), Error> {
     let rest = match text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ=")) {
         Some(zoned) => {
@@ -118,7 +118,7 @@ fn range(field: &Field, item: &str) -> Result<(), Error> {
         let from = number(field, first, true)?;
         let to = match second {
             Some(text) => number(field, text, true)?,
-            // a step goes on from one number to the end
+            // a step after one number runs from it to the end
             None if step.is_some() => field.most,
             None => from,
         };

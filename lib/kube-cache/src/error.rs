@@ -5,7 +5,7 @@ use crate::{ObjectKey, Version};
 /// An event the informer did not apply. The stored objects are unchanged in every case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The list is older than what this informer has already seen, or than what its user asked for: a stale server
+    /// The list is older than what this informer has already seen, or than its user requires: a stale server
     /// answered. List again ([`Input::Refused`](crate::Input::Refused)).
     #[error("list at version {listed} is older than {required}, which is already known to exist")]
     StaleList {

@@ -1,4 +1,4 @@
-//! What goes into an informer and what comes out.
+//! Input and output of an informer.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl<T> Delta<T> {
     }
 }
 
-// Not derived: a derive would ask for `T: Clone`, and `Arc<T>` does not need it.
+// Not derived: a derive would require `T: Clone`, and `Arc<T>` does not need it.
 impl<T> Clone for Delta<T> {
     fn clone(&self) -> Self {
         Self {

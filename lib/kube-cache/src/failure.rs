@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A failed list or watch, or an `ERROR` event inside a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// 410: the asked version or continue token is compacted away. Only a new list helps.
+    /// 410: the requested version or continue token is compacted away. Only a new list helps.
     Gone,
     /// 401: the credentials are not accepted (any more).
     Unauthorized,
@@ -13,7 +13,7 @@ pub enum Failure {
     Forbidden,
     /// 404: the resource is not served, for example because its definition is not installed yet.
     NotFound,
-    /// 429: the server asks to slow down.
+    /// 429: the server requests fewer requests.
     TooManyRequests {
         /// The `Retry-After` header.
         retry_after: Option<Duration>,
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// The least delay the server asked for.
+    /// The least delay that the server requested.
     pub(crate) fn retry_after(self) -> Duration {
         match self {
             Self::TooManyRequests { retry_after } | Self::Server { retry_after, .. } => {

@@ -53,7 +53,7 @@ pub trait Seen<R> {
 pub enum Verdict<R> {
     /// All recorded writes are visible: plan.
     Open,
-    /// Do not plan yet. A cache event usually reopens the gate; ask again after `wait` at the latest.
+    /// Do not plan yet. A cache event usually reopens the gate; try again after `wait` at the latest.
     Closed {
         /// Time until the first expectation expires; never zero.
         wait: Duration,
@@ -87,7 +87,7 @@ impl<K: Ord + Clone, R: Ord + Copy> Gate<K, R> {
         self.owners.entry(owner).or_default().insert(expectation, now);
     }
 
-    /// Drops what is met or expired, and says whether `owner` may be planned.
+    /// Drops what is met or expired, and returns whether `owner` may be planned.
     pub fn check(&mut self, owner: &K, seen: &impl Seen<R>, now: Duration) -> Verdict<R> {
         let Some(pending) = self.owners.get_mut(owner) else {
             return Verdict::Open;

@@ -17,8 +17,8 @@
 //!
 //! # Restart
 //! A process that starts anew has observed nothing, so no list looks stale to it. Lists must be quorum reads (the
-//! [`Reflector`](crate::Reflector) asks for these), and whoever knows that a version exists, for example from an
-//! owner read live, says so with [`Informer::require`].
+//! [`Reflector`](crate::Reflector) requests these), and a caller that knows of a version, for example from an
+//! owner read live, requires it with [`Informer::require`].
 //!
 //! Objects whose version is not comparable are taken in order of arrival.
 
@@ -332,7 +332,7 @@ fn is_same_state<T: Cached>(stored: &T, object: &T) -> bool {
         && !object.resource_version().is_empty()
 }
 
-/// The event tells nothing newer than what is stored, though it is above the newest applied version: possible only
+/// The event is not newer than what is stored, though it is above the newest applied version: possible only
 /// after a list that held objects newer than itself.
 fn is_replay_of<T: Cached>(stored: &T, object: &T) -> bool {
     match (Version::of(stored), Version::of(object)) {

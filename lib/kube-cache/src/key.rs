@@ -1,4 +1,4 @@
-//! What a cache must know of an object, and the name it is stored under.
+//! What a cache reads of an object, and the name it is stored under.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub trait Cached {
     fn namespace(&self) -> &str;
     /// `metadata.name`.
     fn name(&self) -> &str;
-    /// `metadata.uid`: tells incarnations of one name apart.
+    /// `metadata.uid`: differs between objects that had one name after each other.
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion` as sent by the server.
     fn resource_version(&self) -> &str;
@@ -18,8 +18,8 @@ pub trait Cached {
     }
 }
 
-/// Implements [`Cached`] for a type whose identity stands in fields of the same names, or in those of one of its fields;
-/// after a semicolon the field that says whether it is being deleted.
+/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in those of one of its fields; after
+/// a semicolon the field that is set while it is being deleted.
 ///
 /// ```
 /// struct Meta { namespace: String, name: String, uid: String, resource_version: String }

@@ -1,8 +1,8 @@
-//! What a Kubernetes controller knows about a resource, and when it may act on it: state machines without I/O.
+//! What a Kubernetes controller has observed of a resource, and when it may act on it: state machines without I/O.
 //!
 //! * [`Reflector`] decides which list or watch request comes next and what follows a failure.
 //! * [`Informer`] holds the objects, turns list pages and watch events into [`Delta`]s and keeps [`Index`]es.
-//! * [`SharedInformer`] lets many readers look at one informer; a [`Snapshot`] is one instant of it.
+//! * [`SharedInformer`] shares one informer among many readers; a [`Snapshot`] is one instant of it.
 //! * [`Gate`] holds an owner back until the informers have seen that owner's own last writes.
 //! * [`wire`] reads list pages and watch lines from their JSON form, straight into a narrow type.
 //!
@@ -39,7 +39,7 @@
 //! # Invariants
 //! * Nothing here performs I/O, reads a clock or draws random numbers; time and jitter are arguments.
 //! * Only ordered containers: the same inputs give the same outputs in the same order.
-//! * An object never moves back in time, and what vanished while nobody watched is reported as a deletion.
+//! * An object never moves back in time, and what vanished while there was no watch is reported as a deletion.
 //!
 //! # What is not here
 //! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. Streaming lists

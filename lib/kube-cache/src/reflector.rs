@@ -12,16 +12,16 @@
 //!
 //! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
 //!   as new as anything this process has seen. A list the informer refuses as stale is repeated.
-//! * After ten refusals in a row, some minutes, the history must have been rewound by a restore: the informer is told to
+//! * After ten refusals in a row, some minutes, the history must have been rewound by a restore: the informer has to
 //!   forget it, rather than to block for ever.
 //! * A list cut by 410 between pages starts over, at once the first time; after the second cut without paging, because
 //!   a list that takes longer than the server keeps history would never end.
 //! * A watch the server keeps failing at one version gives way to a list after five attempts; an unreachable or
 //!   overloaded server never causes one, so that an outage does not end in everybody listing at once.
 //! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Progress resets them: an
-//!   accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end, and should
-//!   that list fail, not for what failures of before made of them. A watch that the server closes within a second and
-//!   without an event counts as a failure, any other close is routine.
+//!   accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end, and
+//!   should that list fail, not for what failures of before made of them. A watch that the server closes within a
+//!   second and without an event counts as a failure, any other close is routine.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ use crate::{Backoff, Cached, Event, Failure, Version};
 
 /// Objects per list page, as in client-go.
 pub const PAGE_LIMIT: u32 = 500;
-/// Shortest watch asked for; jitter makes it up to twice as long, as in client-go.
+/// Shortest watch that is requested; jitter makes it up to twice as long, as in client-go.
 const WATCH_TIMEOUT: Duration = Duration::from_mins(5);
 /// A watch closed earlier than this without an event is a failure.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ pub enum Effect<T> {
     List {
         /// `continue`; `None` for the first page.
         continue_token: Option<Box<str>>,
-        /// `limit`; `None` to ask for everything at once.
+        /// `limit`; `None` requests everything at once.
         limit: Option<u32>,
     },
     /// Open a watch.
@@ -111,7 +111,7 @@ pub enum Effect<T> {
     /// Apply this to the informer. Report [`Input::Refused`] on an error, and [`Input::ListAccepted`] on the success of
     /// [`Event::ListDone`].
     Inform(Event<T>),
-    /// Call [`Informer::forget_history`](crate::Informer::forget_history), and tell the operator.
+    /// Call [`Informer::forget_history`](crate::Informer::forget_history), and report it to the operator.
     ForgetHistory,
 }
 

@@ -53,7 +53,7 @@ enum Member {
     Other,
 }
 
-/// What a watch line says of its object.
+/// What a watch line reports of its object.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "UPPERCASE")]
 enum Type {
@@ -65,7 +65,7 @@ enum Type {
     Unknown(String),
 }
 
-/// A watch line, as far as JSON goes.
+/// A watch line as JSON.
 enum Line<T> {
     Added(T),
     Modified(T),
@@ -92,7 +92,7 @@ struct Status {
 pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     match std::str::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(text),
-        // it knows where, and what is skipped may be anything
+        // it has the position, and what is skipped may be anything
         Err(_) => serde_json::from_slice(bytes),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A token bucket that lends: a reservation always succeeds and says how long to wait for its token.
+/// A token bucket that lends: a reservation always succeeds and returns how long to wait for its token.
 ///
 /// Kept as the time at which the bucket will be full again, so no token count needs to be rounded.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ pub enum Priority {
     Live,
 }
 
-/// Ready keys of both priorities. Live goes first, but ages the resync lane: after `live_per_resync` live keys in a
-/// row were preferred to a waiting resync key, that one is taken.
+/// Ready keys of both priorities. Live keys are first, but each ages the resync lane: after `live_per_resync` live keys
+/// in a row were preferred to a waiting resync key, that one is taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready<K> {
     live: Lane<K>,

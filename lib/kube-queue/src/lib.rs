@@ -1,4 +1,4 @@
-//! A controller's work queue as a state machine: what to work on next, and when to ask again.
+//! A controller's work queue as a state machine: what to work on next, and when to call again.
 //!
 //! [`Queue`] holds keys (usually namespace and name), never objects: several changes of one object are one piece of
 //! work. It combines what client-go spreads over three queue types with the priorities of controller-runtime and a
@@ -9,7 +9,7 @@
 //! * **Alone.** A key being worked on is never handed out. Pushed meanwhile, it becomes ready after [`Queue::done`].
 //! * **In order.** First in, first out within one priority and namespace.
 //! * **Fair.** Namespaces of one priority take turns, so that one namespace with a thousand objects does not hold up
-//!   the others. Live work goes first, but every few live keys a resync key has its turn ([`Config::live_per_resync`]),
+//!   the others. Live work is first, but after every few live keys comes a resync key ([`Config::live_per_resync`]),
 //!   so nothing starves; see [`Queue::pop`] for the bound.
 //! * **Deterministic.** Ordered containers only; time is an argument, a `Duration` since any fixed start. The same
 //!   calls give the same order on every machine.

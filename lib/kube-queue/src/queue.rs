@@ -1,8 +1,8 @@
-//! The queue itself: pending work of each key, filed where its state says.
+//! The queue itself: pending work of each key, filed by its state.
 //!
 //! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is filed either as
 //! delayed (due in the future) or as ready; that of a key in flight is held until it is done. Every call first moves
-//! what is due by now, so that the order does not depend on how often the driver asks.
+//! what is due by now, so that the order does not depend on how often the driver calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +49,7 @@ enum Place {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// An empty queue. `namespace_of` says between which groups of keys to be fair.
+    /// An empty queue. `namespace_of` groups the keys between which the queue is fair.
     pub const fn new(config: Config, namespace_of: fn(&K) -> &str) -> Self {
         Self {
             namespace_of,
@@ -232,7 +232,8 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Files pending work. If it is due, it became ready `at` that time, which is before now when the driver comes late.
+    /// Files pending work. If it is due, it became ready `at` that time, which is before now when the driver comes
+    /// late.
     fn file(&mut self, key: K, mut pending: Pending, at: Duration) {
         let arrival = self.next_arrival;
         self.next_arrival = arrival.saturating_add(1);

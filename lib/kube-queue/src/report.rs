@@ -1,4 +1,4 @@
-//! What a queue tells its metrics.
+//! What a queue reports to its metrics.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::Priority;
 /// A key handed out for work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Popped<K> {
-    /// The key; nobody else gets it until [`Queue::done`](crate::Queue::done).
+    /// The key; no other worker gets it until [`Queue::done`](crate::Queue::done).
     pub key: K,
     /// The priority it was queued with.
     pub priority: Priority,

@@ -1,4 +1,4 @@
-//! What Kubernetes knows about the shape of its objects, on raw JSON.
+//! The shape of Kubernetes objects, on raw JSON.
 //!
 //! * [`table`] holds the built-in types; [`typed`] reads objects of them as a Go server would;
 //! * [`protobuf`] reads objects of them that clients send in Kubernetes' binary encoding;

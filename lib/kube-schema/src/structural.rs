@@ -78,7 +78,7 @@ fn prune_members(
 }
 
 /// Fills in defaults: members that are absent, or `null` where the schema takes no `null`. A `null` that the schema
-/// takes no more and that has no default goes.
+/// takes no more and that has no default is removed.
 pub fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(members) => {

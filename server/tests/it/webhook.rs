@@ -7,7 +7,7 @@ use http::{Request, StatusCode};
 use http_body_util::Full;
 use kruise_server::{
     listen::Limits,
-    review::{Review, Verdict},
+    review::{Response, Review},
     tls::{Pair, Tls},
     webhook::{Decision, Handler, WebhookServer, serve},
 };
@@ -32,7 +32,7 @@ pub(crate) fn review(uid: &str) -> Vec<u8> {
 
 /// Denies with the object's name, at once or later, panics likewise, or reverses a conversion's bytes.
 pub(crate) fn server(limits: Limits) -> WebhookServer {
-    let denial = |review: &Review| Verdict::Deny {
+    let denial = |review: &Review| Response::Deny {
         code: 422,
         message: format!("not {}", review.request["object"]["metadata"]["name"]),
     };

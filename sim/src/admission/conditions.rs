@@ -1,4 +1,4 @@
-//! `matchConditions`: whether a webhook that its rules and selectors concern is asked at all.
+//! `matchConditions`: whether a webhook whose rules and selectors match is called at all.
 
 use serde_json::Value;
 

@@ -49,7 +49,7 @@ pub(super) struct Registered {
     pub(super) reinvoked: bool,
 }
 
-/// What a webhook is asked about.
+/// What a webhook is called about.
 #[derive(Debug)]
 struct Rule {
     /// Plural and subresource of `pods`, `pods/status`, `*`, `*/*`, `pods/*`, `*/status`.
@@ -60,9 +60,9 @@ struct Rule {
     scope: String,
 }
 
-/// A webhook that is to be asked about a request.
+/// A webhook that is to be called about a request.
 pub(super) struct Hook {
-    /// The version that it is asked in.
+    /// The version that it is called in.
     pub(super) version: String,
     of: Arc<Registered>,
 }
@@ -119,14 +119,14 @@ pub(super) fn hooks(api: &Api, call: &Call<'_>, kind: Kind, operation: &str) -> 
         Kind::Mutating => &webhooks.mutating,
         Kind::Validating => &webhooks.validating,
     };
-    let asked = all.iter().filter_map(|of| {
+    let hooks = all.iter().filter_map(|of| {
         let version = of.version(call, operation)?.to_owned();
         Some(Hook {
             version,
             of: of.clone(),
         })
     });
-    asked.collect()
+    hooks.collect()
 }
 
 impl Registered {
@@ -148,8 +148,8 @@ impl Registered {
         }
     }
 
-    /// The version in which it is asked about a request, if its rules are about it at all: that of the request, or else
-    /// (`matchPolicy: Equivalent`) another served one.
+    /// The version in which it is called about a request, if its rules are about it at all: that of the request, or
+    /// else (`matchPolicy: Equivalent`) another served one.
     fn version<'a>(&self, call: &'a Call<'_>, operation: &str) -> Option<&'a str> {
         let rules = self.rules.iter().filter(|rule| rule.is_about(call, operation));
         let rules: Vec<&Rule> = rules.collect();

@@ -1,7 +1,7 @@
 //! Admission webhooks.
 //!
 //! Mutating webhooks come in the order of their configurations' names; those that ask for it are called once more if
-//! a later one changed the object. One that is registered for another version of the resource is asked in that version
+//! a later one changed the object. One that is registered for another version of the resource is called in that version
 //! unless it says `matchPolicy: Exact`.
 
 mod conditions;
@@ -23,7 +23,7 @@ use crate::cel::Variables;
 use crate::conversion;
 use crate::entropy::Entropy;
 use crate::status::Failure;
-use crate::webhook::{About, Asked, Question, Said, Stop};
+use crate::webhook::{About, Awaited, NeededCall, Stop, Verdict};
 
 /// Whether a call is yet to be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) enum Mutated {
     No,
 }
 
-/// Asks the mutating webhooks; the object is as they leave it, or as it came if one is still to be asked.
+/// Calls the mutating webhooks; the object is as they leave it, or as it was if one is still to be called.
 pub(crate) fn mutate(
     api: &Api,
     call: &Call<'_>,
@@ -63,8 +63,8 @@ pub(crate) fn mutate(
     old: &Arc<Value>,
 ) -> Result<Mutated, Stop> {
     let mut original = None;
-    let asked = ask_all(api, call, operation, (object, old), &mut original);
-    match (asked, original) {
+    let called = call_all(api, call, operation, (object, old), &mut original);
+    match (called, original) {
         (Ok(()), Some(_)) => Ok(Mutated::Yes),
         (Ok(()), None) => Ok(Mutated::No),
         (Err(stop), original) => {
@@ -77,7 +77,7 @@ pub(crate) fn mutate(
 }
 
 /// Asks the mutating webhooks; `original` becomes what the object was, if one changes it.
-fn ask_all(
+fn call_all(
     api: &Api,
     call: &Call<'_>,
     operation: &'static str,
@@ -201,12 +201,12 @@ fn ask(
             old: old.clone(),
         };
         let uid = Entropy::new(call.seed.wrapping_add(call.answers.next()?)).uid();
-        return Err(Stop::Ask(Box::new(Question {
+        return Err(Stop::Call(Box::new(NeededCall {
             webhook: hook.name.clone(),
             client: hook.client.clone(),
             timeout_seconds: hook.timeout_seconds,
             review: review::review(&about, &uid),
-            asked: Asked::Admission {
+            awaited: Awaited::Admission {
                 webhook: hook.name.clone(),
                 about,
                 uid,
@@ -215,11 +215,11 @@ fn ask(
         })));
     };
     let why = match reply {
-        Said::Review(response) if response.get("allowed") == Some(&Value::Bool(true)) => {
+        Verdict::Response(response) if response.get("allowed") == Some(&Value::Bool(true)) => {
             return Ok(Some(response.clone()));
         }
-        Said::Review(response) => return Err(review::denied(&hook.name, response).into()),
-        Said::Nothing(why) => why,
+        Verdict::Response(response) => return Err(review::denied(&hook.name, response).into()),
+        Verdict::Unusable(why) => why,
     };
     if hook.ignored_on_failure {
         return Ok(None);

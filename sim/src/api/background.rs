@@ -65,7 +65,7 @@ impl Api {
         self.submit(request, now);
     }
 
-    /// A definition was written: its resource is served, and the definition says so.
+    /// A definition was written: its resource is served, and its status shows that.
     pub(crate) fn definition_changed(&mut self, definition: &Value, now: Timestamp) {
         let Some(resource) = crd::resource(definition) else {
             return;
@@ -171,7 +171,8 @@ impl Api {
         }
     }
 
-    /// Follows owner references: what lost all its owners goes; owners that wait for their dependents are released.
+    /// Follows owner references: what lost all its owners is deleted; owners that wait for their dependents are
+    /// released.
     fn collect_garbage(&mut self, now: Timestamp) {
         let mut bereaved: BTreeSet<Place> = BTreeSet::new();
         for (uid, places) in self.store.owners() {
@@ -240,7 +241,7 @@ impl Api {
         self.patch_place(place, &patch, now);
     }
 
-    /// Whether an owner has to wait for a dependent: the dependent says so.
+    /// Whether an owner has to wait for a dependent, by the reference of the dependent.
     fn blocks(&self, place: &Place, uid: &str) -> bool {
         let stored = self.store.get(&place.0, &place.1);
         let object = stored.map(|stored| stored.value()).unwrap_or_default();

@@ -10,7 +10,7 @@ impl Api {
     /// An address and a port behind a service's port: the first ready endpoint of its endpoint slices.
     ///
     /// # Errors
-    /// There is none; the text says why, in a server's words.
+    /// There is none; the text is the reason, as a server gives it.
     pub fn service_endpoint(&self, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
         let services = ResourceId {
             group: "".into(),

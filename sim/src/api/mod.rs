@@ -1,4 +1,4 @@
-//! The server's state and its front door.
+//! The server's state and its entry point.
 
 mod background;
 mod bootstrap;
@@ -25,7 +25,7 @@ use crate::store::{Key, Store, Stored};
 use crate::validation::text;
 use crate::verbs::{Progress, Touched};
 use crate::watch::{Watch, WatchId};
-use crate::webhook::{Answers, Asked, CallId, Stop, WebhookCall, WebhookReply};
+use crate::webhook::{Answers, Awaited, CallId, Stop, WebhookCall, WebhookReply};
 use crate::wire::{Method, Request, Response};
 use crate::{discovery, negotiate, verbs};
 
@@ -88,7 +88,7 @@ pub struct Api {
     lines: BTreeMap<String, Line>,
     /// Users of own requests that failed for no fault of theirs.
     failed: BTreeSet<String>,
-    /// What the configurations of admission say, once somebody asked.
+    /// The configurations of admission, read when they are first needed.
     webhooks: OnceLock<Arc<Webhooks>>,
 }
 
@@ -96,9 +96,9 @@ pub struct Api {
 #[derive(Clone, Debug)]
 pub(crate) enum Pending {
     /// A request: all it takes to run it again.
-    Request(Box<Attempt>, Asked, Origin),
+    Request(Box<Attempt>, Awaited, Origin),
     /// A watch whose next events are converted.
-    Watch(WatchId, Asked),
+    Watch(WatchId, Awaited),
 }
 
 /// Who learns what came of a request.
@@ -125,7 +125,7 @@ pub(crate) struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Act,
-    /// Only to learn which webhooks will be asked.
+    /// Only to learn which webhooks will be called.
     Rehearsal,
 }
 
@@ -146,9 +146,9 @@ pub(crate) struct Call<'a> {
     pub(crate) warnings: Vec<String>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
-    /// What webhooks said so far.
+    /// The answers of webhooks so far.
     pub(crate) answers: &'a Answers,
-    /// What was done before one of them was asked.
+    /// What was done before one of them was called.
     pub(crate) progress: Option<Box<Progress>>,
 }
 
@@ -252,12 +252,12 @@ impl Api {
                 let failure = Failure::internal("no request waits for this webhook");
                 Some(Outcome::Respond(failure.response()))
             }
-            Some(Pending::Watch(watch, asked)) => {
-                self.watch_converted(watch, &asked, &reply);
+            Some(Pending::Watch(watch, awaited)) => {
+                self.watch_converted(watch, &awaited, &reply);
                 None
             }
-            Some(Pending::Request(mut attempt, asked, origin)) => {
-                attempt.answers.add(asked, reply);
+            Some(Pending::Request(mut attempt, awaited, origin)) => {
+                attempt.answers.add(awaited, reply);
                 let user = attempt.request.user.clone();
                 let outcome = self.attempt(*attempt, origin);
                 if origin == Origin::Client {
@@ -279,11 +279,11 @@ impl Api {
         match self.route(&attempt, progress) {
             Ok(outcome) => outcome,
             Err(Stop::Failure(failure)) => Outcome::Respond(failure.response()),
-            Err(Stop::Ask(mut question)) => {
-                attempt.progress = question.progress.take();
+            Err(Stop::Call(mut needed)) => {
+                attempt.progress = needed.progress.take();
                 let id = self.next_call();
-                let (call, asked) = question.call(id);
-                let pending = Pending::Request(Box::new(attempt), asked, origin);
+                let (call, awaited) = needed.call(id);
+                let pending = Pending::Request(Box::new(attempt), awaited, origin);
                 self.pending.insert(id, pending);
                 Outcome::Call(Box::new(call))
             }

@@ -1,7 +1,7 @@
 //! Requests of the server's own components: its background work, and the cluster around it.
 //!
-//! A component does one thing after the other. While a request of its waits for a webhook, whatever the same user asks
-//! for stands in line behind it and is carried out in order afterwards; a component that would repeat itself should
+//! A component does one thing after the other. While a request of its waits for a webhook, whatever the same user
+//! requests is queued behind it and is carried out in order afterwards; a component that would repeat itself should
 //! not act meanwhile ([`Api::waits`]). The calls to make are in [`Api::calls`].
 
 use std::collections::{BTreeSet, VecDeque};
@@ -17,7 +17,7 @@ pub(super) type Line = VecDeque<(Request, Timestamp)>;
 
 impl Api {
     /// Webhook calls that the server itself needs, for its components and for watches in a version that is not stored,
-    /// since this was last asked. Answer each with [`Api::resume`], in any order; watches may then have events.
+    /// since the last call. Answer each with [`Api::resume`], in any order; watches may then have events.
     pub fn calls(&mut self) -> Vec<WebhookCall> {
         std::mem::take(&mut self.calls)
     }
@@ -33,7 +33,7 @@ impl Api {
         self.lines.contains_key(user)
     }
 
-    /// Forgets what components asked for and what waits: they are gone.
+    /// Drops the requests of components and what waits: they are gone.
     pub(crate) fn forget_components(&mut self) {
         self.lines.clear();
         self.failed.clear();
@@ -69,7 +69,7 @@ impl Api {
         }
     }
 
-    /// Users whose requests the server could not carry out, since this was last asked.
+    /// Users whose requests the server could not carry out, since the last call.
     pub(crate) fn failed(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.failed)
     }

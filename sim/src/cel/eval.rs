@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Function, Node, Operator, Quantifier, Variables};
 
-/// What names stand for: those of macros, the innermost last.
+/// The values of names: those of macros, the innermost last.
 struct Scope<'a> {
     variables: &'a Variables<'a>,
     names: Vec<(String, Value)>,

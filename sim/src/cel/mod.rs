@@ -1,10 +1,10 @@
 //! The part of the Common Expression Language that match conditions of webhooks are written in, and rules of ours.
 //!
-//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`), members,
-//! indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`, and of functions `startsWith`,
-//! `endsWith`, `contains` and `size`. Anything else is refused when the expression is read, by name: nothing is ignored.
-//! As in the language, `||` and `&&` hide an error on one side if the other decides, and a member that is absent is an
-//! error.
+//! Literals, the empty map, `object`, `oldObject` and `request` (in rules of definitions `self` and `oldSelf`),
+//! members, indexes, `has`, comparisons, `in`, `&&`, `||`, `!`, `?:`, the macros `exists` and `all`, and of functions
+//! `startsWith`, `endsWith`, `contains` and `size`. Anything else is refused when the expression is read, by name:
+//! nothing is ignored. As in the language, `||` and `&&` hide an error on one side if the other decides, and a member
+//! that is absent is an error.
 
 mod eval;
 mod lexer;
@@ -12,7 +12,7 @@ mod parser;
 
 use serde_json::Value;
 
-/// What an expression may speak of.
+/// The variables of an expression.
 pub(crate) struct Variables<'a> {
     pub(crate) object: &'a Value,
     pub(crate) old_object: &'a Value,
@@ -32,12 +32,12 @@ impl Expression {
         )?))
     }
 
-    /// Reads a rule of a definition, which speaks of `self` and `oldSelf`: what is `object` and `oldObject` elsewhere.
+    /// Reads a rule of a definition, with `self` and `oldSelf`: what is `object` and `oldObject` elsewhere.
     pub(crate) fn parse_rule(text: &str) -> Result<Self, String> {
         Ok(Self(parser::parse(&lexer::tokens(text)?, &["self", "oldSelf"])?))
     }
 
-    /// Whether it is true of something.
+    /// Whether it is true of these variables.
     pub(crate) fn holds(&self, variables: &Variables<'_>) -> Result<bool, String> {
         eval::truth(&self.0, variables)
     }

@@ -9,7 +9,7 @@ use super::{Function, Node, Operator, Quantifier};
 const DEPTH: usize = 100;
 /// Most relations, or members, in a row, which make a deep tree too.
 const LINKS: usize = 200;
-/// Reads an expression that may speak of these variables.
+/// Reads an expression of these variables.
 pub(super) fn parse(tokens: &[Token], variables: &[&str]) -> Result<Node, String> {
     let mut parser = Parser {
         tokens,
@@ -33,8 +33,8 @@ fn longer(links: &mut usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Operands of `&&` or `||` in their order, as a tree that is as deep as it must be. Order and grouping do not matter to
-/// what it comes to.
+/// Operands of `&&` or `||` in their order, as a tree that is as deep as it must be. Order and grouping do not matter
+/// to what it comes to.
 fn balanced(operator: Operator, mut operands: Vec<Node>) -> Node {
     if operands.len() > 1 {
         let right = balanced(operator, operands.split_off(operands.len() / 2));

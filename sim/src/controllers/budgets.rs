@@ -46,7 +46,7 @@ impl Budgets {
                 .filter(|(_, due)| due.is_some_and(|due| due <= now))
                 .map(|(key, _)| key.clone()),
         );
-        // without budgets, pods are nobody's concern
+        // without budgets, pods do not matter
         if !self.known.is_empty() {
             let namespaces: BTreeSet<_> = self.pods.poll(api).into_iter().map(|key| key.namespace).collect();
             stale.extend(
@@ -221,7 +221,7 @@ fn percent(value: &Value, of: i64) -> Option<i64> {
     Some(of.saturating_mul(share).saturating_add(99) / 100)
 }
 
-/// The replicas that the owners of pods want; pods without one count for nothing.
+/// The replicas in the specifications of the owners of pods; pods without an owner do not count.
 fn replicas(api: &Api, pods: &[Arc<Value>]) -> i64 {
     let mut owners: BTreeMap<String, i64> = BTreeMap::new();
     for pod in pods {
@@ -237,7 +237,7 @@ fn replicas(api: &Api, pods: &[Arc<Value>]) -> i64 {
             );
         }
     }
-    // a custom resource may want any number; a budget's status has room for this one
+    // a custom resource may have any number; a budget's status has room for this one
     let sum = owners
         .values()
         .fold(0, |sum: i64, replicas| sum.saturating_add(*replicas));

@@ -1,6 +1,6 @@
 //! Claims get volumes: each its own, as a provisioner makes them, bound at once whatever the storage class.
 //!
-//! A volume goes with its claim. A deleted claim stays for as long as a pod uses it.
+//! A volume is deleted with its claim. A deleted claim stays for as long as a pod uses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Pods whose node is gone are removed: nobody else would ever report that they stopped.
+//! Pods whose node is gone are removed: no node reports that they stopped.
 //!
 //! Pods that name a node which never was are left alone: it may still come. So may one that is gone only just now.
 

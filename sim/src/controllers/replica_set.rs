@@ -1,4 +1,4 @@
-//! Replica sets: as many pods as asked for. A pod that leaves the selector is let go, and another one takes its place.
+//! Replica sets: as many pods as specified. A pod that leaves the selector is released, and another one is created.
 //!
 //! Not there: adoption of pods without an owner.
 
@@ -26,7 +26,7 @@ pub(crate) struct ReplicaSets {
     pods: Feed,
     /// Sets with pods that become available by waiting.
     timers: Timers<Key>,
-    /// The sets of pods, to know whose pod is gone.
+    /// The sets of pods, to find the set of a deleted pod.
     owners: std::collections::BTreeMap<Key, Key>,
 }
 
@@ -51,7 +51,7 @@ impl ReplicaSets {
         Some(owner)
     }
 
-    /// Does a pod have the labels that the set looks for?
+    /// Does a pod have the labels of the set's selector?
     fn selects(&self, api: &Api, set: &Value, key: &Key) -> bool {
         let selector = Selector::of_object(at(set, "/spec/selector").unwrap_or(&Value::Null));
         let head = self.pods.head(api, key);

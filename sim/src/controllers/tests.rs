@@ -85,7 +85,7 @@ fn a_replica_set_keeps_its_size() {
 }
 
 #[test]
-fn a_pod_that_leaves_the_selector_of_its_replica_set_is_let_go_and_another_takes_its_place() {
+fn a_pod_that_leaves_the_selector_of_its_replica_set_is_released_and_another_is_created() {
     let mut play = play();
     play.post(SETS, &workload("ReplicaSet", 2, &json!({})));
     play.rest();
@@ -165,8 +165,8 @@ fn pods_that_serve_outlive_a_rollout_that_is_stuck() {
     play.rest();
     let ready = |play: &mut Play| pods(play).iter().filter(|pod| is_ready(pod)).count();
     assert_eq!((pods(&mut play).len(), ready(&mut play)), (5, 3));
-    let mended = json!({"readinessGates": null, "containers": [{"name": "main", "image": "web:3"}]});
-    play.merge(&format!("{DEPLOYMENTS}/web"), &template(mended));
+    let corrected = json!({"readinessGates": null, "containers": [{"name": "main", "image": "web:3"}]});
+    play.merge(&format!("{DEPLOYMENTS}/web"), &template(corrected));
     while let Some(due) = play.0.next_due() {
         play.0.advance(due);
         assert!(ready(&mut play) >= 3);
@@ -269,7 +269,7 @@ fn a_budget_is_counted_and_an_eviction_spends_it() {
 }
 
 #[test]
-fn an_unhealthy_pod_may_always_be_evicted_if_its_budget_says_so() {
+fn an_unhealthy_pod_may_always_be_evicted_if_its_budget_allows_it() {
     for (policy, stays) in [("AlwaysAllow", false), ("IfHealthyBudget", true)] {
         let mut play = play();
         play.post(PODS, &crate::world::tests::pod("a"));

@@ -1,8 +1,8 @@
 //! Rules of a definition, in the Common Expression Language, about custom resources.
 //!
-//! A rule about the change of a part (one that speaks of `oldSelf`) is asked where there was one before; any other, as
-//! by a server of 1.30 and newer, where the part is new or different. Not asked are rules inside lists and maps, and
-//! those that need more of the language than [`crate::cel`] knows.
+//! A rule about the change of a part (one with `oldSelf`) is evaluated where there was one before; any other, as
+//! by a server of 1.30 and newer, where the part is new or different. Not evaluated are rules inside lists and maps,
+//! and those that need more of the language than [`crate::cel`] has.
 
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cel::{Expression, Variables};
 use crate::validation::text;
 
-/// A rule, and where it stands.
+/// A rule and its place.
 #[derive(Debug)]
 pub(crate) struct Rule {
     place: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Rule {
     message: String,
 }
 
-/// The rules of a schema that can be asked.
+/// The rules of a schema that can be evaluated.
 pub(crate) fn read(schema: &Value) -> Vec<Rule> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_asked_of_what_is_new_or_different() {
+    fn a_rule_is_evaluated_where_a_part_is_new_or_different() {
         let (good, bad) = (of(json!({"a": 1})), of(json!({"b": 1})));
         assert!(refused("has(self.a)", &good, None).is_empty());
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_changes_is_asked_of_changes() {
+    fn a_rule_of_changes_is_evaluated_for_changes() {
         let (one, other) = (of(json!({"a": 1})), of(json!({"a": 2})));
         let rule = "self.a == oldSelf.a";
         assert!(refused(rule, &one, None).is_empty());

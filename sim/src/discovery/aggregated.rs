@@ -1,4 +1,4 @@
-//! Everything in two documents, as newer clients ask for it.
+//! Everything in two documents, as newer clients request it.
 
 use serde_json::{Value, json};
 

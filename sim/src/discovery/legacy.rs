@@ -108,7 +108,7 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     verbs
 }
 
-/// What discovery says of a subresource.
+/// The entry of a subresource in discovery.
 pub(super) struct Offer {
     /// Group and version of the kind, if they are not those of the resource.
     pub(super) of: Option<(&'static str, &'static str)>,

@@ -60,7 +60,7 @@ struct Target {
     url: Uri,
     host: String,
     port: u16,
-    /// Namespace and name of a service, whose endpoints are looked up.
+    /// Namespace and name of a service, whose endpoints are read.
     service: Option<(String, String)>,
 }
 
@@ -129,7 +129,7 @@ async fn exchange(live: &Live, call: &WebhookCall, target: &Target) -> Result<Va
         review(status.as_u16(), &body.to_bytes())
     };
     tokio::pin!(answer);
-    // the connection lives as long as its one exchange
+    // the connection is closed after one exchange
     tokio::select! {
         answer = &mut answer => answer,
         _closed = connection => answer.await,
@@ -143,10 +143,10 @@ fn review(status: u16, body: &[u8]) -> Result<Value, Trouble> {
             .map_err(|error| Trouble::Answer(format!("the response is no review: {error}"))),
         404 => refused("the server could not find the requested resource".to_owned()),
         500.. => {
-            let said = String::from_utf8_lossy(body);
-            let said = said.trim();
+            let text = String::from_utf8_lossy(body);
+            let text = text.trim();
             refused(format!(
-                "an error on the server ({said:?}) has prevented the request from succeeding"
+                "an error on the server ({text:?}) has prevented the request from succeeding"
             ))
         }
         _ => refused("the server rejected our request for an unknown reason".to_owned()),

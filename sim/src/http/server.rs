@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// Answers connections in plain HTTP and lets the world play, until dropped: then the world stands still and all
+/// Answers connections in plain HTTP and advances the world, until dropped: then the world stops and all
 /// connections are closed.
 pub async fn serve(listener: TcpListener, live: Arc<Live>) -> Infallible {
     tokio::select! {
@@ -47,7 +47,7 @@ async fn accept(listener: &TcpListener, live: &Arc<Live>) -> Infallible {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(connections.spawn(connection(live.clone(), stream))),
-            // a client that is gone already, or no file descriptors: they come back, but not by asking at once
+            // a client that is gone already, or no file descriptors: a retry at once does not help
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
         while connections.try_join_next().is_some() {}
@@ -59,7 +59,7 @@ async fn connection(live: Arc<Live>, stream: TcpStream) {
     let _delayed = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |request| respond(live.clone(), request));
     let builder = Builder::new(TokioExecutor::new());
-    // a client that breaks off has nobody to tell
+    // a client that breaks off receives no answer
     let _closed = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 

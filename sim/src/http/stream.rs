@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::live::{self, Live};
 use crate::{WatchEvent, WatchId};
 
-/// How often an idle watch looks at the clock.
+/// How often an idle watch reads the clock.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// A watch that is closed when its client leaves.

@@ -31,7 +31,7 @@ pub(crate) fn keep_namespace(new: &mut Value, old: &Value) {
     keep(new, old, "status");
 }
 
-/// A namespace's phase says whether it is being deleted.
+/// A namespace's phase shows whether it is being deleted.
 pub(crate) fn validate_namespace_status(new: &Value, _old: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let phase = at(new, "/status/phase")
@@ -90,7 +90,7 @@ pub(crate) fn validate_role(role: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// The server looks at a changed role twice.
+/// The server validates a changed role twice.
 pub(crate) fn validate_role_update(new: &Value, _old: &Value) -> Vec<FieldError> {
     let mut errors = validate_role(new);
     errors.extend(validate_role(new));

@@ -1,4 +1,4 @@
-//! Pod specs, wherever they stand.
+//! Pod specs, of pods and of templates.
 
 use serde_json::{Value, json};
 

@@ -9,8 +9,8 @@ use crate::object::{get_metadata, set_metadata};
 /// What a container may get another of.
 const MEMBERS: [&str; 2] = ["resources", "resizePolicy"];
 
-/// The old pod with other resources. Where containers came, went or changed places all of the new specification stays, to be
-/// refused.
+/// The old pod with other resources. Where containers came, went or changed places all of the new specification stays,
+/// to be refused.
 pub(crate) fn prepare(new: &mut Value, old: &Value) {
     let lists = ["containers", "initContainers"];
     let names = |pod: &Value, list: &str| -> Vec<Value> {
@@ -77,7 +77,7 @@ pub(crate) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// Does the pod's node say what its containers have? Without one that runs nobody knows.
+/// Does the pod's node report what its containers have? Without one that runs that is unknown.
 fn is_supported(pod: &Value) -> bool {
     let status = pod.get("status").unwrap_or(&Value::Null);
     let mut running =

@@ -1,7 +1,8 @@
 //! Simulated nodes: stages say what happens to nodes and pods, agents do it.
 //!
 //! Every change of a node or pod is held against the stages ([`stage`]):
-//! * stages whose step goes on (`Sync`, `Terminate`) run at every change while they match, and when their timers ask;
+//! * stages with a continuous step (`Sync`, `Terminate`) run at every change while they match, and when their timers
+//!   are due;
 //! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
 //!
 //! What a step does is the business of [`kubelet`]. All draws come from the seed and the object, never from the order
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 pub use self::kubelet::Timings;
 use self::kubelet::{Kubelets, draw};
 pub use self::stage::{DEFAULT_STAGES, StageError};
-use self::stage::{Kind, Next, Stage, Step};
+use self::stage::{Input, Kind, Next, Stage, Step};
 use crate::api::Api;
 use crate::object::{finalizers, metadata_text};
 use crate::store::Key;
@@ -35,8 +36,8 @@ pub struct Options {
     pub stages: String,
     /// How long things take.
     pub timings: Timings,
-    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or annotations
-    /// of their pod, when these were changed in place.
+    /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or
+    /// annotations of their pod, when these were changed in place.
     pub daemon: bool,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
@@ -96,7 +97,7 @@ impl Nodes {
         feed.object(api, key)
     }
 
-    /// A node changed: its agent comes or goes, and with it all its pods.
+    /// A node changed: its agent starts or stops, and with it all its pods.
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
         let exists = self.node_feed.head(api, key).is_some();
@@ -107,18 +108,18 @@ impl Nodes {
         if !exists && self.up.remove(&name) {
             self.kubelets.forget_node(&name);
         }
-        self.look(api, Kind::Node, key, now);
+        self.reconcile(api, Kind::Node, key, now);
         if appeared {
             let waiting = self.placed.iter().filter(|(_, node)| **node == name);
             let waiting: Vec<Key> = waiting.map(|(pod, _)| pod.clone()).collect();
             for pod in waiting {
-                self.look(api, Kind::Pod, &pod, now);
+                self.reconcile(api, Kind::Pod, &pod, now);
             }
         }
     }
 
     /// Holds an object against the stages.
-    fn look(&mut self, api: &mut Api, kind: Kind, key: &Key, now: Timestamp) {
+    fn reconcile(&mut self, api: &mut Api, kind: Kind, key: &Key, now: Timestamp) {
         let Some(object) = self.object(api, kind, key) else {
             for index in 0..self.stages.len() {
                 self.timers.set((kind, key.clone(), index), None);
@@ -138,7 +139,8 @@ impl Nodes {
                 return;
             }
         }
-        let drawn = self.drawn(kind, &object);
+        let input = Input::new(&object);
+        let drawn = self.drawn(kind, &input);
         for index in 0..self.stages.len() {
             let Some(stage) = self.stages.get(index).filter(|stage| stage.kind == kind) else {
                 continue;
@@ -146,7 +148,7 @@ impl Nodes {
             let run = (kind, key.clone(), index);
             let continuous = stage.is_continuous();
             let wanted = if continuous {
-                stage.matches(kind, &object)
+                stage.matches(kind, &input)
             } else {
                 drawn == Some(index)
             };
@@ -166,17 +168,17 @@ impl Nodes {
         }
     }
 
-    /// The stage that an object goes through next, of those that run once.
-    fn drawn(&self, kind: Kind, object: &Value) -> Option<usize> {
+    /// The stage that an object enters next, of those that run once.
+    fn drawn(&self, kind: Kind, input: &Input<'_>) -> Option<usize> {
         let all = self.stages.iter().enumerate();
         let matching: Vec<(usize, &Arc<Stage>)> = all
-            .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, object))
+            .filter(|(_, stage)| !stage.is_continuous() && stage.matches(kind, input))
             .collect();
         let total: u64 = matching.iter().map(|(_, stage)| stage.weight).sum();
         if total == 0 {
             return matching.first().map(|(index, _)| *index);
         }
-        let mut left = self.draw(object, "weight") % total;
+        let mut left = self.draw(input.object, "weight") % total;
         let picked = matching.iter().find(|(_, stage)| {
             let here = left < stage.weight;
             left = left.saturating_sub(stage.weight);
@@ -194,7 +196,8 @@ impl Nodes {
         let (kind, key, index) = run;
         let object = self.object(api, *kind, key);
         let stage = self.stages.get(*index);
-        if let Some(object) = object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, object)))
+        if let Some(object) =
+            object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, &Input::new(object))))
         {
             self.run(api, run, &object, now);
         }
@@ -221,7 +224,7 @@ impl Nodes {
         self.timers.set(run.clone(), wakes);
     }
 
-    /// Runs a step; returns when a step that goes on wants to run again.
+    /// Runs a step; returns when a continuous step is to run again.
     fn step(&mut self, client: &mut Client<'_>, key: &Key, object: &Value, step: &Step) -> Option<Timestamp> {
         let now = client.now;
         match step {
@@ -247,7 +250,7 @@ impl Nodes {
         }
     }
 
-    /// What runs has changed, the pod has not: its agent looks again.
+    /// What runs has changed, the pod has not: its agent reconciles it again.
     fn resync(&mut self, api: &mut Api, key: &Key, now: Timestamp) -> Option<Timestamp> {
         for index in 0..self.stages.len() {
             if self.stages.get(index).is_some_and(|stage| stage.is_continuous()) {
@@ -272,7 +275,7 @@ impl Actor for Nodes {
             self.node(api, &key, now);
         }
         for key in self.pod_feed.poll(api) {
-            self.look(api, Kind::Pod, &key, now);
+            self.reconcile(api, Kind::Pod, &key, now);
         }
         let changed = self.config_feeds.iter_mut().flat_map(|feed| feed.poll(api));
         let namespaces: BTreeSet<Arc<str>> = changed.map(|key| key.namespace).collect();

@@ -14,7 +14,7 @@ pub(crate) use self::resource::{
 };
 use crate::store::ResourceId;
 
-/// All resources, by group and plural. Each request looks for one, by names that are not its own.
+/// All resources, by group and plural. Each request is for one, by names that are not its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registry {
     groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>>,

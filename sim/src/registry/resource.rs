@@ -54,7 +54,7 @@ pub(crate) struct Version {
     pub(crate) rules: Arc<[Rule]>,
 }
 
-/// What objects look like.
+/// The shape of objects.
 #[derive(Clone, Debug)]
 pub(crate) enum Schema {
     /// A Go struct.
@@ -130,7 +130,7 @@ pub(crate) enum Grace {
     Pod,
 }
 
-/// How often, and how, a kind looks at its metadata: repetitions show in the causes of a refusal.
+/// How often, and how, a kind validates its metadata: repetitions show in the causes of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataRules {
     /// The kind repeats the rules for changes.
@@ -154,7 +154,7 @@ pub(crate) enum Metadata {
     Closed,
 }
 
-/// What becomes of dependents unless a deletion says otherwise.
+/// What becomes of dependents unless a deletion has its own policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -162,7 +162,7 @@ pub(crate) enum Propagation {
     Unsupported,
 }
 
-/// A field that field selectors know.
+/// A field of field selectors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldSelector {
     /// As selectors spell it.

@@ -1,4 +1,4 @@
-//! Which nodes a pod asks for: its node selector, and the required terms of its node affinity.
+//! Which nodes a pod requires: its node selector, and the required terms of its node affinity.
 
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 //!
 //! A node takes a pod if its resources suffice, its labels match, its taints are tolerated and hard spread constraints
 //! stay within their skew. Of those that do, the one is taken where soft spread constraints, then the number of pods,
-//! are least; ties go by name. Pods go by priority, then age, then name. A pod that fits nowhere says why in its
-//! condition, and is tried again when nodes change or pods leave.
+//! are least; ties are broken by name. Pods are ordered by priority, then age, then name. A pod that fits nowhere has
+//! the reason in its condition, and is tried again when nodes change or pods leave.
 //!
 //! Not there: preemption, affinity between pods, preferred node affinity, volumes, ports of the host.
 
@@ -102,7 +102,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether nothing changed that matters here, told without reading the object: most changes are of status.
+    /// Whether nothing changed that matters here, found without reading the object: most changes are of status.
     fn is_as_placed(&self, api: &Api, key: &Key) -> bool {
         let (Some(placed), Some(head)) = (self.placed.get(key), self.pod_feed.head(api, key)) else {
             return false;
@@ -144,7 +144,7 @@ impl Scheduler {
         }
     }
 
-    /// Finds a pod's node, or says why there is none.
+    /// Finds a pod's node, or the reason why there is none.
     fn find(&self, key: &Key, pod: &Value) -> Result<String, String> {
         let nodes: Vec<(&String, &Node)> = self.nodes.iter().filter(|(_, node)| node.exists).collect();
         if nodes.is_empty() {

@@ -20,7 +20,7 @@ pub(super) struct Placed {
     /// It is going: spread constraints do not count it.
     pub(super) leaving: bool,
     pub(super) generation: i64,
-    /// It asks for something else than it has: what it counts with changes with its status.
+    /// It requests something else than it has: what it counts with changes with its status.
     pub(super) unsettled: bool,
     request: Amounts,
 }
@@ -81,7 +81,7 @@ impl Node {
         self.used.subtract(&pod.request);
     }
 
-    /// Why a pod cannot come here, in the words of the scheduler; nothing if it can. The first test that fails speaks.
+    /// Why a pod does not fit here, as the scheduler reports it; nothing if it does. The first test that fails decides.
     pub(super) fn refuses(
         &self,
         name: &str,

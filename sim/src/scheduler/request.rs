@@ -21,13 +21,13 @@ impl Amounts {
         Self(amounts.collect())
     }
 
-    /// What a pod asks for: its containers and sidecars together, or an init container with the sidecars before it if
+    /// What a pod requests: its containers and sidecars together, or an init container with the sidecars before it if
     /// that is more; and the overhead of its runtime.
     pub(crate) fn of_pod(pod: &Value) -> Self {
         Self::of_containers(pod, Self::of_container)
     }
 
-    /// What a container asks for.
+    /// What a container requests.
     pub(super) fn of_container(container: &Value) -> Self {
         Self::of_list(at(container, "/resources/requests"))
     }
@@ -85,7 +85,7 @@ impl Amounts {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Resources of which this asks for something that others leave too little of.
+    /// Resources of which this requests something that others leave too little of.
     pub(crate) fn lacking<'a>(&'a self, used: &'a Self, all: &'a Self) -> impl Iterator<Item = &'a str> {
         let wanted = self.0.iter().filter(|(_, amount)| **amount > 0);
         wanted

@@ -1,6 +1,6 @@
 //! What a pod on a node counts with while its resources change.
 //!
-//! Of each container the most of what it asks for, what it was given and what it has; what its node can never give
+//! Of each container the most of what it requests, what it was given and what it has; what its node can never give
 //! does not count. (Kubernetes: `resource.PodRequests` with the resources of the status.)
 
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(super) fn request(pod: &Value) -> Amounts {
     })
 }
 
-/// Does a container ask for something else than it has?
+/// Does a container request something else than it has?
 pub(super) fn is_unsettled(pod: &Value) -> bool {
     let lists = ["/spec/containers", "/spec/initContainers"];
     let containers = lists
@@ -33,7 +33,7 @@ pub(super) fn is_unsettled(pod: &Value) -> bool {
     containers.into_iter().any(differs)
 }
 
-/// The most of what a container was given and what it has, if its status says so.
+/// The most of what a container was given and what it has, if its status has that.
 fn had(pod: &Value, container: &Value) -> Option<Amounts> {
     let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
     let mut statuses = lists

@@ -48,7 +48,7 @@ fn cpu(amount: &str) -> Value {
 }
 
 #[test]
-fn a_pod_goes_where_it_asks_to_or_says_why_not() {
+fn a_pod_is_placed_where_it_requires_or_has_the_reason() {
     let gpu = json!([{"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}]);
     let affinity = |requirement: Value| {
         json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
@@ -217,7 +217,7 @@ fn a_gated_pod_and_one_of_another_scheduler_are_left_alone() {
 }
 
 #[test]
-fn the_most_important_pod_goes_first() {
+fn the_most_important_pod_is_placed_first() {
     let mut play = Play::new(&Options::default());
     let low = create(&mut play, "a-low", &json!({}));
     let high = create(&mut play, "z-high", &json!({"priority": 5}));
@@ -245,7 +245,7 @@ fn on_first(amount: &str) -> Value {
 }
 
 #[test]
-fn a_pod_counts_with_what_it_asks_for_as_soon_as_it_asks() {
+fn a_pod_counts_with_its_requests_at_once() {
     let mut play = play();
     create(&mut play, "a", &on_first("1"));
     resize(&mut play, "a", "3");
@@ -255,7 +255,7 @@ fn a_pod_counts_with_what_it_asks_for_as_soon_as_it_asks() {
 }
 
 #[test]
-fn a_pod_that_asks_for_more_than_its_node_can_ever_give_leaves_room_for_others() {
+fn a_pod_that_requests_more_than_its_node_can_ever_give_leaves_room_for_others() {
     let mut play = play();
     create(&mut play, "a", &on_first("1"));
     resize(&mut play, "a", "99");

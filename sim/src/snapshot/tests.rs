@@ -50,7 +50,7 @@ fn what_was_stored_is_stored_again_byte_for_byte() {
 }
 
 #[test]
-fn pods_go_on_where_they_were() {
+fn pods_continue_where_they_were() {
     let mut play = played();
     let old = play.pod("old");
     assert!(is_ready(&old) && !is_ready(&play.pod("young")));

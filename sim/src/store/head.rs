@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::object::at;
 
-/// The parts of an object that lists, watches and garbage collection look at.
+/// The parts of an object that lists, watches and garbage collection use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) uid: Box<str>,

@@ -43,7 +43,7 @@ pub(crate) struct Stored {
     pub(crate) head: Head,
     /// The object in its storage version.
     pub(crate) json: Box<[u8]>,
-    /// What the text says: both are made of the same object, and neither changes.
+    /// The value of the text: both are made of the same object, and neither changes.
     decoded: Decoded,
 }
 

@@ -36,7 +36,7 @@ fn dependents_follow_the_owner_references() {
 }
 
 proptest! {
-    /// What the store says a past revision held is what a copy taken then held; compacted ones are refused.
+    /// The store has of a past revision what a copy taken then has; compacted ones are refused.
     #[test]
     fn past_revisions_read_as_they_were(steps in prop::collection::vec((0_u8..6, any::<bool>()), 1..60), window in 1_usize..40) {
         let mut store = Store::new(window);

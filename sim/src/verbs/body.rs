@@ -197,7 +197,7 @@ fn is_cut(text: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }
 
-/// What Go says of text that is not JSON, for the commonest faults.
+/// Go's message for text that is not JSON, for the commonest mistakes.
 pub(crate) fn go_error(text: &[u8]) -> String {
     let after = |at: usize| {
         text.get(at..)

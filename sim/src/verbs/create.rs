@@ -66,7 +66,7 @@ pub(super) fn insert(api: &mut Api, call: &Call<'_>, mut object: Value) -> Resul
     Ok(created)
 }
 
-/// Admission: what is made lives in a namespace that lives.
+/// Admission: the namespace of what is created exists and is not being deleted.
 fn admit(api: &Api, call: &Call<'_>, name: &str) -> Result<(), Failure> {
     match namespace_exists(api, call)? {
         Some(namespace) if namespace.head.deleting => Err(Failure::terminating(

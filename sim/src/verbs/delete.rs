@@ -189,9 +189,9 @@ fn terminate(namespace: &mut Value, now: Timestamp) -> bool {
 /// Whether a node must first stop the pod.
 #[derive(PartialEq, Eq)]
 enum Waits {
-    /// The kind knows no grace period.
+    /// The kind has no grace period.
     No,
-    /// It waits already, and not for longer than asked.
+    /// It waits already, and not for longer than requested.
     Already,
     /// From now on, for seconds.
     For(i64),
@@ -201,14 +201,14 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
     if call.resource.traits.grace == Grace::None {
         return Waits::No;
     }
-    let asked = options.grace.map(|grace| if grace < 0 { 1 } else { grace });
+    let requested = options.grace.map(|grace| if grace < 0 { 1 } else { grace });
     if !get_metadata(object, "deletionTimestamp").is_null() {
         let current = get_metadata(object, "deletionGracePeriodSeconds")
             .as_i64()
             .unwrap_or_default();
-        return match asked {
+        return match requested {
             _ if current == 0 => Waits::No,
-            Some(asked) if asked < current => shorten(object, current, asked, call.now),
+            Some(requested) if requested < current => shorten(object, current, requested, call.now),
             _ => Waits::Already,
         };
     }
@@ -220,7 +220,7 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
     let period = if idle {
         0
     } else {
-        asked.or(own).unwrap_or_default()
+        requested.or(own).unwrap_or_default()
     };
     let period = if period < 0 { 1 } else { period };
     let until = shifted(call.now, period);
@@ -230,11 +230,11 @@ fn grace(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Waits 
     Waits::For(period)
 }
 
-fn shorten(object: &mut Value, current: i64, asked: i64, now: Timestamp) -> Waits {
+fn shorten(object: &mut Value, current: i64, requested: i64, now: Timestamp) -> Waits {
     let until: Timestamp = metadata_text(object, "deletionTimestamp").parse().unwrap_or(now);
-    let moved = shifted(until, asked.saturating_sub(current));
+    let moved = shifted(until, requested.saturating_sub(current));
     let late = moved < now;
-    let period = if late && asked != 0 { 1 } else { asked };
+    let period = if late && requested != 0 { 1 } else { requested };
     let until = if late { now } else { moved };
     set_metadata(object, "deletionTimestamp", seconds(until).into());
     set_metadata(object, "deletionGracePeriodSeconds", period.into());
@@ -310,14 +310,14 @@ pub(super) fn collection(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, St
         .map(|(key, _)| key.clone())
         .collect();
     let revision = api.store.revision();
-    // webhooks are asked about all objects before the first one goes
+    // webhooks are called for all objects before the first one is deleted
     let found: Vec<Arc<Stored>> = keys
         .iter()
         .filter_map(|key| api.store.get(&call.resource.id, key).cloned())
         .collect();
     let found = call.read_all(found.iter().map(AsRef::as_ref))?;
     for key in &keys {
-        if let Err(stop @ Stop::Ask(_)) = delete(api, &named(call, key, Purpose::Rehearsal), options.clone())
+        if let Err(stop @ Stop::Call(_)) = delete(api, &named(call, key, Purpose::Rehearsal), options.clone())
         {
             return Err(stop);
         }

@@ -1,4 +1,4 @@
-//! What a deletion asks for, in its body or its query.
+//! The options of a deletion, from its body or its query.
 
 use kube_schema::validate::{Errors, FieldError};
 use serde_json::Value;

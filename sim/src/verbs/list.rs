@@ -1,4 +1,4 @@
-//! List: a consistent snapshot, in pages if asked.
+//! List: a consistent snapshot, in pages on request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -185,7 +185,7 @@ fn cut<'a>(
     let mut last = None;
     for (key, stored) in objects {
         if limit > 0 && page.items.len() == limit {
-            // whether anything of the rest is shown is not looked at
+            // whether anything of the rest is shown is not checked
             page.next.clone_from(&last);
             page.remaining += 1;
             continue;

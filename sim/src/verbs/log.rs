@@ -1,8 +1,8 @@
-//! The log of a container, as far as its pod's status tells it: no process runs, so there is nothing else to say.
+//! The log of a container, as far as its pod's status has it: no process runs, so there is no other output.
 //!
 //! Each line is a fact from the status: the image, since when it runs, how often it was restarted, how the last run
-//! ended. `previous`, `tailLines`, `limitBytes`, `timestamps` and the choice of a container work; `follow` ends at once,
-//! because nothing will follow.
+//! ended. `previous`, `tailLines`, `limitBytes`, `timestamps` and the choice of a container work; `follow` ends at
+//! once, because nothing will follow.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::validation::text;
 use crate::webhook::Stop;
 use crate::wire::{Method, Response};
 
-/// The log, if the call asks for one.
+/// The log, if the call is for one.
 pub(crate) fn log(api: &Api, call: &Call<'_>) -> Result<Option<Response>, Stop> {
     let has_log = call.resource.has(crate::registry::Subresource::Log);
     if !has_log || call.target.subresource != "log" || call.request.method != Method::Get {

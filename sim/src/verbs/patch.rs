@@ -1,4 +1,4 @@
-//! Patch: the object is read, patched, and goes the way of an update.
+//! Patch: the object is read, patched, and then updated.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ pub(super) fn malformed(body: &[u8]) -> Failure {
     Failure::bad_request(format!("error decoding patch: {}", body::go_error(body)))
 }
 
-/// Applies the patch; tells what it may have changed.
+/// Applies the patch; returns what it may have changed.
 fn apply(call: &Call<'_>, media: &str, object: &mut Value) -> Result<Touched, Failure> {
     let body = wire::parse(&call.request.body).map_err(|_| malformed(&call.request.body))?;
     let touched = match media {

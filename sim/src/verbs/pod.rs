@@ -134,7 +134,7 @@ fn spend_budget(api: &mut Api, call: &Call<'_>, pod: &Value) -> Result<(), Failu
     Ok(())
 }
 
-/// The condition that tells how many disruptions are left.
+/// The condition that reports how many disruptions are left.
 fn disruption_allowed(left: i64, generation: Option<&Value>, call: &Call<'_>) -> Value {
     let (status, reason) = if left > 0 {
         ("True", "SufficientPods")

@@ -1,8 +1,8 @@
-//! How far an update got when a webhook had to be asked.
+//! How far an update got when a webhook had to be called.
 //!
 //! A request that was stopped runs again from its start ([`crate::webhook`]). An update need not: what it read and made
-//! of it is the same as long as the object is, so it goes on where it stopped. If the object changed meanwhile, what is
-//! known of it is dropped.
+//! of it is the same as long as the object is, so it continues where it stopped. If the object changed meanwhile, what
+//! is known of it is dropped.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) enum Next {
     Admit,
 }
 
-/// A stop that knows what was done: of the object as it is stored, `new` is to be made.
+/// A stop with what was done: of the object as it is stored, `new` is to be made.
 pub(super) fn noted(
     api: &Api,
     call: &Call<'_>,
@@ -41,11 +41,11 @@ pub(super) fn noted(
     (old, new): (&Arc<Value>, Value),
     next: Next,
 ) -> Stop {
-    let Stop::Ask(mut question) = stop else {
+    let Stop::Call(mut needed) = stop else {
         return stop;
     };
     let stored = api.store.get(&call.resource.id, &call.key());
-    question.progress = stored.map(|stored| {
+    needed.progress = stored.map(|stored| {
         Box::new(Progress {
             revision: stored.revision,
             old: old.clone(),
@@ -55,7 +55,7 @@ pub(super) fn noted(
             next,
         })
     });
-    Stop::Ask(question)
+    Stop::Call(needed)
 }
 
 /// What was done already, if it still holds.

@@ -60,7 +60,7 @@ pub(super) fn run(api: &mut Api, call: &mut Call<'_>, method: Method) -> Result<
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
         .unwrap_or_default();
-    // a custom resource says so itself
+    // a custom resource defines that itself
     if replicas < 0 && !call.resource.is_custom() {
         let mut errors = kube_schema::validate::Errors::default();
         errors.invalid("spec.replicas", replicas, "must be greater than or equal to 0");

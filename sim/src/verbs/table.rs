@@ -11,7 +11,7 @@ use crate::negotiate::Form;
 use crate::object::metadata_text;
 use crate::status::Failure;
 
-/// What is wrong with the parameters of a table, if one is asked for.
+/// What is wrong with the parameters of a table, if one is requested.
 pub(crate) fn check(call: &Call<'_>) -> Result<(), Failure> {
     let include = call.query.text("includeObject");
     if call.form != Form::Table || matches!(include, "" | "None" | "Metadata" | "Object") {
@@ -22,7 +22,7 @@ pub(crate) fn check(call: &Call<'_>) -> Result<(), Failure> {
     )))
 }
 
-/// A table of objects. Rows carry as much of their object as `includeObject` asks for.
+/// A table of objects. Rows carry as much of their object as `includeObject` requests.
 pub(crate) fn table(call: &Call<'_>, objects: &[Value], with_header: bool) -> Value {
     let columns = columns(call);
     let rows: Vec<Value> = objects.iter().map(|object| row(call, &columns, object)).collect();
@@ -32,7 +32,7 @@ pub(crate) fn table(call: &Call<'_>, objects: &[Value], with_header: bool) -> Va
     } else {
         Value::Null
     };
-    // a list's own version is put there by whoever knows it
+    // a list's own version is added by the caller
     let version = objects
         .first()
         .map_or("", |object| metadata_text(object, "resourceVersion"));

@@ -1,6 +1,6 @@
 //! Which members of an object a write may change.
 //!
-//! What a write cannot change is as it was stored: it has its shape and its defaults, and is not looked at again.
+//! What a write cannot change is as it was stored: it has its shape and its defaults, and is not checked again.
 
 use serde_json::Value;
 

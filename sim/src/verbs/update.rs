@@ -141,7 +141,7 @@ fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result
         // the very object that is stored, whose text need not be written again
         return Ok(Reply::new(200, old.clone()));
     }
-    // what is not stored as it is asked for is converted first
+    // what is not stored in the requested version is converted first
     let kept = (call.version.name != call.resource.storage).then(|| new.clone());
     let written = write(api, call, old, new);
     written.map_err(|stop| match kept {
@@ -150,7 +150,7 @@ fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result
     })
 }
 
-/// Whether nothing changes. What was touched is looked at first: there most changes are.
+/// Whether nothing changes. What was touched is compared first: there most changes are.
 fn is_same(touched: &Touched, new: &Value, old: &Value) -> bool {
     let same = |name: &String| new.get(name) == old.get(name);
     match touched {

@@ -17,8 +17,8 @@ use crate::validation::text;
 use crate::verbs;
 
 impl Watch {
-    /// Whether nothing happened since the cursor, and the time brings nothing: most watches are asked far more often than
-    /// they have something to show.
+    /// Whether nothing happened since the cursor, and the time brings nothing: most watches are read far more often
+    /// than they have something to show.
     pub(super) fn is_idle(&self, collection: &Collection, now: Timestamp) -> bool {
         let has_come = |at: Timestamp| now >= at;
         self.initial == Initial::Done
@@ -100,7 +100,7 @@ impl Watch {
             Conversion::None => match conversion::one(call, Arc::unwrap_or_clone(object), &call.version.name)
             {
                 Ok(object) => Event::Ready(kind, object.into()),
-                // without a webhook there is nobody to ask, and nothing fails
+                // without a webhook there is no call, and nothing fails
                 Err(_) => return,
             },
         };

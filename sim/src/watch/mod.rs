@@ -30,7 +30,7 @@ use crate::selector::Selector;
 use crate::status::Failure;
 use crate::store::Key;
 use crate::verbs::{self, Touched};
-use crate::webhook::{Answers, Asked, WebhookReply};
+use crate::webhook::{Answers, Awaited, WebhookReply};
 use crate::wire::{self, Request};
 
 /// How often an idle watch that allows bookmarks gets one.
@@ -56,8 +56,8 @@ pub enum WatchEvent {
 }
 
 impl WatchEvent {
-    /// The line as text, without the newline; `None` at the end. As of a server, the type comes first: whoever reads the
-    /// line knows what the object is before it comes.
+    /// The line as text, without the newline; `None` at the end. As of a server, the type comes first: whoever reads
+    /// the line knows what the object is before it comes.
     pub fn text(&self) -> Option<String> {
         match self {
             Self::Line(kind, object) => Some(format!(r#"{{"type":"{kind}","object":{object}}}"#)),
@@ -82,9 +82,9 @@ pub(crate) struct Watch {
     has_header: bool,
     /// What is still to be shown, in order.
     backlog: VecDeque<Event>,
-    /// A webhook converts what waits in the backlog, but for what came after it was asked.
+    /// A webhook converts what waits in the backlog, but for what came after the call.
     converting: bool,
-    /// How often one was asked.
+    /// How often one was called.
     conversions: u64,
 }
 
@@ -269,16 +269,16 @@ impl Api {
             objects,
             uid: Entropy::new((id.0 << 32).wrapping_add(watch.conversions)).uid(),
         };
-        let question = batch.question();
+        let needed = batch.needed_call();
         let call = self.next_call();
-        let (asked_for, asked) = question.call(call);
-        self.calls.push(asked_for);
-        self.pending.insert(call, Pending::Watch(id, asked));
+        let (to_make, awaited) = needed.call(call);
+        self.calls.push(to_make);
+        self.pending.insert(call, Pending::Watch(id, awaited));
     }
 
-    /// A webhook answered what [`Api::convert`] asked.
-    pub(crate) fn watch_converted(&mut self, id: WatchId, asked: &Asked, reply: &WebhookReply) {
-        let (Some(watch), Asked::Conversion(batch)) = (self.watches.get_mut(&id), asked) else {
+    /// A webhook answered a call of [`Api::convert`].
+    pub(crate) fn watch_converted(&mut self, id: WatchId, awaited: &Awaited, reply: &WebhookReply) {
+        let (Some(watch), Awaited::Conversion(batch)) = (self.watches.get_mut(&id), awaited) else {
             return;
         };
         watch.converting = false;

@@ -8,7 +8,7 @@ use crate::object::{metadata_text, seconds};
 use crate::store::Key;
 use crate::wire::{Method, Request, Response};
 
-/// A component that asks the API for something.
+/// A component with requests to the API.
 pub(crate) struct Client<'a> {
     pub(crate) api: &'a mut Api,
     /// The user that requests are made as.

@@ -1,4 +1,4 @@
-//! What changed in a resource since an actor last looked.
+//! What changed in a resource since an actor last read it.
 //!
 //! A feed reads the history that watches read. Where history was compacted it compares what it knew with what there
 //! is, so that what vanished meanwhile is reported too.

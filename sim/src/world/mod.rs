@@ -10,10 +10,10 @@
 //!
 //! Equal configuration and equal requests at equal times yield equal bytes.
 //!
-//! A component whose write needs a webhook waits: it does nothing else until all it asked for is answered, in order. A
-//! controller whose write ends with a server's error (a webhook that is not there) looks at everything again, after a
-//! second first, then after ever longer; what is refused for good reason is not tried again before something changes.
-//! After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
+//! A component whose write needs a webhook waits: it does nothing else until all of its requests are answered, in
+//! order. A controller whose write ends with a server's error (a webhook that is not there) reconciles everything
+//! again, after a second first, then after ever longer; what is refused for good reason is not tried again before
+//! something changes. After each step, make the calls that [`World::calls`] has and answer them with [`World::resume`].
 
 mod client;
 mod feed;
@@ -54,7 +54,7 @@ pub(crate) trait Actor: std::fmt::Debug + Send {
     fn restart(&mut self) {}
     /// When something is due though nothing changes.
     fn due(&self) -> Option<Timestamp>;
-    /// Another one that knows what this one knows.
+    /// Another one with the same state.
     fn boxed(&self) -> Box<dyn Actor>;
     /// Draws from another seed from now on.
     fn reseed(&mut self, _seed: u64) {}
@@ -78,7 +78,7 @@ enum Peace {
     None,
 }
 
-/// An API with the cluster that lives on it.
+/// An API with the cluster around it.
 #[derive(Clone, Debug)]
 pub struct World {
     api: Api,
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// A cluster over an API that has a past: all components begin anew and take over what they find; what the old ones
-    /// had asked for and waits for a webhook is forgotten. `seed` is that of stages.
+    /// had requested and waits for a webhook is dropped. `seed` is that of stages.
     ///
     /// # Errors
     /// A stage that is not understood.
@@ -155,12 +155,12 @@ impl World {
     }
 
     /// Webhook calls that the cluster itself needs, for its components and for watches in a version that is not stored,
-    /// since this was last asked. Clients' requests name theirs in [`Outcome::Call`].
+    /// since the last call. Clients' requests name theirs in [`Outcome::Call`].
     pub fn calls(&mut self) -> Vec<WebhookCall> {
         self.api.calls()
     }
 
-    /// Goes on with what waits for a webhook. What comes of a client's request is returned; the cluster's own goes its
+    /// Continues what waits for a webhook. What comes of a client's request is returned; the cluster's own goes its
     /// way at the next [`World::advance`], and watches may have events.
     pub fn resume(&mut self, id: CallId, reply: WebhookReply) -> Option<Outcome> {
         let outcome = self.api.resume(id, reply);
@@ -183,7 +183,7 @@ impl World {
         self.actors_due().map(|due| due.max(self.now))
     }
 
-    /// When an actor that waits for nobody has something to do.
+    /// When an actor that does not wait has something to do.
     fn actors_due(&self) -> Option<Timestamp> {
         let all = self.actors.iter().enumerate();
         let free = all.filter(|(_, actor)| is_free(&self.api, actor.as_ref()));

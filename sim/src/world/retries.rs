@@ -35,7 +35,7 @@ impl Retries {
         self.0.insert(actor, retry);
     }
 
-    /// Whether an actor is to begin anew now; says so once.
+    /// Whether an actor is to begin anew now; true once.
     pub(super) fn take(&mut self, actor: usize, now: Timestamp) -> bool {
         let retry = self.0.get_mut(&actor);
         retry.is_some_and(|retry| retry.at.take_if(|at| *at <= now).is_some())

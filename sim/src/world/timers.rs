@@ -1,4 +1,4 @@
-//! When to look at what again.
+//! When to reconcile what again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Webhooks are asked, answered and obeyed.
+//! Webhooks are called, and their answers obeyed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -68,10 +68,10 @@ fn a_mutating_webhook_changes_what_is_stored() {
     let mut server = Server::new();
     register(&mut server, "mutating", "m", json!({}));
     let before = server.api.revision();
-    let asked = call(create(&mut server, "a"));
-    assert_eq!(asked.webhook, "m.example.com");
-    assert_eq!(asked.client, json!({"url": "https://localhost/x"}));
-    let request = &asked.review["request"];
+    let sent = call(create(&mut server, "a"));
+    assert_eq!(sent.webhook, "m.example.com");
+    assert_eq!(sent.client, json!({"url": "https://localhost/x"}));
+    let request = &sent.review["request"];
     assert_eq!(
         (&request["operation"], &request["name"]),
         (&json!("CREATE"), &json!("a"))
@@ -81,10 +81,10 @@ fn a_mutating_webhook_changes_what_is_stored() {
     assert_eq!(
         server.api.revision(),
         before,
-        "nothing is stored while a webhook is asked"
+        "nothing is stored while a webhook is called"
     );
     let response = server
-        .resume(asked.id, allow(&asked, Some(add_label("x"))))
+        .resume(sent.id, allow(&sent, Some(add_label("x"))))
         .response()
         .unwrap();
     assert_eq!(response.code, 201);
@@ -123,13 +123,13 @@ fn an_unreachable_webhook_blocks_unless_it_may_be_ignored() {
     for (policy, code) in [("Fail", 500), ("Ignore", 201)] {
         let mut server = Server::new();
         register(&mut server, "validating", "v", json!({"failurePolicy": policy}));
-        let asked = call(create(&mut server, "a"));
+        let sent = call(create(&mut server, "a"));
         let failed = WebhookReply::Failed("connection refused".into());
-        let response = server.resume(asked.id, failed).response().unwrap();
+        let response = server.resume(sent.id, failed).response().unwrap();
         assert_eq!(response.code, code, "{policy}");
         assert_eq!(
             server
-                .resume(asked.id, allow(&asked, None))
+                .resume(sent.id, allow(&sent, None))
                 .response()
                 .unwrap()
                 .code,
@@ -203,7 +203,7 @@ fn a_webhook_is_called_again_after_a_later_change() {
 }
 
 #[test]
-fn an_update_that_was_overtaken_asks_anew() {
+fn an_update_that_meets_a_conflict_calls_anew() {
     let mut server = Server::new();
     server.post(MAPS, &map("a"));
     register(&mut server, "validating", "v", json!({}));
@@ -233,7 +233,7 @@ fn an_update_that_was_overtaken_asks_anew() {
 }
 
 #[test]
-fn conditions_decide_whether_a_webhook_is_asked() {
+fn conditions_decide_whether_a_webhook_is_called() {
     let mut server = Server::new();
     let condition = |expression: &str| json!({"matchConditions": [{"name": "c", "expression": expression}]});
     register(
@@ -242,10 +242,10 @@ fn conditions_decide_whether_a_webhook_is_asked() {
         "v",
         condition("request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels))"),
     );
-    let asked = call(create(&mut server, "a"));
+    let sent = call(create(&mut server, "a"));
     assert_eq!(
         server
-            .resume(asked.id, allow(&asked, None))
+            .resume(sent.id, allow(&sent, None))
             .response()
             .unwrap()
             .code,
@@ -254,7 +254,7 @@ fn conditions_decide_whether_a_webhook_is_asked() {
     assert_eq!(
         server.delete(&format!("{MAPS}/a"), None).0,
         200,
-        "nobody is asked"
+        "no webhook is called"
     );
     let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
     for (policy, code) in [("Fail", 403), ("Ignore", 201)] {
@@ -305,12 +305,12 @@ fn an_answer_to_another_review_is_none() {
     let first = call(create(&mut server, "a"));
     let second = call(create(&mut server, "a"));
     let response = server.resume(first.id, allow(&second, None)).response().unwrap();
-    let (asked, given) = (&first.review["request"]["uid"], &second.review["request"]["uid"]);
+    let (sent, given) = (&first.review["request"]["uid"], &second.review["request"]["uid"]);
     assert_eq!(
         response.value()["message"],
         format!(
             "Internal error occurred: failed calling webhook \"v.example.com\": received invalid webhook response: \
-             expected response.uid={asked}, got {given}"
+             expected response.uid={sent}, got {given}"
         )
     );
     assert_eq!(server.get(&format!("{MAPS}/a")).0, 404);
@@ -346,9 +346,9 @@ fn scaling_is_admitted_as_a_scale() {
     let target = format!("{path}/web/scale");
     let patch = Request::new(Method::Patch, &target, Some(&json!({"spec": {"replicas": 5}})));
     let patch = patch.content_type("application/merge-patch+json");
-    let asked = call(server.api.handle(&patch, server.now));
-    assert_eq!(asked.webhook, "scale.example.com");
-    let request = &asked.review["request"];
+    let sent = call(server.api.handle(&patch, server.now));
+    assert_eq!(sent.webhook, "scale.example.com");
+    let request = &sent.review["request"];
     assert_eq!(
         request["kind"],
         json!({"group": "autoscaling", "version": "v1", "kind": "Scale"})
@@ -366,7 +366,7 @@ fn scaling_is_admitted_as_a_scale() {
     );
     let less = json!([{"op": "replace", "path": "/spec/replicas", "value": 3}]);
     let scaled = server
-        .resume(asked.id, allow(&asked, Some(less)))
+        .resume(sent.id, allow(&sent, Some(less)))
         .response()
         .unwrap();
     assert_eq!(
@@ -391,13 +391,13 @@ fn an_eviction_is_admitted_instead_of_the_deletion() {
     );
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
     let evict = Request::new(Method::Post, &format!("{pods}/a/eviction"), Some(&eviction));
-    let asked = call(server.api.handle(&evict, server.now));
-    assert_eq!(asked.webhook, "evictions.example.com");
-    assert_eq!(asked.review["request"]["operation"], "CREATE");
-    assert_eq!(asked.review["request"]["kind"]["kind"], "Eviction");
+    let sent = call(server.api.handle(&evict, server.now));
+    assert_eq!(sent.webhook, "evictions.example.com");
+    assert_eq!(sent.review["request"]["operation"], "CREATE");
+    assert_eq!(sent.review["request"]["kind"]["kind"], "Eviction");
     assert_eq!(
         server
-            .resume(asked.id, allow(&asked, None))
+            .resume(sent.id, allow(&sent, None))
             .response()
             .unwrap()
             .code,
@@ -407,7 +407,7 @@ fn an_eviction_is_admitted_instead_of_the_deletion() {
 }
 
 #[test]
-fn selectors_look_at_what_earlier_webhooks_did() {
+fn selectors_match_what_earlier_webhooks_did() {
     let mut server = Server::new();
     register(&mut server, "mutating", "a", json!({}));
     let selector = json!({"objectSelector": {"matchLabels": {"x": "1"}}});
@@ -417,11 +417,11 @@ fn selectors_look_at_what_earlier_webhooks_did() {
     assert_eq!(second.webhook, "b.example.com");
     let again = call(create(&mut server, "m"));
     let created = server.resume(again.id, allow(&again, None)).response().unwrap();
-    assert_eq!(created.code, 201, "without the label nobody else is asked");
+    assert_eq!(created.code, 201, "without the label no other webhook is called");
 }
 
 #[test]
-fn a_refusal_carries_what_the_webhook_says_and_is_never_a_success() {
+fn a_refusal_has_the_status_of_the_webhook_and_is_never_a_success() {
     for (status, code, reason, message) in [
         (Value::Null, 400, Value::Null, " without explanation"),
         (json!({"code": 200, "message": "no"}), 400, Value::Null, ": no"),
@@ -429,9 +429,9 @@ fn a_refusal_carries_what_the_webhook_says_and_is_never_a_success() {
     ] {
         let mut server = Server::new();
         register(&mut server, "validating", "v", json!({}));
-        let asked = call(create(&mut server, "a"));
-        let refusal = answer(&asked, json!({"allowed": false, "status": status}));
-        let response = server.resume(asked.id, refusal).response().unwrap();
+        let sent = call(create(&mut server, "a"));
+        let refusal = answer(&sent, json!({"allowed": false, "status": status}));
+        let response = server.resume(sent.id, refusal).response().unwrap();
         let found = response.value();
         assert_eq!((response.code, &found["reason"]), (code, &reason));
         let expected = format!("admission webhook \"v.example.com\" denied the request{message}");

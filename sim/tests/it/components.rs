@@ -74,7 +74,11 @@ fn play(world: &mut World, time: Duration, answer: impl Fn(&WebhookCall) -> Webh
         for call in calls {
             let user = call.review["request"]["userInfo"]["username"].as_str().unwrap();
             users.push(user.to_owned());
-            assert_eq!(world.resume(call.id, answer(&call)), None, "nobody else waits");
+            assert_eq!(
+                world.resume(call.id, answer(&call)),
+                None,
+                "no other request waits"
+            );
         }
     }
 }
@@ -85,7 +89,7 @@ fn pods(world: &mut World) -> Vec<Value> {
 }
 
 #[test]
-fn a_component_goes_on_when_its_webhook_has_answered() {
+fn a_component_continues_when_its_webhook_has_answered() {
     let mut world = world();
     register(&mut world, "mutating", "CREATE");
     replica_set(&mut world, 3);
@@ -134,7 +138,7 @@ fn equal_answers_make_equal_worlds() {
 }
 
 #[test]
-fn the_background_asks_and_obeys() {
+fn the_background_calls_webhooks_and_obeys() {
     let mut world = world();
     let maps = "/api/v1/namespaces/default/configmaps";
     let owner = send(
@@ -209,7 +213,7 @@ fn components_that_begin_anew_do_not_wait_for_the_calls_of_the_old() {
     play(&mut world, Duration::from_secs(1), allow);
     assert_eq!(pods(&mut world).len(), 2);
     let late = world.resume(lost.id, allow(&lost)).unwrap().response().unwrap();
-    assert_eq!(late.code, 500, "nobody waits for it");
+    assert_eq!(late.code, 500, "no request waits for it");
     play(&mut world, Duration::from_secs(1), allow);
     assert_eq!(pods(&mut world).len(), 2);
 }

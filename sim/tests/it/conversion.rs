@@ -69,7 +69,7 @@ fn convert(call: &WebhookCall) -> WebhookReply {
     reply(call, |_| {})
 }
 
-/// Sends a request and converts whatever is asked for. Returns the answer and how many objects each call had.
+/// Sends a request and converts whatever is requested. Returns the answer and how many objects each call had.
 fn send(server: &mut Server, request: &Request) -> (u16, Value, Vec<usize>) {
     let mut outcome = server.api.handle(request, server.now);
     let mut sizes = Vec::new();
@@ -89,7 +89,7 @@ fn thing(name: &str, member: &str, value: i64) -> Value {
     json!({"metadata": {"name": name}, "spec": {member: value}})
 }
 
-fn asked(server: &mut Server, request: &Request) -> WebhookCall {
+fn needed_call(server: &mut Server, request: &Request) -> WebhookCall {
     match server.api.handle(request, server.now) {
         Outcome::Call(call) => *call,
         other => panic!("{other:?}"),
@@ -119,7 +119,7 @@ fn a_list_is_converted_in_one_call_and_what_is_stored_in_none() {
     assert_eq!(
         stored["items"][0]["spec"],
         json!({"count": 2, "mode-v2": "x"}),
-        "nothing was asked"
+        "no webhook was called"
     );
     assert_eq!(
         list["metadata"]["resourceVersion"],
@@ -128,10 +128,10 @@ fn a_list_is_converted_in_one_call_and_what_is_stored_in_none() {
 }
 
 #[test]
-fn a_list_that_grew_meanwhile_asks_for_the_new_object_only() {
+fn a_list_that_grew_meanwhile_converts_the_new_object_only() {
     let mut server = server();
     server.post(V2, &thing("a", "count", 1));
-    let first = asked(&mut server, &request(Method::Get, V1, None));
+    let first = needed_call(&mut server, &request(Method::Get, V1, None));
     server.post(V2, &thing("b", "count", 1));
     let Outcome::Call(second) = server.resume(first.id, convert(&first)) else {
         panic!("the new object must be converted");
@@ -257,7 +257,7 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
     let before = server.api.revision();
     let create = request(Method::Post, V1, Some(&thing("a", "size", 3)));
     for (spoil, why) in spoilt {
-        let call = asked(&mut server, &create);
+        let call = needed_call(&mut server, &create);
         let response = server.resume(call.id, reply(&call, spoil)).response().unwrap();
         let expected = format!("conversion webhook for example.com/v1, Kind=Thing{why}");
         let status = response.value();
@@ -265,7 +265,7 @@ fn a_conversion_that_fails_fails_the_request_and_nothing_is_stored() {
         assert!(message.starts_with(&expected), "{message} instead of {expected}");
         assert_eq!(response.code, 500);
     }
-    let call = asked(&mut server, &create);
+    let call = needed_call(&mut server, &create);
     let failed = WebhookReply::Failed("Post \"https://x\": refused".into());
     let response = server.resume(call.id, failed).response().unwrap();
     let status = response.value();
@@ -362,7 +362,7 @@ fn a_watch_whose_conversion_fails_ends_with_an_error() {
     server.api.close_watch(closed);
     assert!(
         server.api.resume(call.id, convert(&call)).is_none(),
-        "nobody waits any more"
+        "no request waits any more"
     );
 }
 
@@ -377,7 +377,7 @@ fn without_a_webhook_only_the_version_and_its_shape_change() {
 }
 
 #[test]
-fn a_webhook_for_another_version_of_the_resource_is_asked_in_that_version() {
+fn a_webhook_for_another_version_of_the_resource_is_called_in_that_version() {
     let mut server = server();
     for (policy, concerned) in [("Exact", false), ("Equivalent", true)] {
         let body = json!({"metadata": {"name": "hook"}, "webhooks": [{"name": "hook.example.com", "sideEffects": "None",

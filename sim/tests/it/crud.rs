@@ -231,7 +231,7 @@ fn dependents_follow_their_owner_unless_orphaned() {
 }
 
 #[test]
-fn a_namespace_goes_with_its_content_and_takes_nothing_new() {
+fn a_namespace_is_deleted_with_its_content_and_takes_nothing_new() {
     let mut server = Server::new();
     server.post("/api/v1/namespaces", &json!({"metadata": {"name": "n"}}));
     server.api.tick(server.now);

@@ -40,7 +40,7 @@ fn a_body_beyond_the_limit_is_read_to_its_end_and_refused() {
 }
 
 #[test]
-fn a_method_that_nobody_knows_is_not_allowed() {
+fn an_unknown_method_is_not_allowed() {
     let (_runtime, address) = socket::serve();
     for method in ["OPTIONS", "TRACE", "BREW"] {
         let (code, status) = send(address, method, b"");

@@ -1,4 +1,4 @@
-//! Logs, which tell what a pod's status tells.
+//! Logs, which are made of a pod's status.
 
 use kruise_sim::{Method, Request};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn restarted() -> Value {
 }
 
 #[test]
-fn a_log_tells_what_runs_and_what_ended() {
+fn a_log_shows_what_runs_and_what_ended() {
     let mut server = Server::new();
     pod(&mut server, "p", &["main"], "n", restarted());
     let (_, text) = log(&mut server, "p/log");

@@ -134,7 +134,7 @@ fn definitions_and_custom_resources_come_as_json_only() {
 }
 
 #[test]
-fn answers_are_json_and_a_client_that_takes_none_is_told() {
+fn answers_are_json_and_a_client_that_takes_none_is_refused() {
     let mut server = Server::new();
     let request = Request::new(Method::Get, CONFIG_MAPS, None).accept(PROTOBUF);
     assert_eq!(server.send(&request).0, 406);

@@ -39,7 +39,7 @@ fn a_watch_without_a_version_starts_with_the_state() {
 }
 
 #[test]
-fn streamed_lists_end_with_a_bookmark_that_says_so() {
+fn streamed_lists_end_with_a_bookmark_of_their_own() {
     let mut server = Server::new();
     server.post(MAPS, &map("a", "x"));
     let query =

@@ -189,7 +189,7 @@ async fn a_webhook_is_called_by_its_url_if_its_bundle_is_trusted() {
     assert_eq!(
         setup.calls.load(Ordering::SeqCst),
         1,
-        "nobody untrusted was asked"
+        "no untrusted webhook was called"
     );
 }
 

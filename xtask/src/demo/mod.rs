@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: a guided tour of what a CloneSet does, on a real control plane.
 //!
-//! The story is told by `kruise-tour`; here is the cluster: built, started, and stopped again. Nothing stays behind unless
+//! The steps are in `kruise-tour`; here is the cluster: built, started, and stopped again. Nothing stays behind unless
 //! the reader asks for it.
 
 mod stage;
@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use kruise_e2e::process;
 use kruise_tour::act::Line;
-use kruise_tour::{Record, Screen, costs, screen, story, tell};
+use kruise_tour::{Record, Screen, costs, run as tour, screen, story};
 
 use crate::installation::{Build, Installation, build_kruise};
 use crate::interrupt;
@@ -71,13 +71,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
     introduce(&mut screen, &live, &exports)?;
 
-    let told = tell(&mut live, &mut screen, &story::STEPS)
+    let toured = tour(&mut live, &mut screen, &story::STEPS)
         .and_then(|records| sum_up(&mut screen, &installation, &records));
     if options.keep && interrupt::check().is_ok() {
         leave(&mut screen, installation, &exports)?;
-        return told;
+        return toured;
     }
-    told?;
+    toured?;
     drop(installation);
     screen.text("\nEverything is stopped. `cargo xtask demo --keep` leaves it running, to try things in it.")
 }

@@ -9,6 +9,7 @@ use crate::workspace;
 
 mod chance;
 mod keys;
+mod kinds;
 mod layers;
 
 /// Folders of the pure crates.
@@ -74,10 +75,14 @@ pub(crate) fn run() -> Result<()> {
     let mut violations = Vec::new();
     let tracked = String::from_utf8(output.stdout)?;
     let controllers = layers::controllers(tracked.lines());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    let sources = tracked.lines().filter(|path| path.ends_with(".rs"));
+    let kinds = sources.flat_map(|path| kinds::names(path, &read(path))).collect();
     for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             violations.extend(check(path, &text));
             violations.extend(layers::siblings(path, &text, &controllers));
+            violations.extend(kinds::named(path, &text, &kinds));
         }
     }
     if violations.is_empty() {

@@ -18,18 +18,18 @@ use kube_schema::validate::Errors;
 use serde_json::Value;
 
 use self::templates::IMAGES;
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("madvancedcronjob.kb.io"),
     validating: Some("vadvancedcronjob.kb.io"),
     newest: true,
     defaults,
     rules,
     changes: templates::changes,
-    ..Admitted::of(&kruise_api::advancedcronjob::KIND)
+    ..KindWebhooks::of(&kruise_api::advancedcronjob::KIND)
 };
 
 fn defaults(object: &mut Value, scope: &Scope<'_>) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::json::{fill, made, member, present, text};
 use crate::kinds::Scope;
-use crate::kinds::pulljob::rules;
+use crate::kinds::imagepulljob::rules;
 use crate::{Options, workload};
 
 /// The template of pulls of images.

@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::changes::{CLAIMS, claims_follow, name_of};
 use crate::json::{items, text};
 use crate::kinds::Scope;
-use crate::look::{Looks, Seen};
+use crate::lookup::{Lookup, Read, Reader};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const IS_DEFAULT: &str = names::statefulset::DEFAULT_CLASS;
 
 /// Refuses another size where the class cannot expand, of claims that follow their templates.
-pub(super) fn check(errors: &mut Errors, new: &Value, scope: &Scope<'_>, looks: &mut Looks<'_>) {
+pub(super) fn check(errors: &mut Errors, new: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     let Some(old) = scope.old.filter(|_| claims_follow(new, scope)) else {
         return;
     };
@@ -29,7 +29,12 @@ pub(super) fn check(errors: &mut Errors, new: &Value, scope: &Scope<'_>, looks: 
         let before = stored.iter().find(|one| name_of(one) == name_of(claim));
         if let Some(before) = before.filter(|before| size(before) != size(claim)) {
             let path = format!("{CLAIMS}[{index}].spec.resources");
-            expandable(errors, &path, class_of(claim).or_else(|| class_of(before)), looks);
+            expandable(
+                errors,
+                &path,
+                class_of(claim).or_else(|| class_of(before)),
+                reader,
+            );
         }
     }
 }
@@ -46,19 +51,19 @@ fn class_of(claim: &Value) -> Option<&str> {
     claim.pointer("/spec/storageClassName")?.as_str()
 }
 
-fn expandable(errors: &mut Errors, path: &str, named: Option<&str>, looks: &mut Looks<'_>) {
+fn expandable(errors: &mut Errors, path: &str, named: Option<&str>, reader: &mut Reader<'_>) {
     let class = match named {
         // whoever makes the volumes by hand knows
         Some("") => return,
         Some(name) if !validate::is_dns_subdomain(name) => None,
-        Some(name) => match looks.at(format!("{CLASSES}/{name}")) {
-            None => return,
-            Some(seen) => seen.found(),
+        Some(name) => match reader.object(Lookup::Path(format!("{CLASSES}/{name}"))) {
+            Read::Missing => return,
+            found => found.found(),
         },
         // without a default there is no class at all
-        None => match looks
-            .at(CLASSES.to_owned())
-            .and_then(Seen::found)
+        None => match reader
+            .object(Lookup::Path(CLASSES.to_owned()))
+            .found()
             .and_then(default)
         {
             None => return,

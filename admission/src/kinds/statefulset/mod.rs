@@ -24,11 +24,11 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{Admitted, Scope};
+use super::{KindWebhooks, Scope};
 use crate::json::{fill, items, made, member, text};
 use crate::workload::{self, not_negative};
 
-pub(super) const ENTRY: Admitted = Admitted {
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mstatefulset.kb.io"),
     validating: Some("vstatefulset.kb.io"),
     deletions: true,
@@ -37,7 +37,7 @@ pub(super) const ENTRY: Admitted = Admitted {
     rules,
     changes: changes::check,
     others: classes::check,
-    ..Admitted::of(&kruise_api::statefulset::KIND)
+    ..KindWebhooks::of(&kruise_api::statefulset::KIND)
 };
 
 fn fill_in(object: &mut Value, scope: &Scope<'_>) {

@@ -5,8 +5,8 @@ use kube_schema::validate::Errors;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::cloneset::validate::strategy::priority;
 use crate::json::{items, member, present, text};
+use crate::kinds::cloneset::strategy::priority;
 use crate::workload::not_negative;
 
 const UPDATE: &str = "spec.updateStrategy";

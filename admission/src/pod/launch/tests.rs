@@ -1,33 +1,32 @@
 use serde_json::{Value, json};
 
-use crate::pod::{Known, Outcome, review};
-use crate::{Answer, Options, Request};
+use crate::lookup::{Lookup, LookupResult, Lookups};
+use crate::pod::{review, sidecars::Sets};
+use crate::{Options, Outcome, Request, Response};
 
-fn asked(pod: &Value, uid: &str) -> Answer {
+fn asked(pod: &Value, uid: &str) -> Response {
     let review =
         json!({"uid": uid, "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE", "object": pod});
     let request = Request::from_review(review).unwrap();
     match review_of(&request) {
-        Outcome::Answer(answer) => answer,
-        needs @ Outcome::Needs(_) => panic!("{needs:?}"),
+        Outcome::Response(response) => response,
+        missing @ Outcome::Missing(_) => panic!("{missing:?}"),
     }
 }
 
 fn review_of(request: &Request) -> Outcome {
-    review(request, Options::default(), &Known::without_sets())
+    review(request, Options::default(), &among(Vec::new()))
+}
+
+/// These SidecarSets and nothing else.
+fn among(sets: Vec<Value>) -> Lookups {
+    let sets = LookupResult::SidecarSets(Sets::of(sets).into());
+    Lookups::from_iter([(Lookup::SidecarSets, sets)])
 }
 
 /// The pod as it is stored.
 fn admitted(pod: &Value, uid: &str) -> Value {
-    let Answer::Allow { patch, .. } = asked(pod, uid) else {
-        panic!("refused");
-    };
-    let mut pod = pod.clone();
-    if let Some(patch) = patch {
-        let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
-        json_patch::patch(&mut pod, &patch).unwrap();
-    }
-    pod
+    asked(pod, uid).applied_to(pod)
 }
 
 fn pod(containers: Value) -> Value {
@@ -70,7 +69,7 @@ fn the_published_example_gets_its_barriers_byte_for_byte() {
         {"name": "proxy", "image": "registry.example/proxy:1",
          "env": [{"name": "KRUISE_CONTAINER_PRIORITY", "value": "10"}]},
     ]));
-    let Answer::Allow {
+    let Response::Allow {
         patch: Some(patch), ..
     } = asked(&example, "u")
     else {
@@ -99,10 +98,7 @@ fn the_published_example_gets_its_barriers_byte_for_byte() {
             members
         );
     }
-    assert!(
-        !patch.to_string().contains("optional"),
-        "the key must be there: {patch}"
-    );
+    assert!(!patch.contains("optional"), "the key must be there: {patch}");
 }
 
 #[test]
@@ -132,7 +128,7 @@ fn where_nothing_is_to_be_ordered_nothing_changes() {
         pod(json!([with("a", "7"), with("b", "7")])),
         pod(json!([with("a", "0"), {"name": "b"}])),
     ] {
-        assert_eq!(asked(&pod, "u"), Answer::ALLOW, "{pod}");
+        assert_eq!(asked(&pod, "u"), Response::ALLOW, "{pod}");
     }
 }
 
@@ -141,7 +137,7 @@ fn a_number_that_cannot_be_read_is_refused_and_the_last_one_counts() {
     for value in ["x", "", "1.5", " 1", "9223372036854775808", "1_0"] {
         let pod = pod(json!([with("a", value), {"name": "b"}]));
         assert!(
-            matches!(asked(&pod, "u"), Answer::Deny { code: 500, .. }),
+            matches!(asked(&pod, "u"), Response::Deny { code: 500, .. }),
             "{value:?}"
         );
     }
@@ -149,7 +145,7 @@ fn a_number_that_cannot_be_read_is_refused_and_the_last_one_counts() {
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]});
     assert!(matches!(
         asked(&pod(json!([from, {"name": "b"}])), "u"),
-        Answer::Deny { .. }
+        Response::Deny { .. }
     ));
     let mut twice = with("a", "x");
     twice["env"]
@@ -184,7 +180,7 @@ fn a_pod_without_a_name_gets_one_that_another_attempt_draws_anew() {
     assert_eq!(keys(&one)[0], format!("{}-barrier/p_0", name(&one)));
     // What is not ordered is named by the server.
     pod["metadata"]["annotations"] = json!({});
-    assert_eq!(asked(&pod, "u"), Answer::ALLOW);
+    assert_eq!(asked(&pod, "u"), Response::ALLOW);
 }
 
 #[test]
@@ -201,7 +197,7 @@ fn a_name_without_room_for_the_barriers_is_refused() {
     pod["metadata"]["name"] = json!("x".repeat(245));
     assert_eq!(keys(&admitted(&pod, "u")).len(), 2);
     pod["metadata"]["name"] = json!("x".repeat(246));
-    assert!(matches!(asked(&pod, "u"), Answer::Deny { .. }));
+    assert!(matches!(asked(&pod, "u"), Response::Deny { .. }));
 }
 
 #[test]
@@ -219,13 +215,13 @@ fn barriers_of_others_are_replaced_and_the_own_one_stays_where_it_is() {
         once["spec"]["containers"][0]["env"][0],
         json!({"name": "OWN", "value": "1", "newer": true})
     );
-    assert_eq!(asked(&once, "other"), Answer::ALLOW);
+    assert_eq!(asked(&once, "other"), Response::ALLOW);
     let mut behind = once.clone();
     behind["spec"]["containers"][0]["env"]
         .as_array_mut()
         .unwrap()
         .reverse();
-    assert_eq!(asked(&behind, "u"), Answer::ALLOW);
+    assert_eq!(asked(&behind, "u"), Response::ALLOW);
 }
 
 #[test]
@@ -234,22 +230,17 @@ fn an_injected_sidecar_takes_part_by_its_number() {
         "env": [{"name": "KRUISE_CONTAINER_PRIORITY", "value": "100"}]});
     let set = json!({"metadata": {"name": "mesh"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [proxy]}});
-    let known = Known {
-        sets: Some(crate::pod::sidecars::Sets::of(vec![set]).into()),
-        ..Known::default()
-    };
+    let lookups = among(vec![set]);
     let mut once = pod(json!([{"name": "main"}]));
     once["metadata"]["labels"] = json!({"app": "web"});
     for _ in 0..2 {
         let review_of = json!({"uid": "u", "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE",
             "namespace": "ns", "object": once});
         let request = Request::from_review(review_of).unwrap();
-        let Outcome::Answer(Answer::Allow { patch, .. }) = review(&request, Options::default(), &known)
-        else {
-            panic!("refused");
+        let Outcome::Response(response) = review(&request, Options::default(), &lookups) else {
+            panic!("all is known");
         };
-        let patch: json_patch::Patch = serde_json::from_value(patch.unwrap_or_else(|| json!([]))).unwrap();
-        json_patch::patch(&mut once, &patch).unwrap();
+        once = response.applied_to(&once);
         assert_eq!(keys(&once), ["web-barrier/p_0", "web-barrier/p_100"]);
     }
 }

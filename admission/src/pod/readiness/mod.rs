@@ -6,7 +6,7 @@ use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use serde_json::{Value, json};
 
 use super::{Context, Done, Stop, list};
-use crate::Answer;
+use crate::Response;
 
 /// Appends the readiness gate `KruisePodReady` to a new pod whose controller is in group `apps.kruise.io`, or to any
 /// new pod with [`crate::Options::readiness_gate_for_all`].
@@ -16,7 +16,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
     }
     let gates = pod.get_mut("spec").and_then(|spec| list(spec, "readinessGates"));
     let Some(gates) = gates else {
-        return Err(Stop::Deny(Answer::undecodable(
+        return Err(Stop::Deny(Response::undecodable(
             "spec.readinessGates must be a list",
         )));
     };
@@ -44,9 +44,12 @@ fn controlled_by_kruise(pod: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::pod::{Known, Outcome, review};
-    use crate::{Operation, Options, Request};
+    use crate::lookup::{Lookup, LookupResult, Lookups};
+    use crate::pod::review;
+    use crate::{Operation, Options, Outcome, Request};
 
     const FOR_ALL: Options = Options {
         readiness_gate_for_all: true,
@@ -69,17 +72,19 @@ mod tests {
         Request::from_review(review).unwrap()
     }
 
-    fn mutate(request: &Request, options: Options) -> Answer {
-        match review(request, options, &Known::without_sets()) {
-            Outcome::Answer(answer) => answer,
-            needs @ Outcome::Needs(_) => panic!("{needs:?}"),
+    fn mutate(request: &Request, options: Options) -> Response {
+        let no_sets = LookupResult::SidecarSets(Arc::default());
+        let lookups = Lookups::from_iter([(Lookup::SidecarSets, no_sets)]);
+        match review(request, options, &lookups) {
+            Outcome::Response(response) => response,
+            missing @ Outcome::Missing(_) => panic!("{missing:?}"),
         }
     }
 
     fn patch(object: Value, options: Options) -> Option<Value> {
         match mutate(&request(object), options) {
-            Answer::Allow { patch, .. } => patch,
-            denied @ Answer::Deny { .. } => panic!("{denied:?}"),
+            Response::Allow { patch, .. } => patch.map(|patch| serde_json::from_str(&patch).unwrap()),
+            denied @ Response::Deny { .. } => panic!("{denied:?}"),
         }
     }
 
@@ -125,10 +130,10 @@ mod tests {
     fn only_creation_of_the_pod_itself_counts() {
         let mut update = request(pod("apps.kruise.io/v1beta1", true));
         update.operation = Operation::Update;
-        assert_eq!(mutate(&update, FOR_ALL), Answer::ALLOW);
+        assert_eq!(mutate(&update, FOR_ALL), Response::ALLOW);
         let mut eviction = request(pod("apps.kruise.io/v1beta1", true));
         eviction.sub_resource = "eviction".into();
-        assert_eq!(mutate(&eviction, FOR_ALL), Answer::ALLOW);
+        assert_eq!(mutate(&eviction, FOR_ALL), Response::ALLOW);
     }
 
     #[test]
@@ -140,7 +145,7 @@ mod tests {
             json!({"spec": {"readinessGates": 1}}),
         ] {
             let denied = mutate(&request(object), FOR_ALL);
-            assert!(matches!(denied, Answer::Deny { code: 400, .. }), "{denied:?}");
+            assert!(matches!(denied, Response::Deny { code: 400, .. }), "{denied:?}");
         }
     }
 }

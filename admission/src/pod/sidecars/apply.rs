@@ -8,7 +8,8 @@ use super::Choice;
 use super::build::{Addition, Additions, hot_annotations};
 use super::share::is_injected;
 use crate::Options;
-use crate::pod::{annotate, entry, items, list, text};
+use crate::json::{items, text};
+use crate::pod::{annotate, entry, list};
 
 /// Puts everything at its place.
 pub(super) fn additions(pod: &mut Value, mut all: Additions, options: Options) {

@@ -4,7 +4,7 @@ use kruise_plan_kit::sidecars::{Working, is_hot, is_native, is_own, names, twins
 use serde_json::{Map, Value, json};
 
 use super::{Choice, resources, share};
-use crate::pod::{items, text};
+use crate::json::{items, text};
 
 /// Everything to be put into a pod.
 #[derive(Debug, Default)]
@@ -152,7 +152,7 @@ fn volumes(all: &mut Additions, sidecar: &Value, spec: &Value) {
     }
 }
 
-/// The annotations that tell the two containers of hot sidecars apart, given those already there.
+/// The annotations that distinguish the two containers of hot sidecars, given those already there.
 pub(super) fn hot_annotations(hot: &[String], working: &str) -> Vec<(String, String)> {
     if hot.is_empty() {
         return Vec::new();

@@ -24,12 +24,13 @@ mod tests;
 use serde_json::Value;
 
 use self::select::{Choice, choose};
-use super::{Context, Done, Known, Need, Outcome, Stop, failed};
-use crate::Request;
+use super::{Context, Done, Stop, failed};
+use crate::lookup::Lookups;
+use crate::{Outcome, Request};
 
 pub use resources::expression;
 pub use scope::condition;
-pub use set::{Set, Sets};
+pub use set::{Revision, Set, Sets};
 
 /// Injects every set that matches.
 pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
@@ -42,10 +43,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
     {
         return Ok(Done::NOTHING);
     }
-    let Some(sets) = &context.known.sets else {
-        return Err(Stop::Needs(vec![Need::Sets]));
-    };
-    let choice = choose(pod, context.request, sets, context.known)?;
+    let choice = choose(pod, context.request, context.lookups)?;
     let chosen: Vec<_> = choice.iter().filter_map(|(_, why)| why.injected()).collect();
     if chosen.is_empty() {
         return Ok(Done::NOTHING);
@@ -64,7 +62,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
     }
     let warnings = apply::replaced(pod, &additions);
     apply::additions(pod, additions, context.options);
-    apply::records(pod, &chosen, context.known.now).map_err(failed)?;
+    apply::records(pod, &chosen, context.request.now).map_err(failed)?;
     Ok(Done {
         changed: true,
         warnings,
@@ -73,7 +71,7 @@ pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop
 
 /// What becomes of one set when a pod is reviewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SetDecision {
     /// Name of the set.
     pub set: String,
     /// It is injected.
@@ -83,18 +81,15 @@ pub struct Verdict {
 }
 
 /// What becomes of every set, in the order of names, for the pod of this request.
-pub fn verdicts(request: &Request, known: &Known) -> Result<Vec<Verdict>, Outcome> {
-    let Some(sets) = &known.sets else {
-        return Err(Outcome::Needs(vec![Need::Sets]));
-    };
-    let choice = choose(&request.object, request, sets, known).map_err(|stop| match stop {
-        Stop::Deny(answer) => Outcome::Answer(answer),
-        Stop::Needs(needs) => Outcome::Needs(needs),
+pub fn decisions(request: &Request, lookups: &Lookups) -> Result<Vec<SetDecision>, Outcome> {
+    let choice = choose(&request.object, request, lookups).map_err(|stop| match stop {
+        Stop::Deny(response) => Outcome::Response(response),
+        Stop::Missing(missing) => Outcome::Missing(missing),
     })?;
-    let verdict = |(set, why): (&str, select::Why<'_>)| Verdict {
+    let decision = |(set, why): (&str, select::Why<'_>)| SetDecision {
         set: set.to_owned(),
         injected: why.injected().is_some(),
         why: why.to_string(),
     };
-    Ok(choice.into_iter().map(verdict).collect())
+    Ok(choice.into_iter().map(decision).collect())
 }

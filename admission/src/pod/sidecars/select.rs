@@ -7,9 +7,11 @@ use kruise_plan_kit::sidecars::{Hashes, hashes_of, names::NAMESPACE_NAME, restor
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::set::{Set, Sets};
+use super::set::Set;
 use crate::Request;
-use crate::pod::{Known, Need, Stop, entry, failed, text};
+use crate::json::text;
+use crate::lookup::{Lookup, Lookups};
+use crate::pod::{Stop, entry, failed};
 
 /// What is injected of a set that matches.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,16 +81,15 @@ impl fmt::Display for Why<'_> {
 pub(super) fn choose<'a>(
     pod: &Value,
     request: &Request,
-    sets: &'a Sets,
-    known: &Known,
+    lookups: &'a Lookups,
 ) -> Result<Vec<(&'a str, Why<'a>)>, Stop> {
     let namespace = namespace(pod, request);
-    let mut needs = Vec::new();
+    let mut missing = Vec::new();
     let mut found: Vec<(&Set, Option<Why<'a>>)> = Vec::new();
-    for set in sets.iter() {
-        match mismatch(set, pod, namespace, known) {
+    for set in lookups.sidecar_sets()?.iter() {
+        match mismatch(set, pod, namespace, lookups) {
             Ok(why) => found.push((set, why)),
-            Err(need) => needs.push(need),
+            Err(lookup) => missing.push(lookup),
         }
     }
     let bases: Vec<(&'a str, &'a str)> = found
@@ -102,10 +103,10 @@ pub(super) fn choose<'a>(
         let why = match (why, canary) {
             (Some(why), _) => why,
             (None, Some((_, canary))) => Why::Canary(canary),
-            (None, None) => match revision(set, pod, request, known) {
+            (None, None) => match revision(set, pod, request, lookups) {
                 Ok(choice) => Why::Injected(Box::new(choice)),
-                Err(Stop::Needs(more)) => {
-                    needs.extend(more);
+                Err(Stop::Missing(more)) => {
+                    missing.extend(more);
                     continue;
                 }
                 Err(stop) => return Err(stop),
@@ -113,11 +114,11 @@ pub(super) fn choose<'a>(
         };
         all.push((&*set.name, why));
     }
-    needs.dedup();
-    if needs.is_empty() {
+    missing.dedup();
+    if missing.is_empty() {
         Ok(all)
     } else {
-        Err(Stop::Needs(needs))
+        Err(Stop::Missing(missing))
     }
 }
 
@@ -134,7 +135,12 @@ fn namespace<'a>(pod: &'a Value, request: &'a Request) -> &'a str {
 }
 
 /// Why a set does not match, if it does not.
-fn mismatch<'a>(set: &Set, pod: &Value, namespace: &str, known: &Known) -> Result<Option<Why<'a>>, Need> {
+fn mismatch<'a>(
+    set: &Set,
+    pod: &Value,
+    namespace: &str,
+    lookups: &Lookups,
+) -> Result<Option<Why<'a>>, Lookup> {
     if set.matcher.pods.is_empty() {
         return Ok(Some(Why::SelectsNothing));
     }
@@ -150,11 +156,8 @@ fn mismatch<'a>(set: &Set, pod: &Value, namespace: &str, known: &Known) -> Resul
     let matches = if by_name_only(selector) {
         selector.matches_by(|_| Some(namespace))
     } else {
-        match known.namespaces.get(namespace) {
-            None => return Err(Need::Namespace(namespace.to_owned())),
-            Some(None) => false,
-            Some(Some(labels)) => selector.matches(labels),
-        }
+        let labels = lookups.labels(Lookup::NamespaceLabels(namespace.to_owned()))?;
+        labels.is_some_and(|labels| selector.matches(labels))
     };
     Ok((!matches).then_some(Why::Namespace))
 }
@@ -170,7 +173,7 @@ fn by_name_only(selector: &LabelSelector) -> bool {
 }
 
 /// Today's containers or those of a revision.
-fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, known: &Known) -> Result<Choice<'a>, Stop> {
+fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, lookups: &Lookups) -> Result<Choice<'a>, Stop> {
     let today = || Choice {
         name: &set.name,
         spec: Cow::Borrowed(set.spec()),
@@ -181,15 +184,11 @@ fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, known: &Known) -> 
     let Some(wanted) = &set.revision else {
         return Ok(today());
     };
-    let stored = match known.revisions.get(wanted) {
-        None => return Err(Stop::Needs(vec![Need::Revision(wanted.clone())])),
-        Some(None) => {
-            return Err(failed(format!(
-                "SidecarSet {} injects {wanted}, which is not found",
-                set.name
-            )));
-        }
-        Some(Some(stored)) => stored,
+    let Some(stored) = lookups.object(Lookup::Revision(wanted.clone()))? else {
+        return Err(failed(format!(
+            "SidecarSet {} injects {wanted}, which is not found",
+            set.name
+        )));
     };
     let data = stored.get("data").unwrap_or(&Value::Null);
     let Some(spec) = restore(set.spec(), data) else {

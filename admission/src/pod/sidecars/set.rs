@@ -1,12 +1,34 @@
 //! SidecarSets, prepared for being matched against many pods.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use kruise_plan_kit::sidecars::{Hashes, Matcher, canary_of, hashes_of};
 use serde_json::Value;
 
-use super::super::Revision;
-use super::super::text;
+use crate::json::text;
+
+/// Which revision of a SidecarSet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    /// The one of this name.
+    Named(String),
+    /// The newest with this custom version among those of a set.
+    Versioned {
+        /// Name of the set.
+        set: String,
+        /// The custom version.
+        version: String,
+    },
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => write!(f, "the revision {name:?}"),
+            Self::Versioned { version, .. } => write!(f, "the revision with custom version {version:?}"),
+        }
+    }
+}
 
 /// A set, with what every review asks of it at hand.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use kruise_plan_kit::sidecars::names::ENV_INJECTED;
 use serde_json::{Map, Value, json};
 
 use super::build::container_of;
-use crate::pod::{entry, items, text};
+use crate::json::{items, text};
+use crate::pod::entry;
 
 /// The container to inject for a sidecar; `resources` replace its own if they were computed.
 pub(super) fn prepared(sidecar: &Value, pod: &Value, resources: Option<Value>) -> Value {

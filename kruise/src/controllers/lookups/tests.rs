@@ -1,4 +1,8 @@
-use kruise_admission::{Request, pod::sidecars::verdicts};
+use kruise_admission::{
+    Lookups as Results, Request,
+    lookup::{Lookup, LookupResult},
+    pod::sidecars::decisions,
+};
 use kruise_sim::{Config, Method, Options, Outcome, World};
 use kube_cache::{Event, Version};
 use serde_json::json;
@@ -56,13 +60,8 @@ fn set(name: &str, spec: Value) -> Value {
 
 #[test]
 fn before_the_first_list_nothing_is_known_and_without_the_kind_there_are_no_sets() {
-    let mut known = Known::default();
-    let caches = empty(Some("v1alpha1"));
-    assert_eq!(caches.answer("ns", &Need::Sets, &mut known), Found::NotYet);
-    assert!(known.sets.is_none());
-    let caches = empty(None);
-    assert_eq!(caches.answer("ns", &Need::Sets, &mut known), Found::Yes);
-    assert_eq!(known.sets.unwrap().iter().count(), 0);
+    assert!(empty(Some("v1alpha1")).all().is_none());
+    assert_eq!(empty(None).all().unwrap().iter().count(), 0);
 }
 
 #[test]
@@ -94,11 +93,7 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
     ];
     let caches = filled(&[], &[], &all);
     let ask = |wanted: Revision| {
-        let mut known = Known::default();
-        let found = caches.answer("ns", &Need::Revision(wanted.clone()), &mut known);
-        let name = known.revisions.remove(&wanted).flatten();
-        assert_eq!(found == Found::Yes, name.is_some());
-        name.map(|one| {
+        caches.revision("ns", &wanted).map(|one| {
             assert_eq!(one["metadata"].get("managedFields"), None);
             one["metadata"]["name"].clone()
         })
@@ -255,12 +250,10 @@ fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_
         let sets = Arc::new(Sets::of(sets));
         let review = json!({"operation": "CREATE", "kind": {"version": "v1", "kind": "Pod"},
             "namespace": pod["metadata"]["namespace"], "object": pod});
-        let known = Known {
-            sets: Some(sets.clone()),
-            ..Known::default()
-        };
-        let verdicts = verdicts(&Request::from_review(review).unwrap(), &known).unwrap();
-        let expected = verdicts.iter().any(|verdict| verdict.injected);
+        let result = LookupResult::SidecarSets(sets.clone());
+        let lookups = Results::from_iter([(Lookup::SidecarSets, result)]);
+        let decisions = decisions(&Request::from_review(review).unwrap(), &lookups).unwrap();
+        let expected = decisions.iter().any(|decision| decision.injected);
         let expression = condition(&sets);
         let asked = is_asked(&mut world, expression.as_deref(), &pod);
         assert_eq!(asked, expected, "{sets:?}\n{pod}\n{expression:?}");

@@ -1,19 +1,23 @@
-use std::{future::pending, io};
+use std::{future::pending, io, time::Duration};
 
 use bytes::Bytes;
-use http::{Request as HttpRequest, Response, StatusCode};
+use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use http_body_util::Full;
+use kruise_admission::table::webhooks;
 use kruise_runtime::{Clock, client::Settings, metrics::Metrics};
-use kruise_server::review::Verdict;
+use kruise_server::review::Response;
+use kube_cache::{Event, SharedInformer, Version};
 use kube_client::client::Body;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::controllers::lookups::tests::{empty, fill_with, filled};
+use crate::controllers::{
+    self,
+    lookups::tests::{empty, fill_with, filled},
+};
 use crate::inject::{Options as InjectOptions, of_cluster};
-use crate::manager::admission::{mutate_kind, review_pod, validate_kind, validate_sidecarset};
 
 /// How a server treats whoever asks.
 #[derive(Clone, Copy)]
@@ -33,7 +37,7 @@ fn client(server: Server) -> Client {
     let service = tower::service_fn(move |request: HttpRequest<Body>| async move {
         let answer = |code: StatusCode, body: &Value| {
             let body = Full::new(Bytes::from(body.to_string()));
-            let response = Response::builder().status(code).header("retry-after", "1");
+            let response = HttpResponse::builder().status(code).header("retry-after", "1");
             Ok(response.body(body).unwrap())
         };
         match server {
@@ -101,15 +105,35 @@ fn logs() -> Value {
     }})
 }
 
-fn reviews(server: Server, caches: Lookups) -> Arc<Reviews> {
-    Arc::new(Reviews {
-        options: Options::default(),
-        caches,
+fn reviews(server: Server, lookups: controllers::Lookups) -> Arc<Reviews> {
+    let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
+    measured_reviews(server, cache(lookups), metrics)
+}
+
+/// These, and neither pods nor nodes.
+fn cache(lookups: controllers::Lookups) -> ReviewCache {
+    ReviewCache {
+        lookups,
         pods: SharedInformer::new([]),
-        client: client(server),
+        nodes: SharedInformer::new([]),
         namespace: "kruise-system".into(),
-        metrics: Metrics::register(&mut Registry::default(), &[]).pods,
-    })
+    }
+}
+
+fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
+    let reviews = Reviews::new(Options::default(), cache, client(server), metrics);
+    Arc::new(reviews)
+}
+
+/// What comes of a request at a webhook.
+fn at(name: &str, reviews: &Arc<Reviews>, request: Request) -> Decision {
+    let webhook = webhooks().find(|webhook| webhook.name == name);
+    reviews.decide(webhook.unwrap(), request)
+}
+
+/// What comes of a pod.
+fn decide(reviews: &Arc<Reviews>, request: Request) -> Decision {
+    at("mpod.kb.io", reviews, request)
 }
 
 fn request(namespace: &str, app: &str) -> Request {
@@ -120,50 +144,52 @@ fn request(namespace: &str, app: &str) -> Request {
     Request::from_review(review).unwrap()
 }
 
-fn with_namespaces() -> Lookups {
+fn with_namespaces() -> controllers::Lookups {
     let namespaces = [("prod", "prod"), ("test", "test")]
         .map(|(name, env)| json!({"metadata": {"name": name, "labels": {"env": env}}}));
     filled(&[logs()], &namespaces, &[])
 }
 
-fn is_injected(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Allow { patch, .. } => json!(patch).to_string().contains("agent:1"),
-        Verdict::Deny { .. } => false,
+fn is_injected(response: &Response) -> bool {
+    match response {
+        Response::Allow { patch, .. } => patch.as_ref().is_some_and(|patch| patch.contains("agent:1")),
+        Response::Deny { .. } => false,
     }
 }
 
-async fn later(decision: Decision) -> Verdict {
+async fn later(decision: Decision) -> Response {
     match decision {
-        Decision::Later(verdict) => verdict.await,
-        Decision::Now(verdict) => panic!("decided without asking: {verdict:?}"),
+        Decision::Later(response) => response.await,
+        Decision::Now(response) => panic!("decided without asking: {response:?}"),
     }
 }
 
-fn now(decision: Decision) -> Verdict {
+fn now(decision: Decision) -> Response {
     match decision {
-        Decision::Now(verdict) => verdict,
+        Decision::Now(response) => response,
         Decision::Later(_) => panic!("the caches suffice"),
     }
 }
 
-fn is_unavailable(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Deny { code: 503, message } if message.ends_with("; try again"))
+/// How long a pod waits for lookups.
+fn limit() -> Duration {
+    let pods = webhooks().find(|webhook| webhook.name == "mpod.kb.io");
+    pods.unwrap().time_limit().lookups
+}
+
+fn is_unavailable(response: &Response) -> bool {
+    matches!(response, Response::Deny { code: 503, message } if message.ends_with("; try again"))
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
     let reviews = reviews(Server::Silent, with_namespaces());
-    assert!(is_injected(&now(reviews.decide(
-        review_pod,
-        LIMIT,
-        request("prod", "web")
-    ))));
+    assert!(is_injected(&now(decide(&reviews, request("prod", "web")))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
-        let verdict = now(reviews.decide(review_pod, LIMIT, request(namespace, app)));
+        let response = now(decide(&reviews, request(namespace, app)));
         assert!(
-            matches!(&verdict, Verdict::Allow { patch, .. } if patch.is_empty()),
-            "{verdict:?}"
+            matches!(&response, Response::Allow { patch, .. } if patch.is_none()),
+            "{response:?}"
         );
     }
 }
@@ -172,11 +198,11 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 async fn a_namespace_that_was_just_made_is_asked_for() {
     let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
     assert!(is_injected(
-        &later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await
+        &later(decide(&reviews, request("young", "web"))).await
     ));
-    let gone = later(reviews.decide(review_pod, LIMIT, request("gone", "web"))).await;
+    let gone = later(decide(&reviews, request("gone", "web"))).await;
     assert!(
-        matches!(&gone, Verdict::Allow { patch, .. } if patch.is_empty()),
+        matches!(&gone, Response::Allow { patch, .. } if patch.is_none()),
         "{gone:?}"
     );
 }
@@ -191,11 +217,11 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
     ] {
         let start = Instant::now();
         let reviews = reviews(server, with_namespaces());
-        let verdict = later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await;
-        assert!(is_unavailable(&verdict), "{verdict:?}");
+        let response = later(decide(&reviews, request("young", "web"))).await;
+        assert!(is_unavailable(&response), "{response:?}");
         // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
         assert!(
-            start.elapsed() <= LIMIT + Duration::from_millis(2),
+            start.elapsed() <= limit() + Duration::from_millis(2),
             "{:?}",
             start.elapsed()
         );
@@ -215,25 +241,25 @@ async fn the_limit_is_for_all_questions_together() {
     // namespace, then two revisions: each alone would be in time
     let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
     assert!(is_unavailable(
-        &later(reviews.decide(review_pod, LIMIT, request("young", "web"))).await
+        &later(decide(&reviews, request("young", "web"))).await
     ));
-    assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
+    assert!(start.elapsed() <= limit() + Duration::from_millis(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
     let start = Instant::now();
     let reviews = reviews(Server::Silent, empty(Some("v1beta1")));
-    let verdict = later(reviews.decide(review_pod, LIMIT, request("prod", "web"))).await;
-    assert!(is_unavailable(&verdict), "{verdict:?}");
-    assert!(start.elapsed() <= LIMIT + Duration::from_millis(2));
+    let response = later(decide(&reviews, request("prod", "web"))).await;
+    assert!(is_unavailable(&response), "{response:?}");
+    assert!(start.elapsed() <= limit() + Duration::from_millis(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_first_list_that_comes_in_time_is_waited_for() {
     let caches = empty(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
-    let verdict = reviews.decide(review_pod, LIMIT, request("prod", "web"));
+    let response = decide(&reviews, request("prod", "web"));
     let filling = async {
         sleep(Duration::from_millis(200)).await;
         fill_with(
@@ -243,8 +269,8 @@ async fn a_first_list_that_comes_in_time_is_waited_for() {
             &[],
         );
     };
-    let (verdict, ()) = tokio::join!(later(verdict), filling);
-    assert!(is_injected(&verdict), "{verdict:?}");
+    let (response, ()) = tokio::join!(later(response), filling);
+    assert!(is_injected(&response), "{response:?}");
 }
 
 #[tokio::test]
@@ -253,10 +279,10 @@ async fn without_the_kind_there_is_nothing_to_look_up() {
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "controller": true}]);
-    let verdict = now(reviews.decide(review_pod, LIMIT, request));
+    let response = now(decide(&reviews, request));
     assert!(
-        matches!(&verdict, Verdict::Allow { patch, .. } if patch.len() == 1),
-        "{verdict:?}"
+        matches!(&response, Response::Allow { patch: Some(patch), .. } if patch.matches("\"op\"").count() == 1),
+        "{response:?}"
     );
 }
 
@@ -267,17 +293,19 @@ async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
         let request = request(namespace, app);
         let pod = request.object.clone();
         let options = InjectOptions::of_a_test(namespace);
-        let told = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
-        let verdict = match reviews.decide(review_pod, LIMIT, request) {
-            Decision::Now(verdict) => verdict,
-            Decision::Later(verdict) => verdict.await,
+        let printed = of_cluster(&pod, &options, reviews.client.clone()).await.unwrap();
+        let response = match decide(&reviews, request) {
+            Decision::Now(response) => response,
+            Decision::Later(response) => response.await,
         };
-        let Verdict::Allow { patch, .. } = verdict else {
-            panic!("{verdict:?}")
+        let Response::Allow { patch, .. } = response else {
+            panic!("{response:?}")
         };
         let mut made = pod;
-        kube_schema::patch::json(&mut made, &json!(patch)).unwrap();
-        let printed: Vec<&str> = told.lines().filter(|line| !line.starts_with('#')).collect();
+        if let Some(patch) = patch {
+            kube_schema::patch::json(&mut made, &serde_json::from_str(&patch).unwrap()).unwrap();
+        }
+        let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
         let made = serde_saphyr::to_string(&made).unwrap();
         assert_eq!(printed, made.lines().collect::<Vec<_>>());
         assert_eq!(made.contains("agent:1"), app == "web", "{made}");
@@ -298,9 +326,9 @@ fn set_request(change: impl FnOnce(&mut Value)) -> Request {
 #[tokio::test(start_paused = true)]
 async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
     let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
-    let code = |verdict: &Verdict| match verdict {
-        Verdict::Allow { .. } => 200,
-        Verdict::Deny { code, .. } => *code,
+    let code = |response: &Response| match response {
+        Response::Allow { .. } => 200,
+        Response::Deny { code, .. } => *code,
     };
     let canary_of = |base: &'static str| {
         set_request(|set| {
@@ -322,20 +350,13 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
         (injecting("gone"), 422),
     ] {
         let object = request.object.clone();
-        let verdict = later(reviews.decide(validate_sidecarset, PATIENCE, request)).await;
-        assert_eq!(code(&verdict), expected, "{object} {verdict:?}");
+        let response = later(at("vsidecarset.kb.io", &reviews, request)).await;
+        assert_eq!(code(&response), expected, "{object} {response:?}");
     }
     let clash = set_request(|set| set["spec"]["containers"][0]["name"] = json!("agent"));
+    assert_eq!(code(&now(at("vsidecarset.kb.io", &reviews, clash))), 422);
     assert_eq!(
-        code(&now(reviews.decide(validate_sidecarset, PATIENCE, clash))),
-        422
-    );
-    assert_eq!(
-        code(&now(reviews.decide(
-            validate_sidecarset,
-            PATIENCE,
-            set_request(|_| ())
-        ))),
+        code(&now(at("vsidecarset.kb.io", &reviews, set_request(|_| ())))),
         200
     );
 }
@@ -344,16 +365,9 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
 async fn steps_are_counted_by_what_came_of_them() {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &[]).pods;
-    let reviews = Arc::new(Reviews {
-        options: Options::default(),
-        pods: SharedInformer::new([]),
-        caches: with_namespaces(),
-        client: client(Server::Silent),
-        namespace: "kruise-system".into(),
-        metrics,
-    });
+    let reviews = measured_reviews(Server::Silent, cache(with_namespaces()), metrics);
     for app in ["web", "db", "web"] {
-        now(reviews.decide(review_pod, LIMIT, request("prod", app)));
+        now(decide(&reviews, request("prod", app)));
     }
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
@@ -384,18 +398,19 @@ async fn other_objects_that_a_kind_is_about_are_asked_for() {
         kind_request("ContainerRecreateRequest", &spec)
     };
     // the pod, and then its node
-    let Verdict::Allow { patch, .. } = later(reviews.decide(mutate_kind, PATIENCE, recreate("web-0"))).await
+    let Response::Allow { patch, .. } =
+        later(at("mcontainerrecreaterequest.kb.io", &reviews, recreate("web-0"))).await
     else {
         panic!("refused")
     };
-    let patch = json!(patch).to_string();
+    let patch = patch.unwrap();
     assert!(
         patch.contains("containerd://1") && patch.contains("n1"),
         "{patch}"
     );
-    let refused = later(reviews.decide(mutate_kind, PATIENCE, recreate("gone"))).await;
+    let refused = later(at("mcontainerrecreaterequest.kb.io", &reviews, recreate("gone"))).await;
     assert!(
-        matches!(&refused, Verdict::Deny { code: 400, message } if message.contains("no found Pod named gone")),
+        matches!(&refused, Response::Deny { code: 400, message } if message.contains("no found Pod named gone")),
         "{refused:?}"
     );
     // a trial, whose refusal is the object's fault
@@ -404,9 +419,9 @@ async fn other_objects_that_a_kind_is_about_are_asked_for() {
         "ResourceDistribution",
         &json!({"resource": resource, "targets": {}}),
     );
-    let refused = later(reviews.decide(validate_kind, PATIENCE, distribution)).await;
+    let refused = later(at("vresourcedistribution.kb.io", &reviews, distribution)).await;
     assert!(
-        matches!(&refused, Verdict::Deny { code: 422, message } if message.contains("spec.resource: Invalid value: \"shared\": no good")),
+        matches!(&refused, Response::Deny { code: 422, message } if message.contains("spec.resource: Invalid value: \"shared\": no good")),
         "{refused:?}"
     );
 }
@@ -419,12 +434,107 @@ async fn what_an_object_does_not_say_of_others_is_not_asked_and_a_silent_server_
         &json!({"images": ["nginx"], "completionPolicy": {"type": "Never"}}),
     );
     assert!(matches!(
-        now(reviews.decide(validate_kind, PATIENCE, image)),
-        Verdict::Allow { .. }
+        now(at("vimagelistpulljob-v1beta1.kb.io", &reviews, image)),
+        Response::Allow { .. }
     ));
     let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"});
     let state = json!({"targetRef": target, "requiredPersistentTopology": {"keys": ["zone"]}});
     let state = kind_request("PersistentPodState", &state);
-    let verdict = later(reviews.decide(validate_kind, PATIENCE, state)).await;
-    assert!(is_unavailable(&verdict), "{verdict:?}");
+    let response = later(at("vpersistentpodstate.kb.io", &reviews, state)).await;
+    assert!(is_unavailable(&response), "{response:?}");
+}
+
+fn deleting(pods: &[&str]) -> Request {
+    let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet",
+    "metadata": {"name": "web", "namespace": "default", "uid": "u1"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}},
+        "updateStrategy": {"type": "RollingUpdate"},
+        "scaleStrategy": {"podsToDelete": pods},
+    }});
+    let review = json!({"operation": "CREATE", "namespace": "default", "name": "web", "object": set,
+        "kind": {"group": "apps.kruise.io", "version": "v1beta1", "kind": "CloneSet"}});
+    Request::from_review(review).unwrap()
+}
+
+fn message(response: &Response) -> &str {
+    match response {
+        Response::Deny { message, .. } => message,
+        Response::Allow { .. } => "",
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_server() {
+    let name = "vcloneset.kb.io";
+    let owned = json!({"metadata": {"name": "mine", "namespace": "default", "uid": "p1", "resourceVersion": "1",
+        "ownerReferences": [{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": "u1",
+            "controller": true}]}, "spec": {"containers": []}});
+    let pods = SharedInformer::new([]);
+    let caches = || ReviewCache {
+        pods: pods.clone(),
+        ..cache(with_namespaces())
+    };
+    let metrics = || Metrics::register(&mut Registry::default(), &[]).pods;
+    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches(), metrics());
+    // no first list: the server has `web-0`, which nobody owns
+    let response = later(at(name, &reviews, deleting(&["web-0", "gone", "no/name"]))).await;
+    for (index, reason) in [
+        (0, "Invalid value: \"web-0\": the pod is not controlled"),
+        (1, "Not found"),
+        (2, "Not found"),
+    ] {
+        let expected = format!("spec.scaleStrategy.podsToDelete[{index}]: {reason}");
+        assert!(message(&response).contains(&expected), "{response:?}");
+    }
+    let silent = measured_reviews(Server::Silent, caches(), metrics());
+    assert!(is_unavailable(
+        &later(at(name, &silent, deleting(&["mine"]))).await
+    ));
+    for event in [
+        Event::ListStarted,
+        Event::Page(vec![serde_json::from_value(owned).unwrap()]),
+        Event::ListDone {
+            version: Version::new(100),
+        },
+    ] {
+        pods.apply(event).unwrap();
+    }
+    let allowed = now(at(name, &silent, deleting(&["mine"])));
+    assert!(
+        matches!(allowed, Response::Allow { patch: None, .. }),
+        "{allowed:?}"
+    );
+    let refused = now(at(name, &silent, deleting(&["mine", "web-0"])));
+    assert!(
+        message(&refused).contains("podsToDelete[1]: Not found"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_the_cache_has_is_not_asked_for() {
+    let caches = cache(with_namespaces());
+    let node = json!({"metadata": {"name": "n1", "uid": "n", "resourceVersion": "1",
+        "labels": {"type": "virtual-kubelet"}}});
+    for event in [
+        Event::ListStarted,
+        Event::Page(vec![serde_json::from_value(node).unwrap()]),
+        Event::ListDone {
+            version: Version::new(100),
+        },
+    ] {
+        caches.nodes.apply(event).unwrap();
+    }
+    let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
+    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches, metrics);
+    let spec = json!({"podName": "web-0", "containers": [{"name": "web"}]});
+    let request = kind_request("ContainerRecreateRequest", &spec);
+    let response = later(at("mcontainerrecreaterequest.kb.io", &reviews, request)).await;
+    // the server knows this node without the label
+    assert!(
+        matches!(&response, Response::Allow { patch: Some(patch), .. } if patch.contains("virtual-kubelet")),
+        "{response:?}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Command lines as Go programs with `pflag` read them, driven by a table of [`Flag`]s.
 //!
 //! `--name=value`, `--name value`, bare booleans (`--name`, never `--name value`), shorthands `-v=4`, `-v 4`, `-v4`.
-//! `--` ends the flags. Words that are not flags are kept as arguments, wherever they stand. A later value replaces
+//! `--` ends the flags. Words that are not flags are kept as arguments, at any position. A later value replaces
 //! an earlier one.
 
 mod usage;
@@ -54,7 +54,7 @@ pub struct FlagSet {
 pub struct FlagError {
     /// What is wrong, in the words of `pflag`.
     pub message: String,
-    /// `--help` was asked for: nothing is wrong, and the usage text is the answer.
+    /// `--help` was given: not a mistake, the caller prints the usage.
     pub help: bool,
     /// All flags, as [`FlagSet::usage`].
     pub usage: String,
@@ -219,7 +219,7 @@ fn read_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Reading a flag that is not in the table, or as another kind than the table says, gives the kind's zero value.
+/// Reading a flag that is not in the table, or as another kind than in the table, gives the kind's zero value.
 impl Values {
     /// A boolean.
     pub fn get_bool(&self, name: &str) -> bool {

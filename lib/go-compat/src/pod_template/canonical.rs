@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::table::{Emit, Field, Kind, Struct};
 use crate::quantity::Quantity;
 
-/// Fields as Go would write them, unknown ones as they came. A value of the wrong type stays as it is: Go could
+/// Fields as Go would write them, unknown ones unchanged. A value of the wrong type stays as it is: Go could
 /// not have stored it.
 pub(super) fn of_struct(value: &Value, shape: &Struct) -> Value {
     let empty = Map::new();

@@ -63,7 +63,7 @@ pub fn canonical_claim(claim: &Value) -> Value {
     CoreType::PersistentVolumeClaim.canonical(claim)
 }
 
-/// Data of the revision that stands for a template: a patch that replaces the template whole. These bytes are hashed.
+/// Data of the revision of a template: a patch that replaces the template whole. These bytes are hashed.
 pub fn revision_data(template: &Value) -> String {
     let mut template = canonical_pod_template(template);
     if let Value::Object(members) = &mut template {

@@ -2,7 +2,7 @@
 //!
 //! A quantity is `mantissa × 10^exponent` in integers, so that comparing and rounding are exact. Parsing accepts what
 //! Kubernetes accepts, rounds what is finer than a nano up (away from zero), and caps binary quantities at 2⁶³−1.
-//! [`Quantity::canonical`] is the text a Go client writes, including its habit of keeping some texts as they came.
+//! [`Quantity::canonical`] is the text a Go client writes, which keeps some texts as they were written.
 
 mod parse;
 mod text;
@@ -112,11 +112,6 @@ impl Quantity {
     /// Is it less than nothing?
     pub fn is_negative(&self) -> bool {
         self.mantissa < 0
-    }
-
-    /// Is it a whole number?
-    pub fn is_integer(&self) -> bool {
-        self.is_zero() || self.stripped().1 >= 0
     }
 
     /// Mantissa without trailing zeros, and its exponent.

@@ -104,7 +104,7 @@ pub(super) fn round_up(mantissa: i128, exponent: i32, limit: i32) -> (i128, i32)
 fn keeps_text(pieces: &Pieces<'_>, digits: &str, suffix: &Suffix) -> bool {
     let fraction = pieces.fraction.len();
     if suffix.format == Format::Binary {
-        // power × 3/10 is about the number of decimal digits the suffix stands for
+        // power × 3/10 is about the number of decimal digits of the suffix
         let spare = 14 - pieces.whole.len() as i64 - i64::from(suffix.power) * 3 / 10;
         return spare >= 0 && fraction == 0 && low_bits(digits);
     }

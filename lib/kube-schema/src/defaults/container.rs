@@ -25,7 +25,7 @@ pub(super) fn container(container: &mut Value, role: Role) {
     }
 }
 
-/// As clients do that know neither startup probes nor gRPC.
+/// As clients do without startup probes and gRPC.
 pub(super) fn older(container: &mut Value) {
     common(container, Role::Other);
     for name in ["livenessProbe", "readinessProbe"] {

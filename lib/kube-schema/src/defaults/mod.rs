@@ -63,7 +63,7 @@ pub fn pod_template(template: &mut Value, options: Options) {
     }
 }
 
-/// Fills in the defaults of a container as clients do that know neither startup probes nor gRPC: stored hashes of such
+/// Fills in the defaults of a container as clients do without startup probes and gRPC: stored hashes of such
 /// containers do not change when clients learn more.
 pub fn older_container(one: &mut Value) {
     container::older(one);

@@ -14,11 +14,11 @@ pub use strategic::{apply as strategic, go_value};
 /// Why a patch was not applied; the variant decides the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatchError {
-    /// The patch is not well formed: the sender must mend it (400).
+    /// The patch is not well formed: the sender must correct it (400).
     Malformed(String),
     /// The patch does not fit the object: read the object and try again (422).
     Inapplicable(String),
-    /// The patch asks for a merge that its type does not define (500, as Kubernetes answers).
+    /// The patch requires a merge that its type does not define (500, as Kubernetes answers).
     Unsupported(String),
 }
 

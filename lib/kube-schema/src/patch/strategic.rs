@@ -1,8 +1,8 @@
-//! Strategic merge patches: merge patches that know the types.
+//! Strategic merge patches: merge patches by type.
 //!
-//! Lists whose type says so are merged, by key or as sets, and directives order, retain, replace and delete. The order
-//! of a merged list is part of the contract: items of the patch stand in the patch's order, items that only the server
-//! has keep their place relative to those of the patch that were there before.
+//! Lists are merged where their type has a patch strategy, by key or as sets, and directives order, retain, replace and
+//! delete. The order of a merged list is part of the contract: items of the patch are in the patch's order, items that
+//! only the server has keep their place relative to those of the patch that were there before.
 
 mod directive;
 mod list;

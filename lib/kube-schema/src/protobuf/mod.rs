@@ -1,9 +1,9 @@
 //! Objects in Kubernetes' binary encoding, read to the JSON that Go would write of them.
 //!
 //! A body is an [`Envelope`]: four bytes that say so, and a message with version, kind and the object's own bytes. The
-//! [`table`](crate::table) knows the number of every field, so that one walk reads every built-in type. Fields that the
-//! table does not know are skipped, as Go skips them. What does not decode is an error; nothing in the bytes may panic,
-//! recurse without bound or ask for more memory than a small multiple of their length.
+//! [`table`](crate::table) has the number of every field, so that one walk reads every built-in type. Fields that
+//! are not in the table are skipped, as Go skips them. What does not decode is an error; nothing in the bytes may
+//! panic, recurse without bound or allocate more than a small multiple of their length.
 //!
 //! The result has the members that were on the wire; [`typed::decode`](crate::typed::decode) gives it the others.
 //! Schemas inside of custom resource definitions are not read: see [`is_supported`].
@@ -137,7 +137,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Whether objects of the type can be read: not if they hold schemas, whose encoding the table does not know.
+/// Whether objects of the type can be read: not if they hold schemas, whose encoding is not in the table.
 pub fn is_supported(table: &Table, of: TypeId) -> bool {
     !table.get(of).name.starts_with("apiextensions/")
 }

@@ -2,7 +2,7 @@
 
 use super::WireError;
 
-/// A value as it stands on the wire.
+/// A value on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Varint(u64),

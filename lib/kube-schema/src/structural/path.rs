@@ -1,4 +1,4 @@
-//! Where a value stands in an object: written down only when somebody is told.
+//! The path of a value in an object, as text only when an error needs it.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! What a structural schema says of texts: `pattern` and `format`.
+//! Rules of a structural schema for texts: `pattern` and `format`.
 //!
 //! Formats are those that a server of custom resources enforces and whose rules are exact: dates, addresses, uuids,
-//! base64, durations. The others (`uri`, `email`, `hostname`, `isbn`, …) pass, as do formats that nobody knows.
+//! base64, durations. The others (`uri`, `email`, `hostname`, `isbn`, …) pass, as do formats that are not known.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;

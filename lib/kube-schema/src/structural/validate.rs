@@ -9,7 +9,7 @@ use super::path::Path;
 use super::{EMBEDDED, PRESERVE, TYPE_META, is};
 use crate::validate::{Errors, FieldError, Kind};
 
-/// Checks an object, which was pruned and defaulted. Nothing is said of members at its top that are as they were in `old`:
+/// Checks an object, which was pruned and defaulted. Members at its top are not checked if they are as in `old`:
 /// the schema may have become stricter since.
 pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Errors::default();
@@ -80,7 +80,7 @@ fn check(errors: &mut Errors, schema: &Value, value: &Value, path: &Path<'_>, pl
     }
 }
 
-/// Whether a schema says nothing of a value but its type and what its members and items are. Most do.
+/// Whether a schema limits nothing of a value but its type and what its members and items are. Most do.
 fn is_plain(schema: &Value) -> bool {
     let silent = |name: &str| {
         matches!(

@@ -1,7 +1,8 @@
 //! The shapes of Kubernetes' built-in API types, as Go encodes and strategic merge patches them.
 //!
-//! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, number in protobuf, whether
-//! Go omits it when empty, patch strategy and merge key. It is read once; everything borrows from it. `gen/` says how it is made.
+//! One text file, `builtin.txt`, holds a line per type and a line per field: JSON name, kind, number in protobuf,
+//! whether Go omits it when empty, patch strategy and merge key. It is read once; everything borrows from it. `gen/`
+//! describes how it is made.
 
 mod parse;
 
@@ -64,7 +65,7 @@ pub struct Merge {
     pub replaces: bool,
     /// Members of a map that the patch does not name are dropped (`retainKeys`).
     pub retains_keys: bool,
-    /// The key by which items of a merged list of objects are told apart.
+    /// The key by which items of a merged list of objects are identified.
     pub key: Option<&'static str>,
 }
 
@@ -91,7 +92,7 @@ pub enum Kind {
     Quantity,
     /// A count or a percentage.
     IntOrString,
-    /// JSON that the server keeps as it came.
+    /// JSON that the server keeps unchanged.
     Any,
     /// Absent and empty differ.
     Pointer(Box<Kind>),

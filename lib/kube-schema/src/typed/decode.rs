@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{DecodeError, scalar};
 use crate::table::{Field, Kind, Omit, Table, TypeId};
 
-/// One walk, which mends the value where it stands: most of what is read is in its shape already.
+/// One walk, which changes the value in place: most of what is read is in its shape already.
 pub(super) struct Reader<'t> {
     table: &'t Table,
     /// The innermost struct, for errors.

@@ -14,9 +14,9 @@ use crate::table::{Kind, Table, TypeId};
 /// A value that Go could not read into its struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What Go's JSON decoder says.
+    /// The text of Go's JSON decoder.
     pub text: String,
-    /// What its conversion from maps says, which reads the result of a strategic merge patch.
+    /// The text of its conversion from maps, which reads the result of a strategic merge patch.
     pub conversion: String,
 }
 
@@ -47,7 +47,7 @@ pub fn decode(table: &Table, of: TypeId, mut value: Value) -> Result<Decoded, De
     })
 }
 
-/// An object as it reads after a server stored it in protobuf, which knows no difference between an empty list and none.
+/// An object as it reads after a server stored it in protobuf, which has no difference between an empty list and none.
 pub fn stored(table: &Table, of: TypeId, value: &mut Value) {
     let Value::Object(members) = value else { return };
     let of = table.get(of);

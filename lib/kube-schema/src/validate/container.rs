@@ -124,7 +124,7 @@ fn mounts(errors: &mut Errors, container: &Value, volumes: &BTreeSet<&str>, path
 }
 
 fn probe(errors: &mut Errors, probe: &Value, always_once: bool, path: &str) {
-    // a handler we do not know may be the one
+    // a handler that is not known here may be the one
     let unknown = probe.as_object().is_some_and(|members| {
         members
             .iter()

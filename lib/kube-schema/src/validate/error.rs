@@ -76,7 +76,7 @@ impl fmt::Display for FieldError {
 impl std::error::Error for FieldError {}
 
 impl FieldError {
-    /// Is the other the same error, wherever in its lists the item stands now?
+    /// True if the other is the same error, at any index of its lists.
     fn is_as(&self, other: &Self) -> bool {
         (&self.kind, &self.value, &self.detail) == (&other.kind, &other.value, &other.detail)
             && without_indices(&self.path) == without_indices(&other.path)
@@ -99,7 +99,7 @@ fn without_indices(path: &str) -> String {
     text
 }
 
-/// The errors that are not among those of the stored object: each of these excuses one like it, even if its item stands
+/// The errors that are not among those of the stored object: each of these excuses one like it, even if its item is
 /// elsewhere in a list now.
 pub fn new_errors(errors: Vec<FieldError>, mut stored: Vec<FieldError>) -> Vec<FieldError> {
     let mut new = errors;

@@ -1,7 +1,7 @@
 //! What is surely wrong with a pod template.
 //!
 //! A finite list of rules, each of which every supported API server applies as well: a template that is refused here
-//! could never have become a pod. The server knows many more; those surface when it refuses the pod. When in doubt, a
+//! could never have become a pod. The server has many more; those surface when it refuses the pod. When in doubt, a
 //! template passes. Validate after defaulting or before, it makes no difference.
 //!
 //! | Fields | Rule |
@@ -42,7 +42,7 @@ const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const ANNOTATIONS_BYTES: usize = 256 * 1024;
 
 /// Checks a pod template. `claims` are the workload's claim templates, whose names are volumes too; `path` is where
-/// the template stands, such as `spec.template`.
+/// the template is, such as `spec.template`.
 pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<FieldError> {
     let mut errors = Errors::default();
     if let Some(metadata) = member(template, "metadata") {
@@ -148,7 +148,7 @@ fn volumes<'a>(errors: &mut Errors, spec: &'a Value, path: &str) -> BTreeSet<&'a
     good
 }
 
-/// A volume is of one type. Members that no known type has are somebody else's business.
+/// A volume is of one type. Members that no known type has are not checked.
 fn one_source(errors: &mut Errors, volume: &Value, path: &str) {
     let table = Table::builtin();
     let Some(of) = table.find("core/v1.Volume") else {
@@ -157,7 +157,7 @@ fn one_source(errors: &mut Errors, volume: &Value, path: &str) {
     let is_given = |name: &str| volume.get(name).is_some_and(Value::is_object);
     let types = table.get(of).fields.iter().map(|field| field.name);
     let mut given: Vec<&str> = types.filter(|name| is_given(name)).collect();
-    // a server looks at this one first, and at the others in the order of its type
+    // a server checks this one first, and the others in the order of its type
     given.sort_by_key(|name| *name != "emptyDir");
     for name in given.iter().skip(1) {
         errors.forbidden(

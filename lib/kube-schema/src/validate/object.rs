@@ -8,7 +8,7 @@ use super::{FieldError, annotations, labels, names};
 
 const OPERATORS: &[&str] = &["DoesNotExist", "Exists", "In", "NotIn"];
 
-/// Checks the metadata of an object whose name is a DNS subdomain. `path` is where it stands, such as `metadata`.
+/// Checks the metadata of an object whose name is a DNS subdomain. `path` is its place, such as `metadata`.
 pub fn metadata(metadata: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let name = text(metadata, "name");

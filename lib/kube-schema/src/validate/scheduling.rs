@@ -55,7 +55,7 @@ pub fn toleration(toleration: &Value, path: &str) -> Vec<FieldError> {
                 of_operator(reason);
             }
         }
-        // comparisons, which newer servers know
+        // comparisons of newer servers
         "Lt" | "Gt" => {}
         _ => errors.one_of(format!("{path}.operator"), operator, &["Equal", "Exists"]),
     }

@@ -1,7 +1,7 @@
 //! Deployments: a replica set per template, and the way from one to the next.
 //!
-//! A rolling update stays within `maxSurge` and `maxUnavailable`; `Recreate` empties the old sets first. Old sets beyond
-//! the history limit go once they are empty.
+//! A rolling update stays within `maxSurge` and `maxUnavailable`; `Recreate` empties the old sets first. Old sets
+//! beyond the history limit go once they are empty.
 //!
 //! Not there: adoption, proportional scaling amid an update, progress deadlines, rollback requests.
 
@@ -31,7 +31,7 @@ pub(crate) struct Deployments {
     feed: Feed,
     sets: Feed,
     pods: Feed,
-    /// Deployments that wait until their old pods are gone, which no set tells.
+    /// Deployments that wait until their old pods are gone, which no set reports.
     emptying: BTreeSet<Key>,
 }
 
@@ -134,7 +134,7 @@ impl Sets {
     }
 }
 
-/// A template without the label that tells sets apart.
+/// A template without the label that differs between sets.
 fn bare(template: Option<&Value>) -> Value {
     let mut template = template.cloned().unwrap_or_default();
     if let Some(Value::Object(labels)) = template.pointer_mut("/metadata/labels") {
@@ -231,7 +231,7 @@ fn recreate_sets(client: &mut Client<'_>, key: &Key, deployment: &Value, sets: &
     Old::Gone
 }
 
-/// `maxSurge` and `maxUnavailable` in pods. Both being nothing would stand still, so one may then be unavailable.
+/// `maxSurge` and `maxUnavailable` in pods. With both zero nothing would move, so one may then be unavailable.
 fn bounds(deployment: &Value, wanted: i64) -> (i64, i64) {
     let scaled = |name: &str, rounding: Rounding| {
         let value = deployment.pointer(&format!("/spec/strategy/rollingUpdate/{name}"));

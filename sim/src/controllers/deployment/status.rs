@@ -52,7 +52,7 @@ pub(super) fn report(client: &mut Client<'_>, key: &Key, deployment: &Value, set
     };
     let stored = deployment.get("status").unwrap_or(&Value::Null);
     let conditions = [("Available", least), ("Progressing", progress)]
-        .map(|(kind, told)| condition(stored, kind, told, client.now));
+        .map(|(kind, content)| condition(stored, kind, content, client.now));
     let status = json!({
         "observedGeneration": get_metadata(deployment, "generation"), "replicas": replicas,
         "updatedReplicas": updated, "readyReplicas": sets.sum("/status/readyReplicas"),
@@ -85,7 +85,7 @@ pub(super) fn report(client: &mut Client<'_>, key: &Key, deployment: &Value, set
     }
 }
 
-/// A condition; what it said before in the same words keeps its times.
+/// A condition; one with the same texts as before keeps its times.
 fn condition(stored: &Value, kind: &str, [status, reason, message]: [&str; 3], now: Timestamp) -> Value {
     let list = stored.get("conditions").and_then(Value::as_array);
     let found = list

@@ -1,7 +1,7 @@
 //! The life of one container: wait, pull, start, run, stop, end, and again.
 //!
-//! A state machine over time. [`Container::advance`] plays what is due and says when it wants to be asked again; it
-//! never looks at other containers, who may go first is the pod's business.
+//! A state machine over time. [`Container::advance`] does what is due and returns when to call it again; it
+//! does not depend on other containers: the pod decides their order.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ pub(super) enum State {
     Unpulled {
         since: Timestamp,
     },
-    /// Not created, for want of something that its environment is made of; and when it is tried again, once that is there.
+    /// Not created, for want of something that its environment is made of; and when it is tried again, once that is
+    /// there.
     Unconfigured {
         since: Timestamp,
         retry: Option<Timestamp>,
@@ -387,10 +388,10 @@ impl Container {
 /// The next of the times that lie `every` so often after one.
 fn next_look(since: Timestamp, every: Duration, now: Timestamp) -> Timestamp {
     let passed = now.duration_since(since).unsigned_abs().as_millis();
-    let looks = passed / every.as_millis().max(1) + 1;
+    let probes = passed / every.as_millis().max(1) + 1;
     later(
         since,
-        every.saturating_mul(u32::try_from(looks).unwrap_or(u32::MAX)),
+        every.saturating_mul(u32::try_from(probes).unwrap_or(u32::MAX)),
     )
 }
 

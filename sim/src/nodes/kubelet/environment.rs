@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::object::get_metadata;
 
-/// Names that stand for versions of injected containers; nobody restarts anything for them.
+/// Names for versions of injected containers; a change of them restarts nothing.
 const EXCLUDED: [&str; 2] = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT"];
 
 /// Such variables of a container with the values that they would have now, in the order of names.

@@ -1,6 +1,6 @@
 //! Identifiers that a container runtime makes up: equal inputs, equal ids.
 
-/// The id of an image: its repository and a digest of its name, which stands for its content.
+/// The id of an image: its repository and a digest of its name, in place of its content.
 pub(super) fn image_id(image: &str) -> String {
     if let Some((_, digest)) = image.split_once('@') {
         return format!("{}@{digest}", super::images::repository(image));

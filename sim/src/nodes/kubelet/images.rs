@@ -1,7 +1,7 @@
 //! The images of a node: what is there, what is being pulled.
 //!
-//! Layers are modelled by repositories: images of one repository share most of theirs. Every image can be had, but those of
-//! a registry below `.invalid`: such a name leads nowhere, on any cluster.
+//! Layers are modelled by repositories: images of one repository share most of theirs. Every image can be had, but
+//! those of a registry below `.invalid`: such a name leads nowhere, on any cluster.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// When the image is there, asked for now; `None` if it cannot be had.
+    /// When the image is there, if the pull begins now; `None` if it cannot be had.
     pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Option<Timestamp> {
         if is_nowhere(registry(image)) {
             return None;

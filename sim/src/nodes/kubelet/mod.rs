@@ -1,15 +1,15 @@
 //! The agents of all nodes: they run pods, and report what runs.
 //!
-//! As on a real node there are two states: what runs, which only the agent knows, and the pod's status, which it
+//! As on a real node there are two states: what runs, which only the agent has, and the pod's status, which it
 //! patches whenever the two differ. Conditions of others are never touched; readiness gates are read from the stored
-//! status at every look, so that a pod is ready exactly when its containers are and every gate is open.
+//! status at every reconcile, so that a pod is ready exactly when its containers are and every gate is open.
 //!
 //! * One patch per visible change, as the kubelet sends it: strategic, to `pods/status`, naming the pod's uid.
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
 //! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
-//! * Other resources are given where there is room, at once, and restart a container if its policy says so.
-//! * An agent that meets a pod it does not know takes what the status says for what runs.
+//! * Other resources are given where there is room, at once, and restart a container if its policy requires that.
+//! * An agent with a new pod takes its status for what runs.
 
 mod addresses;
 mod conditions;
@@ -93,7 +93,7 @@ impl Kubelets {
         }
     }
 
-    /// Pods that did not get what they ask for, and may get it now.
+    /// Pods that did not get what they request, and may get it now.
     pub(super) fn retried(&mut self) -> Vec<Key> {
         let freed = std::mem::take(&mut self.freed);
         if freed.is_empty() {
@@ -115,7 +115,7 @@ impl Kubelets {
         waiting.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Gives a pod's containers what they ask for, where they have something else.
+    /// Gives a pod's containers what they request, where they have something else.
     fn resize(&mut self, key: &Key, specs: &[ContainerSpec<'_>]) {
         let Some(known) = self.pods.get(key) else { return };
         if known
@@ -154,7 +154,7 @@ impl Kubelets {
         self.allocatable.remove(node);
     }
 
-    /// Brings a pod's containers towards its spec; returns when to look again.
+    /// Brings a pod's containers towards its spec; returns when to reconcile again.
     pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
         let mut specs = containers(pod);
@@ -186,7 +186,7 @@ impl Kubelets {
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
             let is_taken = answer.is_some_and(|answer| answer.code == 200);
-            // The daemon looks at what was reported.
+            // The daemon reads what was reported.
             let is_all = !(self.daemon && daemon::concerns(&specs));
             runtime.reported = (is_taken && is_all).then(|| client.api.revision());
         }
@@ -205,7 +205,7 @@ impl Kubelets {
         reported.is_some_and(|version| metadata_text(pod, "resourceVersion").parse() == Ok(version))
     }
 
-    /// Stops a pod's containers, and lets the pod go once they are stopped; returns when to look again.
+    /// Stops a pod's containers, and removes the pod once they are stopped; returns when to reconcile again.
     pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
         let specs = containers(pod);
@@ -260,7 +260,7 @@ impl Kubelets {
     }
 }
 
-/// What the node knows of a pod; another pod of the same name is forgotten.
+/// The state of a pod; that of another pod of the same name is dropped.
 fn known<'a>(
     pods: &'a mut BTreeMap<Key, Pod>,
     addresses: &mut Addresses,

@@ -17,7 +17,7 @@ use super::spec::{ContainerSpec, RestartPolicy, Role};
 use crate::object::{at, get_metadata, metadata_text};
 use crate::scheduler::request::Amounts;
 
-/// What a node knows of a pod.
+/// The state of a pod on its node.
 #[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) uid: String,
@@ -31,18 +31,18 @@ pub(super) struct Pod {
     pub(super) containers: Vec<Container>,
     /// The end of the grace period, once the pod is being stopped.
     pub(super) deadline: Option<Timestamp>,
-    /// The API was asked to remove the pod.
+    /// The deletion of the pod was sent to the API.
     pub(super) released: bool,
     pub(super) node: String,
     /// What each container has.
     pub(super) has: Vec<Value>,
-    /// Why they do not get what they ask for.
+    /// Why they do not get what they request.
     pub(super) refusal: Option<Refusal>,
     /// What all of them have.
     pub(super) request: Amounts,
-    /// When OpenKruise's daemon looks at it.
+    /// When OpenKruise's daemon checks it.
     pub(super) looks: Option<Timestamp>,
-    /// The version that the newest report of the pod's state made, if that needs no other look.
+    /// The version that the newest report of the pod's state made, if nothing else is to be done for that.
     pub(super) reported: Option<u64>,
 }
 
@@ -80,10 +80,10 @@ impl Pod {
         }
     }
 
-    /// Gives containers what they ask for, if there is room. Returns whether the pod has less than before.
+    /// Gives containers what they request, if there is room. Returns whether the pod has less than before.
     pub(super) fn resize(&mut self, specs: &[ContainerSpec<'_>], room: &Room<'_>) -> bool {
-        let asked = resize::asked(specs);
-        let request = Amounts::of_pod(&resize::as_pod(&asked, specs));
+        let requested = resize::requested(specs);
+        let request = Amounts::of_pod(&resize::as_pod(&requested, specs));
         self.refusal = room.refuses(&request);
         if self.refusal.is_some() {
             return false;
@@ -136,8 +136,8 @@ impl Pod {
         let grace = get_metadata(pod, "deletionGracePeriodSeconds")
             .as_u64()
             .unwrap_or_default();
-        let asked = later(now, std::time::Duration::from_secs(grace));
-        let deadline = self.deadline.map_or(asked, |known| known.min(asked));
+        let requested = later(now, std::time::Duration::from_secs(grace));
+        let deadline = self.deadline.map_or(requested, |earlier| earlier.min(requested));
         self.deadline = Some(deadline);
         for (container, spec) in self.containers.iter_mut().zip(specs) {
             if container.role != Role::Sidecar {
@@ -203,7 +203,7 @@ pub(super) fn has_run(container: &Container) -> bool {
     container.run.is_some() || container.exit.is_some() || container.last.is_some()
 }
 
-/// What a container has: what an earlier agent of the node said, or what it asks for.
+/// What a container has: what an earlier agent of the node reported, or what it requests.
 fn given(spec: &ContainerSpec<'_>, status: &Value) -> Value {
     let items = status.get(list_of(spec.role)).and_then(Value::as_array);
     let mut items = items.into_iter().flatten();
@@ -214,7 +214,7 @@ fn given(spec: &ContainerSpec<'_>, status: &Value) -> Value {
         .clone()
 }
 
-/// Where the status tells of such containers.
+/// Where the status reports such containers.
 fn list_of(role: Role) -> &'static str {
     match role {
         Role::Main => "containerStatuses",
@@ -276,7 +276,7 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
     Some(container)
 }
 
-/// The end of a run, as a status tells it.
+/// The end of a run, from a status.
 fn exit(terminated: Option<&Value>, image: &str, run: u32) -> Option<Exit> {
     let terminated = terminated?;
     let time = |name: &str| -> Option<Timestamp> { terminated.get(name)?.as_str()?.parse().ok() };

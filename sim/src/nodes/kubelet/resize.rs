@@ -1,7 +1,7 @@
-//! Resources of running containers: what they have, and when they get what they ask for.
+//! Resources of running containers: what they have, and when they get what they request.
 //!
-//! As on a kubelet a pod gets all that it asks for or nothing. More than its node has is `Infeasible`; more than the others
-//! leave is `Deferred`, and looked at again when one of them goes or gets less.
+//! As on a kubelet a pod gets all that it requests or nothing. More than its node has is `Infeasible`; more than the
+//! others leave is `Deferred`, and tried again when one of them is removed or gets less.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::container::Container;
 use super::spec::{ContainerSpec, Role};
 use crate::scheduler::request::Amounts;
 
-/// Why a pod does not get what it asks for.
+/// Why a pod does not get what it requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) reason: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Whether there is none for a pod that asks for so much.
+    /// Whether there is none for a pod that requests so much.
     pub(super) fn refuses(&self, request: &Amounts) -> Option<Refusal> {
         // In the units of the kubelet: thousandths of a processor, bytes.
         let shown = |name: &str, amount: i128| if name == "cpu" { amount } else { amount / 1000 };
@@ -58,11 +58,11 @@ impl Room<'_> {
 }
 
 /// What containers have: the resources of their specifications, as they were when the pod got them.
-pub(super) fn asked(specs: &[ContainerSpec<'_>]) -> Vec<Value> {
+pub(super) fn requested(specs: &[ContainerSpec<'_>]) -> Vec<Value> {
     specs.iter().map(|spec| spec.resources.clone()).collect()
 }
 
-/// Gives containers what they ask for; those that restart for it do.
+/// Gives containers what they request; those that restart for it do.
 pub(super) fn give(has: &mut [Value], containers: &mut [Container], specs: &[ContainerSpec<'_>]) {
     for ((has, container), spec) in has.iter_mut().zip(containers).zip(specs) {
         let differs = |name: &str| {

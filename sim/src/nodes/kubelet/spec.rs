@@ -36,13 +36,13 @@ impl RestartPolicy {
     }
 }
 
-/// What is asked of a container.
+/// The specification of a container.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerSpec<'a> {
     pub(super) name: &'a str,
     pub(super) image: &'a str,
     pub(super) role: Role,
-    /// From the start to the first probes. Probes pass unless a stage says otherwise.
+    /// From the start to the first probes. Probes pass unless a stage fails them.
     pub(super) startup_delay: Duration,
     pub(super) readiness_delay: Duration,
     /// How long a `preStop` hook sleeps.

@@ -33,7 +33,7 @@ impl Phase {
         }
     }
 
-    /// `stopped`: the pod was told to stop, and did.
+    /// `stopped`: the pod is being deleted, and its containers stopped.
     fn of(runtime: &Pod, stopped: bool) -> Self {
         let alive = runtime.containers.iter().any(Container::is_alive);
         let mains = || runtime.containers.iter().filter(|one| one.role == Role::Main);
@@ -53,7 +53,7 @@ impl Phase {
     }
 }
 
-/// The patch of `pods/status` that reports the pod's state; `None` if the stored status says so already.
+/// The patch of `pods/status` that reports the pod's state; `None` if the stored status is the same already.
 pub(super) fn patch(
     runtime: &Pod,
     specs: &[ContainerSpec<'_>],
@@ -140,7 +140,7 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
     Some(change)
 }
 
-/// The condition that says why containers do not get what they ask for; there is none if they have it.
+/// The condition with the reason why containers do not get what they request; there is none if they have it.
 fn pending(runtime: &Pod, stored: &Value, now: Timestamp) -> Option<Value> {
     let kind = "PodResizePending";
     if let Some(Refusal { reason, message }) = runtime.refusal.clone() {

@@ -5,7 +5,7 @@
 //! | member of `spec` | what is understood |
 //! |---|---|
 //! | `resourceRef` | kinds `Pod` and `Node` of group `v1` |
-//! | `selector` | `matchLabels`, `matchAnnotations`, `matchExpressions` with the jq of [`jq`] and `In`, `NotIn`, `Exists`, `DoesNotExist` |
+//! | `selector` | `matchLabels`, `matchAnnotations`, `matchExpressions` with jq and `In`, `NotIn`, `Exists`, `DoesNotExist` |
 //! | `weight` | one of several matching stages is drawn by weight; without weights the first in the file is taken |
 //! | `delay` | `durationMilliseconds`, `jitterDurationMilliseconds` (the longest delay) |
 //! | `next.statusTemplate`, `next.patches` | static YAML, with the templates of [`template`] |
@@ -13,7 +13,7 @@
 //! | `next.delete`, `next.event` | as in kwok |
 //! | `next.step` | ours: work that a template cannot describe, done in code; see [`Step`] |
 //!
-//! Everything else is refused when the file is read: a stage never does half of what it says.
+//! Everything else is refused when the file is read: a stage is never carried out in part.
 
 mod document;
 pub(super) mod jq;
@@ -22,27 +22,26 @@ pub(super) mod template;
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use self::document::Document;
+pub(super) use self::jq::Input;
 pub(super) use self::selector::Selector;
 use self::template::Template;
 
-/// How pods and nodes live unless told otherwise.
+/// The stages of pods and nodes by default.
 pub const DEFAULT_STAGES: &str = include_str!("default.yaml");
 
-/// A stage file that is not understood: mend the file.
+/// A stage file that is not understood.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StageError {
     /// It is not YAML, or has members that are not supported.
     #[error("stages: {0}")]
     Format(String),
-    /// A stage asks for what is not supported.
+    /// A stage uses what is not supported.
     #[error("stage {stage}: {why}")]
     Unsupported {
         /// The stage's name.
         stage: String,
-        /// What, and where it can be asked for.
+        /// What, and what is supported instead.
         why: String,
     },
 }
@@ -95,7 +94,7 @@ pub(super) struct Finalizers {
 pub(super) struct Patch {
     /// `status` or empty.
     pub(super) subresource: String,
-    /// The member that the template stands for; empty for the object itself.
+    /// The member that the template is the value of; empty for the object itself.
     pub(super) root: String,
     pub(super) media_type: &'static str,
     pub(super) template: Template,
@@ -121,7 +120,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Whether the step goes on for as long as its stage matches, and looks at every change.
+    /// Whether the step continues for as long as its stage matches, and runs at every change.
     pub(super) fn is_continuous(&self) -> bool {
         matches!(self, Self::Sync | Self::Terminate)
     }
@@ -139,13 +138,13 @@ impl Stage {
         self.next.step.as_ref().is_some_and(Step::is_continuous)
     }
 
-    /// Whether its step is the agent's: to bring containers to where the pod's spec says.
+    /// Whether its step is the agent's: to bring containers towards the pod's spec.
     pub(super) fn is_sync(&self) -> bool {
         self.next.step == Some(Step::Sync)
     }
 
-    pub(super) fn matches(&self, kind: Kind, object: &Value) -> bool {
-        self.kind == kind && self.selector.matches(object)
+    pub(super) fn matches(&self, kind: Kind, input: &Input<'_>) -> bool {
+        self.kind == kind && self.selector.matches(input)
     }
 
     /// The delay for a draw out of all `u64`s.

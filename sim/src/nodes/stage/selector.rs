@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::jq::Query;
+use super::jq::{Input, Query, text};
 use crate::object::get_metadata;
 
 /// All parts must hold; an empty selector holds for everything.
@@ -30,22 +30,22 @@ pub(super) enum Test {
 }
 
 impl Selector {
-    pub(in crate::nodes) fn matches(&self, object: &Value) -> bool {
+    pub(in crate::nodes) fn matches(&self, input: &Input<'_>) -> bool {
         let has = |name: &str, wanted: &BTreeMap<String, String>| {
-            let found = get_metadata(object, name);
+            let found = get_metadata(input.object, name);
             wanted
                 .iter()
                 .all(|(key, value)| found.get(key).and_then(Value::as_str) == Some(value))
         };
         has("labels", &self.labels)
             && has("annotations", &self.annotations)
-            && self.expressions.iter().all(|one| one.holds(object))
+            && self.expressions.iter().all(|one| one.holds(input))
     }
 }
 
 impl Requirement {
-    fn holds(&self, object: &Value) -> bool {
-        let found = self.query.run(object);
+    fn holds(&self, input: &Input<'_>) -> bool {
+        let found = self.query.run(input);
         let among = |values: &[String]| found.iter().any(|value| values.contains(&text(value)));
         match &self.test {
             Test::In(values) => among(values),
@@ -53,12 +53,5 @@ impl Requirement {
             Test::Exists => !found.is_empty(),
             Test::DoesNotExist => found.is_empty(),
         }
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }

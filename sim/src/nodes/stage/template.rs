@@ -1,26 +1,25 @@
 //! Templates: YAML with places.
 //!
-//! A place is `{{ Now }}`, the time of the write, or `{{ .a.b }}`, a path into the object in the jq of
-//! [`super::jq`]; `| Quote` makes it a quoted string. Whatever else Go's templates have (`range`, `if`, `with`,
+//! A place is `{{ Now }}`, the time of the write, or `{{ .a.b }}`, a path into the object in jq; `| Quote` makes it a quoted string. Whatever else Go's templates have (`range`, `if`, `with`,
 //! variables, functions) is refused when the stage is read: what needs it is a [`super::Step`].
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::jq::Query;
+use super::jq::{Input, Query, text};
 use crate::object::seconds;
 
 /// A template that was understood.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(in crate::nodes) struct Template(Vec<Piece>);
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 enum Piece {
     Text(String),
     Place { source: Source, quoted: bool },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 enum Source {
     Now,
     Path(Query),
@@ -42,21 +41,17 @@ impl Template {
 
     /// The YAML of the template for an object, as a value.
     pub(in crate::nodes) fn render(&self, object: &Value, now: Timestamp) -> Result<Value, String> {
-        let mut text = String::new();
+        let input = Input::new(object);
+        let mut yaml = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(piece) => text.push_str(piece),
+                Piece::Text(piece) => yaml.push_str(piece),
                 Piece::Place { source, quoted } => {
-                    let value = match source {
-                        Source::Now => seconds(now).into(),
-                        Source::Path(query) => query.run(object).into_iter().next().unwrap_or_default(),
+                    let plain = match source {
+                        Source::Now => seconds(now),
+                        Source::Path(query) => query.run(&input).first().map(text).unwrap_or_default(),
                     };
-                    let plain = match &value {
-                        Value::Null => String::new(),
-                        Value::String(plain) => plain.clone(),
-                        other => other.to_string(),
-                    };
-                    text.push_str(&if *quoted {
+                    yaml.push_str(&if *quoted {
                         Value::from(plain).to_string()
                     } else {
                         plain
@@ -64,7 +59,7 @@ impl Template {
                 }
             }
         }
-        serde_saphyr::from_str(&text).map_err(|error| format!("template: {error}"))
+        serde_saphyr::from_str(&yaml).map_err(|error| format!("template: {error}"))
     }
 }
 

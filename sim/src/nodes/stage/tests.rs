@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{DEFAULT_STAGES, Kind, Stage, StageError};
+use super::{DEFAULT_STAGES, Input, Kind, Stage, StageError};
 
 fn stage(spec: &str) -> Result<Vec<Stage>, StageError> {
     Stage::read(&format!(
@@ -18,7 +18,7 @@ fn the_default_stages_are_understood() {
     let bound = json!({"spec": {"nodeName": "n"}, "status": {"phase": "Pending"}});
     let matching: Vec<_> = stages
         .iter()
-        .map(|stage| stage.matches(Kind::Pod, &bound))
+        .map(|stage| stage.matches(Kind::Pod, &Input::new(&bound)))
         .collect();
     assert_eq!(matching, [false, true, false]);
 }
@@ -28,15 +28,15 @@ fn selectors_hold_when_all_their_parts_do() {
     let spec = "  selector:\n    matchLabels: {app: web}\n    matchAnnotations: {fault: crash}\n    matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]\n";
     let stage = stage(spec).unwrap().remove(0);
     let pod = |app: &str, fault: &str, phase: &str| json!({"metadata": {"labels": {"app": app}, "annotations": {"fault": fault}}, "status": {"phase": phase}});
-    assert!(stage.matches(Kind::Pod, &pod("web", "crash", "Running")));
-    assert!(!stage.matches(Kind::Node, &pod("web", "crash", "Running")));
+    assert!(stage.matches(Kind::Pod, &Input::new(&pod("web", "crash", "Running"))));
+    assert!(!stage.matches(Kind::Node, &Input::new(&pod("web", "crash", "Running"))));
     for (app, fault, phase) in [
         ("db", "crash", "Running"),
         ("web", "", "Running"),
         ("web", "crash", "Pending"),
     ] {
         assert!(
-            !stage.matches(Kind::Pod, &pod(app, fault, phase)),
+            !stage.matches(Kind::Pod, &Input::new(&pod(app, fault, phase))),
             "{app} {fault} {phase}"
         );
     }

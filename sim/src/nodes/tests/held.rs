@@ -135,7 +135,7 @@ fn an_image_from_nowhere_is_never_there_until_the_pod_names_another() {
     assert!(why.ends_with("lookup registry.invalid: no such host"), "{why}");
     let pod = play.pod("p");
     assert_eq!(condition(&pod, "Ready").0, "False");
-    // What ran last is still told.
+    // What ran last is still reported.
     assert_eq!(pod["status"]["containerStatuses"][1]["image"], "side:1");
     play.strategic(&format!("{PODS}/p"), &side("side:3"));
     play.rest();

@@ -236,7 +236,7 @@ fn init_containers_run_in_order_and_sidecars_stay() {
 }
 
 #[test]
-fn a_deleted_pod_stops_before_it_goes_and_its_grace_period_bounds_that() {
+fn a_deleted_pod_stops_before_it_is_removed_and_its_grace_period_bounds_that() {
     let mut play = play();
     let sleeps = json!({"containers": [{"name": "main", "image": "web:1",
         "lifecycle": {"preStop": {"sleep": {"seconds": 60}}}}]});
@@ -391,7 +391,7 @@ fn an_agent_that_is_new_to_a_pod_takes_over_what_runs() {
 }
 
 #[test]
-fn pods_of_a_node_that_is_gone_go_too() {
+fn pods_of_a_deleted_node_are_deleted_too() {
     let mut play = play();
     play.post(PODS, &pod("p"));
     play.rest();

@@ -71,8 +71,8 @@ fn perform(play: &mut Play, deed: &Deed) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The agent says Ready only of pods whose containers run what the spec says and whose gates are open; a container
-    /// restarts only when its own image changed; and once all is quiet, all of it is so.
+    /// The agent reports Ready only for pods whose containers run what is specified and whose gates are open; a
+    /// container restarts only when its own image changed; and once all is quiet, all of it is so.
     #[test]
     fn the_agent_never_lies(deeds in deeds()) {
         let options = Options { timings: Timings::fast(), ..Options::default() };

@@ -10,8 +10,8 @@ fn resources(cpu: &str) -> Value {
     json!({"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"cpu": cpu}})
 }
 
-/// A pod whose container asks for so much, on a node that has four processors.
-fn asking(play: &mut Play, name: &str, cpu: &str) {
+/// A pod whose container requests so much, on a node that has four processors.
+fn requesting(play: &mut Play, name: &str, cpu: &str) {
     let main = json!({"name": "main", "image": "web:1", "resources": resources(cpu),
         "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]});
     play.post(PODS, &with_spec(name, &json!({"containers": [main]})));
@@ -48,9 +48,9 @@ fn has(play: &mut Play, name: &str) -> String {
 }
 
 #[test]
-fn a_container_gets_what_it_asks_for_without_a_restart() {
+fn a_container_gets_what_it_requests_without_a_restart() {
     let mut play = small();
-    asking(&mut play, "a", "1");
+    requesting(&mut play, "a", "1");
     let before = play.pod("a");
     assert_eq!(resize(&mut play, "a", &resources("2")).0, 200);
     let after = play.pod("a");
@@ -67,9 +67,9 @@ fn a_container_gets_what_it_asks_for_without_a_restart() {
 }
 
 #[test]
-fn a_container_restarts_for_what_its_policy_says() {
+fn a_container_restarts_where_its_policy_requires_it() {
     let mut play = small();
-    asking(&mut play, "a", "1");
+    requesting(&mut play, "a", "1");
     resize(&mut play, "a", &json!({"requests": {"memory": "2Gi"}}));
     let after = play.pod("a");
     let status = &after["status"]["containerStatuses"][0];
@@ -80,7 +80,7 @@ fn a_container_restarts_for_what_its_policy_says() {
 #[test]
 fn more_than_the_node_has_is_refused_until_it_is_taken_back() {
     let mut play = small();
-    asking(&mut play, "a", "1");
+    requesting(&mut play, "a", "1");
     assert_eq!(resize(&mut play, "a", &resources("5")).0, 200);
     let (status, reason, message) = condition(&play.pod("a"), "PodResizePending");
     assert_eq!((status.as_str(), reason.as_str()), ("True", "Infeasible"));
@@ -100,14 +100,14 @@ fn more_than_the_node_has_is_refused_until_it_is_taken_back() {
 #[test]
 fn what_others_have_is_waited_for() {
     let mut play = small();
-    asking(&mut play, "a", "1");
-    asking(&mut play, "b", "2");
+    requesting(&mut play, "a", "1");
+    requesting(&mut play, "b", "2");
     resize(&mut play, "a", &resources("3"));
     assert_eq!(condition(&play.pod("a"), "PodResizePending").1, "Deferred");
     assert_eq!(has(&mut play, "a"), "1");
     resize(&mut play, "b", &resources("1"));
     assert_eq!(has(&mut play, "a"), "3", "another pod has less");
-    asking(&mut play, "c", "0");
+    requesting(&mut play, "c", "0");
     resize(&mut play, "b", &resources("2"));
     assert_eq!(condition(&play.pod("b"), "PodResizePending").1, "Deferred");
     play.delete(&format!("{PODS}/a"));
@@ -118,7 +118,7 @@ fn what_others_have_is_waited_for() {
 #[test]
 fn what_a_server_refuses_is_refused_in_its_words() {
     let mut play = small();
-    asking(&mut play, "a", "1");
+    requesting(&mut play, "a", "1");
     let mut refused = |resources: Value| {
         let (code, status) = resize(&mut play, "a", &resources);
         assert_eq!(code, 422, "{status}");
@@ -163,10 +163,10 @@ fn what_a_server_refuses_is_refused_in_its_words() {
 }
 
 #[test]
-fn who_asked_last_for_an_amount_is_known_until_somebody_else_asks_for_another() {
+fn the_last_manager_of_an_amount_is_kept_until_another_one_changes_it() {
     let mut play = small();
-    asking(&mut play, "a", "1");
-    let mut ask = |agent: &str, query: &str, resources: &Value| {
+    requesting(&mut play, "a", "1");
+    let mut request_by = |agent: &str, query: &str, resources: &Value| {
         let body = json!({"spec": {"containers": [{"name": "main", "resources": resources}]}});
         let path = format!("{PODS}/a/resize{query}");
         let mut request = Request::new(Method::Patch, &path, Some(&body));
@@ -174,13 +174,13 @@ fn who_asked_last_for_an_amount_is_known_until_somebody_else_asks_for_another() 
         let request = request.content_type("application/strategic-merge-patch+json");
         assert_eq!(play.0.handle(&request).response().unwrap().code, 200);
         play.rest();
-        // What others write later says nothing of it.
+        // What others write later does not change that.
         play.merge(
             &format!("{PODS}/a"),
             &json!({"metadata": {"labels": {"written": "yes"}}}),
         );
         let entries = play.pod("a")["metadata"]["managedFields"].clone();
-        let told = |entry: &Value| {
+        let described = |entry: &Value| {
             assert_eq!(entry["subresource"], "resize");
             let resources =
                 &entry["fieldsV1"]["f:spec"]["f:containers"][r#"k:{"name":"main"}"#]["f:resources"];
@@ -190,19 +190,23 @@ fn who_asked_last_for_an_amount_is_known_until_somebody_else_asks_for_another() 
             .as_array()
             .into_iter()
             .flatten()
-            .map(told)
+            .map(described)
             .collect::<Vec<_>>()
     };
-    assert_eq!(ask("manager/1.0", "", &resources("1")), [""; 0], "it has that");
+    assert_eq!(
+        request_by("manager/1.0", "", &resources("1")),
+        [""; 0],
+        "it has that"
+    );
     let both = r#"manager {"f:limits":{"f:cpu":{}},"f:requests":{"f:cpu":{}}}"#;
-    assert_eq!(ask("manager/1.0", "", &resources("2")), [both]);
+    assert_eq!(request_by("manager/1.0", "", &resources("2")), [both]);
     let request = json!({"requests": {"cpu": "1"}});
     assert_eq!(
-        ask("kubectl/1.0", "?fieldManager=scaler", &request),
+        request_by("kubectl/1.0", "?fieldManager=scaler", &request),
         [
             r#"manager {"f:limits":{"f:cpu":{}}}"#,
             r#"scaler {"f:requests":{"f:cpu":{}}}"#
         ]
     );
-    assert_eq!(ask("manager", "", &resources("3")), [both]);
+    assert_eq!(request_by("manager", "", &resources("3")), [both]);
 }

@@ -73,7 +73,8 @@ pub(super) fn columns(call: &Call<'_>) -> Vec<Column> {
     out
 }
 
-/// What a server says of a column: a kind (or `*`), the column and a JSON text a line, as kube-apiserver 1.34 has them.
+/// A server's description of a column: a kind (or `*`), the column and a JSON text a line, as kube-apiserver 1.34 has
+/// them.
 fn description(kind: &str, column: &str) -> String {
     let lines = include_str!("descriptions.txt").lines();
     let found = lines.filter_map(|line| {

@@ -15,7 +15,7 @@ pub fn answer(raw: &Answer, memory: &Memory) -> Answer {
     Answer { code: raw.code, body }
 }
 
-/// Bookmarks but the one that ends the initial events come when a timer says so.
+/// Bookmarks but the one that ends the initial events come by a timer.
 fn is_progress(event: &Value) -> bool {
     let annotated = event.pointer("/object/metadata/annotations").is_some();
     let in_row = event

@@ -1,16 +1,16 @@
 //! The same requests to this API and to a real one, answers compared.
 //!
-//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver 1.34;
-//! the default run replays them. Masked are uids, versions, times, addresses and generated names; `managedFields`, which
-//! this server does not keep, is left out. Sequences that are known to differ are listed, each with its reason, in
-//! `tests/differential/known.txt`.
+//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver
+//! 1.34; the default run replays them. Masked are uids, versions, times, addresses and generated names;
+//! `managedFields`, which this server does not keep, is left out. Sequences that are known to differ are listed, each
+//! with its reason, in `tests/differential/known.txt`.
 //!
 //! To record anew, give the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and
-//! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`. `SIM_FAMILIES=wt` records these
-//! families only. Family `g` is recorded only when named, and needs kube-controller-manager with
+//! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`. `SIM_FAMILIES=wt` records
+//! these families only. Family `g` is recorded only when named, and needs kube-controller-manager with
 //! `--controllers=garbage-collector-controller,namespace-controller`. A real server does not always agree with itself:
-//! recorded again, one sequence in 150 differs, by the order of a Go map or by whether a write that changes nothing fell
-//! into the second of the one before (then its field managers are as they were, and it takes no revision).
+//! recorded again, one sequence in 150 differs, by the order of a Go map or by whether a write that changes nothing
+//! fell into the second of the one before (then its field managers are as they were, and it takes no revision).
 
 mod bodies;
 mod delta;
@@ -123,7 +123,7 @@ fn replay(server: &mut Server, step: &Step, memory: &Memory) -> Answer {
                     .collect(),
             }
         }
-        Outcome::Call(call) => panic!("nobody set up a webhook: {call:?}"),
+        Outcome::Call(call) => panic!("there is no webhook: {call:?}"),
     }
 }
 
@@ -173,10 +173,10 @@ fn answers_are_those_of_a_real_server() {
     crate::socket::say(&format!("{equal} of {all} sequences are equal"));
     assert!(report.is_empty(), "unexpected differences:\n{report}");
     assert!(equal * 100 >= transcripts.len() * 97);
-    let mended: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
+    let equal: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
     assert!(
-        mended.is_empty(),
-        "known differences that are none any more: {mended:?}"
+        equal.is_empty(),
+        "known differences that are none any more: {equal:?}"
     );
 }
 

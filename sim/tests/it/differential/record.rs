@@ -10,7 +10,7 @@ use super::Transcript;
 use super::mask;
 use super::step::{Answer, Memory, Step};
 
-/// How long the background may take, and how often it is asked.
+/// How long the background may take, and how often it is read.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(1500);
 const POLL: Duration = Duration::from_millis(100);

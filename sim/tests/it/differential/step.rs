@@ -1,5 +1,5 @@
-//! One request and its answer. Requests may speak of earlier answers: `$uid(3)`, `$rv(3)`, `$name(3)` and `$continue(3)`
-//! stand for what the answer to step 3 holds in its metadata, `$ns` for the sequence's namespace.
+//! One request and its answer. Requests may refer to earlier answers: `$uid(3)`, `$rv(3)`, `$name(3)` and
+//! `$continue(3)` are what the answer to step 3 has in its metadata, `$ns` for the sequence's namespace.
 //!
 //! Two methods are no requests: `WAIT` reads until the answer has the code in its body, because what happens in the
 //! background takes a real server a while, and `PAUSE` lets that happen unseen.
@@ -108,7 +108,7 @@ impl Step {
         self.method == "GET" && (self.target.contains("watch=") || self.target.contains("/watch/"))
     }
 
-    /// The bytes of the body; a body that is text stands for itself, one of protobuf is in base64.
+    /// The bytes of the body; a text as it is, protobuf is in base64.
     pub fn bytes(&self, memory: &Memory) -> Vec<u8> {
         match &self.body {
             Value::Null => Vec::new(),

@@ -252,7 +252,7 @@ fn is_name(c: char) -> bool {
 enum Literal {
     Number(f64),
     Quantity(Quantity),
-    /// Looks like a number with a unit and is none.
+    /// Reader like a number with a unit and is none.
     Malformed,
     None,
 }

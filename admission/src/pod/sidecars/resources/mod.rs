@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use self::expression::Amount;
 use super::share::is_injected;
-use crate::pod::{items, text};
+use crate::json::{items, text};
 
 /// The `resources` that a policy gives a sidecar of this pod. `sidecars` are the names of all that are being injected.
 pub(super) fn computed(policy: &Value, pod: &Value, sidecars: &[&str]) -> Result<Value, String> {

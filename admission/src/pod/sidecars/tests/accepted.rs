@@ -5,9 +5,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{applied, known, pod, request, set};
-use crate::pod::{Outcome, review};
-use crate::sidecarset::{complete, validate::validate};
-use crate::{Answer, Options, Request};
+use crate::kinds::sidecarset::complete;
+use crate::kinds::testing::webhooks_of;
+use crate::lookup::{Lookup, LookupResult};
+use crate::pod::review;
+use crate::{Options, Outcome, Request, Response};
 
 const PATHS: [&str; 3] = ["/a", "/b", "/a/$(A)"];
 
@@ -151,10 +153,11 @@ fn is_stored(set: &Value, others: &[Value]) -> Result<(), String> {
         patch_metadata_by_default: true,
         ..Options::default()
     };
-    let mut known = known(others);
-    known.whitelist = Some(None);
-    match validate(&Request::from_review(review).unwrap(), options, &known) {
-        Outcome::Answer(Answer::Allow { .. }) => Ok(()),
+    let whitelist = Lookup::Setting(kruise_api::names::sidecarset::PATCH_WHITELIST);
+    let mut lookups = known(others);
+    lookups.insert(whitelist, LookupResult::NotFound);
+    match webhooks_of("SidecarSet").validate(&Request::from_review(review).unwrap(), options, &lookups) {
+        Outcome::Response(Response::Allow { .. }) => Ok(()),
         other => Err(format!("{other:?}")),
     }
 }
@@ -170,7 +173,7 @@ proptest! {
             prop_assert_eq!(is_stored(set, &sets[..index]), Ok(()));
         }
         let outcome = review(&request(&pod, "u"), Options::default(), &known(&sets));
-        prop_assert!(matches!(&outcome, Outcome::Answer(Answer::Allow { .. })), "{outcome:?}");
+        prop_assert!(matches!(&outcome, Outcome::Response(Response::Allow { .. })), "{outcome:?}");
         prop_assert_eq!(faults(&applied(&pod, outcome)), Vec::<String>::new());
     }
 }

@@ -1,16 +1,15 @@
 //! Injection seen from outside: a review goes in, and what counts is the pod that comes out.
 
 mod accepted;
+mod steps;
 mod stored;
-mod told;
-
-use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Sets, verdicts};
-use crate::pod::{Known, Need, Outcome, Revision, review};
-use crate::{Answer, Options, Request};
+use super::{Revision, Sets, decisions};
+use crate::lookup::{Lookup, LookupResult, Lookups};
+use crate::pod::review;
+use crate::{Options, Outcome, Request, Response};
 
 const HASH: &str = "kruise.io/sidecarset-hash";
 const WITHOUT_IMAGE: &str = "kruise.io/sidecarset-hash-without-image";
@@ -18,27 +17,21 @@ const WITHOUT_IMAGE: &str = "kruise.io/sidecarset-hash-without-image";
 fn request(pod: &Value, uid: &str) -> Request {
     let review = json!({"uid": uid, "kind": {"version": "v1", "kind": "Pod"}, "operation": "CREATE",
         "namespace": "ns", "object": pod});
-    Request::from_review(review).unwrap()
+    let mut request = Request::from_review(review).unwrap();
+    request.now = "2026-11-21T03:56:37.9Z".parse().unwrap();
+    request
 }
 
-fn known(sets: &[Value]) -> Known {
-    Known {
-        now: "2026-11-21T03:56:37.9Z".parse().unwrap(),
-        sets: Some(Sets::of(sets.to_vec()).into()),
-        ..Known::default()
-    }
+fn known(sets: &[Value]) -> Lookups {
+    let sets = LookupResult::SidecarSets(Sets::of(sets.to_vec()).into());
+    Lookups::from_iter([(Lookup::SidecarSets, sets)])
 }
 
 fn applied(pod: &Value, outcome: Outcome) -> Value {
-    let Outcome::Answer(Answer::Allow { patch, .. }) = outcome else {
-        panic!("{outcome:?}");
-    };
-    let mut after = pod.clone();
-    if let Some(patch) = patch {
-        let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
-        json_patch::patch(&mut after, &patch).unwrap();
+    match outcome {
+        Outcome::Response(response) => response.applied_to(pod),
+        Outcome::Missing(missing) => panic!("{missing:?}"),
     }
-    after
 }
 
 fn inject(pod: &Value, sets: &[Value]) -> Value {
@@ -47,7 +40,7 @@ fn inject(pod: &Value, sets: &[Value]) -> Value {
 
 fn refusal(pod: &Value, sets: &[Value]) -> String {
     match review(&request(pod, "u"), Options::default(), &known(sets)) {
-        Outcome::Answer(Answer::Deny { code: 500, message }) => message,
+        Outcome::Response(Response::Deny { code: 500, message }) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -284,10 +277,11 @@ fn pods_that_no_set_is_for_are_not_touched() {
         set("everything", json!({"containers": [after("c")], "selector": {}})),
     ];
     let mut known = known(&sets);
-    known.namespaces = BTreeMap::from([("ns".to_owned(), Some(BTreeMap::new()))]);
+    let namespace = Lookup::NamespaceLabels("ns".to_owned());
+    known.insert(namespace, LookupResult::Labels([].into()));
     let answer = review(&request(&pod(), "u"), Options::default(), &known);
-    assert_eq!(answer, Outcome::Answer(Answer::ALLOW));
-    let found = verdicts(&request(&pod(), "u"), &known).unwrap();
+    assert_eq!(answer, Outcome::Response(Response::ALLOW));
+    let found = decisions(&request(&pod(), "u"), &known).unwrap();
     let why: Vec<String> = found
         .iter()
         .map(|one| format!("{}: {}", one.set, one.why))
@@ -319,8 +313,9 @@ fn a_namespace_is_asked_for_only_when_its_labels_decide() {
             &known(&[set("s", own)]),
         )
     };
-    let needs = scoped(json!({"matchLabels": {"env": "prod"}}));
-    assert_eq!(needs, Outcome::Needs(vec![Need::Namespace("ns".to_owned())]));
+    let missing = scoped(json!({"matchLabels": {"env": "prod"}}));
+    let namespace = Lookup::NamespaceLabels("ns".to_owned());
+    assert_eq!(missing, Outcome::Missing(vec![namespace]));
     let by_name = scoped(json!({"matchLabels": {"kubernetes.io/metadata.name": "ns"}}));
     assert_eq!(
         names(&applied(&pod(), by_name)["spec"]["containers"]),
@@ -329,9 +324,9 @@ fn a_namespace_is_asked_for_only_when_its_labels_decide() {
     let other = scoped(
         json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ns"]}]}),
     );
-    assert_eq!(other, Outcome::Answer(Answer::ALLOW));
-    let unknown = review(&request(&pod(), "u"), Options::default(), &Known::default());
-    assert_eq!(unknown, Outcome::Needs(vec![Need::Sets]));
+    assert_eq!(other, Outcome::Response(Response::ALLOW));
+    let unknown = review(&request(&pod(), "u"), Options::default(), &Lookups::default());
+    assert_eq!(unknown, Outcome::Missing(vec![Lookup::SidecarSets]));
 }
 
 #[test]
@@ -344,7 +339,7 @@ fn a_canary_is_injected_instead_of_its_base() {
     let found = inject(&pod(), &[canary.clone(), base.clone()]);
     assert_eq!(names(&found["spec"]["containers"]), ["main", "new"]);
     assert_eq!(annotation(&found, "kruise.io/sidecarset-injected-list"), "canary");
-    let found = verdicts(&request(&pod(), "u"), &known(&[canary.clone(), base.clone()])).unwrap();
+    let found = decisions(&request(&pod(), "u"), &known(&[canary.clone(), base.clone()])).unwrap();
     assert_eq!(found[0].why, "not injected: its canary canary is");
     canary["spec"]["selector"]["matchLabels"]["app"] = "other".into();
     assert_eq!(
@@ -374,7 +369,7 @@ fn versioned(policy: &str, update: Value) -> (Value, Revision, Value) {
 fn image(policy: &str, update: Value, uid: &str, labels: Value) -> String {
     let (set, wanted, revision) = versioned(policy, update);
     let mut known = known(&[set]);
-    known.revisions = BTreeMap::from([(wanted, Some(revision))]);
+    known.insert(Lookup::Revision(wanted), LookupResult::Object(revision));
     let mut pod = pod();
     pod["metadata"]["labels"]
         .as_object_mut()
@@ -405,14 +400,16 @@ fn a_revision_that_is_named_is_injected() {
     );
     assert_eq!(image("Partial", json!({"paused": true}), "u", json!({})), "c:1");
     let (set, wanted, _) = versioned("Always", json!({}));
+    let wanted = Lookup::Revision(wanted);
     let mut known = known(&[set]);
     let asked = review(&request(&pod(), "u"), Options::default(), &known);
-    assert_eq!(asked, Outcome::Needs(vec![Need::Revision(wanted.clone())]));
-    for bad in [None, Some(json!({"data": {"spec": 1}}))] {
-        known.revisions = BTreeMap::from([(wanted.clone(), bad)]);
+    assert_eq!(asked, Outcome::Missing(vec![wanted.clone()]));
+    let no_set = LookupResult::Object(json!({"data": {"spec": 1}}));
+    for bad in [LookupResult::NotFound, no_set] {
+        known.insert(wanted.clone(), bad);
         let refused = review(&request(&pod(), "u"), Options::default(), &known);
         assert!(
-            matches!(refused, Outcome::Answer(Answer::Deny { code: 500, .. })),
+            matches!(refused, Outcome::Response(Response::Deny { code: 500, .. })),
             "{refused:?}"
         );
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{HASH, applied, inject, known, names, pod, request, set, sidecar};
 use crate::Options;
 use crate::pod::review;
-use crate::pod::sidecars::{Verdict, verdicts};
+use crate::pod::sidecars::{SetDecision, decisions};
 
 fn fixture(version: &str, name: &str) -> Vec<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
@@ -50,13 +50,13 @@ fn pods_come_out_as_three_versions_of_openkruise_made_them() {
                     set["status"] = Value::Null;
                 }
                 let pod = without_sidecars(&stored);
-                let mut known = known(&[set]);
-                known.now = record["logs"]["updateTimestamp"]
+                let mut request = request(&pod, "u");
+                request.now = record["logs"]["updateTimestamp"]
                     .as_str()
                     .unwrap()
                     .parse()
                     .unwrap();
-                let found = applied(&pod, review(&request(&pod, "u"), Options::default(), &known));
+                let found = applied(&pod, review(&request, Options::default(), &known(&[set])));
                 stored.as_object_mut().unwrap().remove("status");
                 assert_eq!(found, stored, "{version}");
                 seen += 1;
@@ -139,7 +139,7 @@ proptest! {
             let unique: std::collections::BTreeSet<_> = paths.iter().collect();
             prop_assert_eq!(unique.len(), paths.len());
         }
-        let of: Vec<Verdict> = verdicts(&request(&pod, "u"), &known(&sets)).unwrap();
+        let of: Vec<SetDecision> = decisions(&request(&pod, "u"), &known(&sets)).unwrap();
         prop_assert_eq!(of.len(), sets.len());
         // two sets that inject containers of one name make a pod that no server takes
         let mut all = std::collections::BTreeSet::new();

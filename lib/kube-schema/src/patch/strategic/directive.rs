@@ -22,7 +22,7 @@ pub(super) fn unknown(marker: &Value, of: &Value) -> PatchError {
     ))
 }
 
-/// A value as Go prints maps and slices, which is how a server speaks of patches.
+/// A value as Go prints maps and slices, as in the messages of a server about patches.
 pub fn go_value(value: &Value) -> String {
     match value {
         Value::Object(members) => {

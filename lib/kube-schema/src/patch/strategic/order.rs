@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What tells an item of a list from the others: its key, or all of it.
+/// What identifies an item of a list: its key, or all of it.
 fn identity<'v>(item: &'v Value, key: Option<&str>) -> Option<&'v Value> {
     match key {
         Some(key) => item.get(key),
@@ -33,7 +33,7 @@ impl Listed {
     }
 }
 
-/// Items of the patch in the order the patch wants, woven with the server's own. An item of the server comes before
+/// Items of the patch in the order of the patch, merged with the server's own. An item of the server comes before
 /// one of the patch only where both were there before, in that order.
 pub(super) fn normalize(
     mut of_patch: Vec<Value>,

@@ -1,4 +1,4 @@
-//! Cells that take more than a look at one member.
+//! Cells that are made of more than one member.
 
 use serde_json::Value;
 

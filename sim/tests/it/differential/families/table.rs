@@ -1,4 +1,4 @@
-//! Objects in the forms that kubectl and caches ask for: tables and metadata.
+//! Objects in the forms that kubectl and caches request: tables and metadata.
 
 use serde_json::{Value, json};
 

@@ -13,7 +13,7 @@ const PLURALS: &[&str] = &[
     "secrets",
 ];
 
-/// What a watch may ask for; `timeoutSeconds` is added. `$rv(n)` is an early answer's version.
+/// Parameters of watches; `timeoutSeconds` is added. `$rv(n)` is an early answer's version.
 const QUERIES: &[&str] = &[
     "resourceVersion=$rv(1)",
     "resourceVersion=$rv(2)",

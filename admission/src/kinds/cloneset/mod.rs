@@ -1,0 +1,27 @@
+//! CloneSets, in the version of the request.
+
+mod defaults;
+mod validate;
+mod version;
+
+use kruise_api::cloneset::CloneSet;
+
+use super::KindWebhooks;
+
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+    mutating: Some("mcloneset.kb.io"),
+    validating: Some("vcloneset.kb.io"),
+    deletions: true,
+    decode: |object| {
+        CloneSet::from_json(object)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    },
+    defaults: defaults::apply,
+    rules: validate::rules,
+    changes: validate::changes,
+    others: validate::pods_to_delete::check,
+    ..KindWebhooks::of(&kruise_api::cloneset::crd::KIND)
+};
+
+pub(crate) use self::validate::strategy;

@@ -1,0 +1,52 @@
+//! What a CloneSet must satisfy to be stored, and to be deleted.
+//!
+//! | Fields | Rule | Where |
+//! |---|---|---|
+//! | `metadata` | name, labels and annotations are well formed | here |
+//! | `spec.replicas`, `progressDeadlineSeconds` | ranges | [`spec`] |
+//! | `spec.selector` | valid, not empty, matches the template | [`spec`] |
+//! | `spec.template`, `volumeClaimTemplates` | could become pods that always restart | [`spec`] |
+//! | `spec.updateStrategy` | known values; an update can make progress | [`strategy`] |
+//! | `spec.scaleStrategy.podsToDelete` | distinct pods of this set | [`pods_to_delete`] |
+//! | UPDATE | the selector stays; `InPlaceOnly` changes only what can change in place | here |
+//! | DELETE | deletion protection | [`crate::deletion`] |
+//!
+//! On UPDATE a rule that the stored object breaks in the same way is not held against the new one: rules get stricter over
+//! time, and a CloneSet accepted by an older version must still be scaled and its finalizers removed.
+
+pub(super) mod pods_to_delete;
+mod spec;
+pub(crate) mod strategy;
+
+use kube_schema::validate::{self, Errors};
+use serde_json::Value;
+
+use super::version::Version;
+use crate::json::member;
+use crate::kinds::Scope;
+use crate::workload;
+
+/// Everything that needs no other object.
+pub(super) fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    errors.0.extend(validate::metadata(metadata, "metadata"));
+    if let Some(spec) = member(object, "spec") {
+        spec::check(errors, spec, scope.options);
+        strategy::check(errors, spec, Version::of(scope));
+        pods_to_delete::distinct(errors, spec);
+    }
+}
+
+/// What an UPDATE must leave alone.
+pub(super) fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
+    let (Some(new), Some(old)) = (member(new, "spec"), member(old, "spec")) else {
+        return;
+    };
+    workload::same_selector(errors, new, old);
+    if Version::of(scope).policy(new) == "InPlaceOnly" {
+        workload::changes_in_place(errors, new, old, scope.options);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! ContainerRecreateRequests: which containers of which pod are to be started anew.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `podName` | there |
+//! | `containers` | at least one, each once; what the system fills in is not given |
+//! | `strategy` | known; times not negative |
+//! | `activeDeadlineSeconds` | at least 3 |
+//! | a new one | its pod runs on a node, and has these containers: [`pod`], from which the rest is filled in |
+//! | UPDATE | neither the specification nor what says where it is carried out changes |
+
+mod pod;
+
+use std::collections::BTreeSet;
+
+use kruise_api::names::containerrecreaterequest::{ACTIVE, NODE_NAME, POD_UID, UNREADY_ACQUIRED};
+use kube_schema::validate::{Errors, Kind};
+use serde_json::Value;
+
+use super::{KindWebhooks, Scope};
+use crate::json::{fill, items, made, present, text};
+use crate::lookup::Reader;
+use crate::workload::not_negative;
+
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+    mutating: Some("mcontainerrecreaterequest.kb.io"),
+    codes: (400, 403),
+    gate: |options| (!options.daemon).then_some("KruiseDaemon"),
+    defaults,
+    rules,
+    changes,
+    others,
+    copies,
+    ..KindWebhooks::of(&kruise_api::containerrecreaterequest::KIND)
+};
+
+const SHORTEST_DEADLINE: i64 = 3;
+
+fn defaults(object: &mut Value, scope: &Scope<'_>) {
+    if scope.old.is_some() {
+        return;
+    }
+    if let Some(labels) = made(object, "metadata").and_then(|metadata| made(metadata, "labels"))
+        && let Some(labels) = labels.as_object_mut()
+    {
+        labels.insert(ACTIVE.to_owned(), "true".into());
+    }
+    if let Some(strategy) = made(object, "spec").and_then(|spec| made(spec, "strategy")) {
+        fill(strategy, "failurePolicy", "Fail");
+    }
+}
+
+/// A request cannot change, so that only a new one is judged.
+fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
+    if scope.old.is_some() {
+        return;
+    }
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    if text(spec, "podName").is_empty() {
+        errors.required("spec.podName", "");
+    }
+    containers(errors, items(spec, "containers"));
+    let strategy = spec.get("strategy").unwrap_or(&Value::Null);
+    let path = "spec.strategy";
+    errors.one_of(
+        format!("{path}.failurePolicy"),
+        text(strategy, "failurePolicy"),
+        &["Fail", "Ignore"],
+    );
+    for name in [
+        "terminationGracePeriodSeconds",
+        "unreadyGracePeriodSeconds",
+        "minStartedSeconds",
+    ] {
+        not_negative(errors, strategy, name, format!("{path}.{name}"));
+    }
+    not_negative(
+        errors,
+        spec,
+        "ttlSecondsAfterFinished",
+        "spec.ttlSecondsAfterFinished",
+    );
+    if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_i64)
+        && seconds < SHORTEST_DEADLINE
+    {
+        errors.invalid("spec.activeDeadlineSeconds", seconds, "must be at least 3");
+    }
+}
+
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
+    if scope.old.is_none() {
+        pod::check(errors, object, scope, reader);
+    }
+}
+
+fn copies(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
+    if scope.old.is_none() {
+        pod::copy(object, scope, reader);
+    }
+}
+
+fn containers(errors: &mut Errors, containers: &[Value]) {
+    if containers.is_empty() {
+        errors.required("spec.containers", "a container is needed");
+    }
+    let mut seen = BTreeSet::new();
+    for (index, container) in containers.iter().enumerate() {
+        let path = format!("spec.containers[{index}]");
+        let name = text(container, "name");
+        if name.is_empty() {
+            errors.required(format!("{path}.name"), "");
+        } else if !seen.insert(name) {
+            errors.add(format!("{path}.name"), Kind::Duplicate, name, "");
+        }
+        for name in ["preStop", "ports", "statusContext"] {
+            let given =
+                present(container, name).filter(|value| value.as_array().is_none_or(|list| !list.is_empty()));
+            if given.is_some() {
+                errors.forbidden(format!("{path}.{name}"), "is taken from the pod");
+            }
+        }
+    }
+}
+
+fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
+    if without_empty(new.get("spec")) != without_empty(old.get("spec")) {
+        errors.forbidden("spec", "spec of ContainerRecreateRequest is immutable");
+    }
+    let at = |object: &Value, map: &str, key: &str| {
+        let value = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(map)?.get(key));
+        value.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    for key in [POD_UID, NODE_NAME] {
+        if at(new, "labels", key) != at(old, "labels", key) {
+            errors.forbidden(format!("metadata.labels[{key}]"), "is immutable");
+        }
+    }
+    let key = UNREADY_ACQUIRED;
+    let acquired = at(old, "annotations", key);
+    if scope.version == "v1alpha1" && !acquired.is_empty() && at(new, "annotations", key) != acquired {
+        errors.forbidden(format!("metadata.annotations[{key}]"), "is immutable");
+    }
+}
+
+/// What a specification says: nothing is the same as an empty value.
+fn without_empty(value: Option<&Value>) -> Value {
+    match value {
+        Some(Value::Object(members)) => {
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), without_empty(Some(value))));
+            Value::Object(members.filter(|(_, value)| !is_empty(value)).collect())
+        }
+        Some(Value::Array(list)) => list.iter().map(|value| without_empty(Some(value))).collect(),
+        Some(value) => value.clone(),
+        None => Value::Null,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(set) => !set,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Case, case};
+    use super::*;
+    use crate::Options;
+
+    const CASE: Case = case("ContainerRecreateRequest", good);
+
+    fn good() -> Value {
+        json!({"podName": "web-0", "containers": [{"name": "web"}, {"name": "cache"}], "activeDeadlineSeconds": 3})
+    }
+
+    #[test]
+    fn a_new_request_is_active_and_ends_at_a_failure() {
+        for version in ["v1alpha1", "v1beta1"] {
+            let mut request = CASE.object(version, &good());
+            request["metadata"]["labels"] = json!({"mine": "stays", ACTIVE: "false"});
+            let found = CASE.mutated_object("CREATE", &request, &Value::Null);
+            assert_eq!(found["spec"]["strategy"], json!({"failurePolicy": "Fail"}));
+            assert_eq!(
+                found["metadata"]["labels"],
+                json!({"mine": "stays", ACTIVE: "true", NODE_NAME: "n", POD_UID: "u"})
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_that_ended_does_not_become_active_again() {
+        let old = CASE.object("v1beta1", &good());
+        let mut new = old.clone();
+        new["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(CASE.mutated_object("UPDATE", &new, &old), new);
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn every_broken_rule_names_its_field() {
+        CASE.each_is_refused(&[
+            ("podName", json!(""), "spec.podName: Required"),
+            ("containers", json!([]), "spec.containers: Required"),
+            ("containers.1.name", json!("web"), "spec.containers[1].name: Duplicate value: \"web\""),
+            ("containers.0.name", Value::Null, "spec.containers[0].name: Required"),
+            ("containers.0.preStop", json!({"exec": {}}), "spec.containers[0].preStop: Forbidden"),
+            ("containers.0.ports", json!([{"containerPort": 1}]), "spec.containers[0].ports: Forbidden"),
+            ("containers.0.statusContext", json!({"restartCount": 1}), "spec.containers[0].statusContext: Forbidden"),
+            ("strategy", json!({"failurePolicy": "Retry"}), "spec.strategy.failurePolicy: Unsupported"),
+            ("strategy", json!({"terminationGracePeriodSeconds": -1}), "spec.strategy.terminationGracePeriodSeconds: Invalid"),
+            ("strategy", json!({"unreadyGracePeriodSeconds": -1}), "spec.strategy.unreadyGracePeriodSeconds: Invalid"),
+            ("strategy", json!({"minStartedSeconds": -1}), "spec.strategy.minStartedSeconds: Invalid"),
+            ("ttlSecondsAfterFinished", json!(-1), "spec.ttlSecondsAfterFinished: Invalid"),
+            ("activeDeadlineSeconds", json!(2), "spec.activeDeadlineSeconds: Invalid value: 2"),
+        ]);
+    }
+
+    #[test]
+    fn neither_the_specification_nor_its_place_changes() {
+        let mut old = CASE.object("v1alpha1", &good());
+        old["metadata"]["labels"] = json!({POD_UID: "u", NODE_NAME: "n", ACTIVE: "true"});
+        old["metadata"]["annotations"] = json!({UNREADY_ACQUIRED: "2024-01-01T00:00:00Z"});
+        let with = |edit: &dyn Fn(&mut Value)| {
+            let mut new = old.clone();
+            edit(&mut new);
+            CASE.refusal("UPDATE", &new, &old)
+        };
+        let (code, message) = with(&|new| new["spec"]["podName"] = json!("web-1")).unwrap();
+        assert!(
+            code == 403 && message.contains("spec of ContainerRecreateRequest is immutable"),
+            "{message}"
+        );
+        for key in [POD_UID, NODE_NAME] {
+            let (_, message) = with(&|new| new["metadata"]["labels"][key] = json!("other")).unwrap();
+            assert!(
+                message.contains(&format!("metadata.labels[{key}]: Forbidden")),
+                "{message}"
+            );
+        }
+        let (_, message) = with(&|new| new["metadata"]["annotations"] = json!({})).unwrap();
+        assert!(message.contains(UNREADY_ACQUIRED), "{message}");
+        assert_eq!(with(&|new| new["metadata"]["labels"][ACTIVE] = json!("")), None);
+        assert_eq!(
+            with(&|new| new["spec"]["strategy"] = json!({"orderedRecreate": false})),
+            None
+        );
+    }
+
+    #[test]
+    fn without_the_daemon_none_is_taken() {
+        let options = Options {
+            daemon: false,
+            ..Options::DEFAULT
+        };
+        let refused = CASE
+            .with(options)
+            .refusal("CREATE", &CASE.object("v1beta1", &good()), &Value::Null);
+        assert_eq!(
+            refused,
+            Some((403, "feature-gate KruiseDaemon is not enabled".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! PersistentPodStates: whose pods come back, and in what respect.
+//!
+//! | Field | Rule |
+//! |---|---|
+//! | `targetRef` | complete; a StatefulSet is one of the two groups; never changes |
+//! | `requiredPersistentTopology`, `preferredPersistentTopology` | one of them at least |
+//! | `targetRef` of a new object | another kind is listed in ConfigMap `kruise-configuration`; no other object of the kind is about the workload |
+
+use kruise_api::names;
+use kube_schema::validate::Errors;
+use serde_json::Value;
+
+use super::{KindWebhooks, Scope, target};
+use crate::json::{items, present};
+use crate::lookup::Reader;
+
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+    validating: Some("vpersistentpodstate.kb.io"),
+    codes: (400, 400),
+    newest: true,
+    rules,
+    changes,
+    others,
+    ..KindWebhooks::of(&kruise_api::persistentpodstate::KIND)
+};
+
+/// Where administrators list further kinds.
+const LISTED: &str = names::persistentpodstate::WORKLOADS;
+
+fn rules(errors: &mut Errors, object: &Value, _: &Scope<'_>) {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let found = spec.get("targetRef").unwrap_or(&Value::Null);
+    target::complete(
+        errors,
+        found,
+        "empty TargetReference is not valid for PersistentPodState.",
+    );
+    if let Some((group, "StatefulSet")) = target::group_kind(found)
+        && !["apps", "apps.kruise.io"].contains(&group)
+    {
+        let detail = "StatefulSets are of group apps or apps.kruise.io";
+        errors.invalid(target::PATH, found.clone(), detail);
+    }
+    let preferred = items(spec, "preferredPersistentTopology");
+    if present(spec, "requiredPersistentTopology").is_none() && preferred.is_empty() {
+        let detail = "requiredPersistentTopology or preferredPersistentTopology must say in what nodes agree";
+        errors.invalid("spec", Value::Null, detail);
+    }
+}
+
+fn changes(errors: &mut Errors, new: &Value, old: &Value, _: &Scope<'_>) {
+    let target = |object: &Value| {
+        let found = object.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+        target::parts(found).map(str::to_owned)
+    };
+    if target(new) != target(old) {
+        errors.forbidden(target::PATH, "targetRef is immutable");
+    }
+}
+
+fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
+    if scope.old.is_some() {
+        return;
+    }
+    let found = object.pointer("/spec/targetRef").unwrap_or(&Value::Null);
+    if !matches!(target::group_kind(found), Some((_, "StatefulSet"))) {
+        target::named_by_administrators(errors, found, LISTED, reader);
+    }
+    target::unique(
+        errors,
+        &kruise_api::persistentpodstate::KIND,
+        object,
+        scope,
+        reader,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Case, case, put};
+    use super::*;
+
+    const STATE: Case = case("PersistentPodState", good);
+
+    const OTHERS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/persistentpodstates";
+
+    fn good() -> Value {
+        json!({
+            "targetRef": {"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "broker"},
+            "requiredPersistentTopology": {"keys": ["topology.kubernetes.io/zone"]},
+            "newerThanUs": true,
+        })
+    }
+
+    #[test]
+    fn each_broken_rule_is_refused_with_its_field() {
+        STATE.each_is_refused(&[
+            ("targetRef.apiVersion", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.kind", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.name", json!(""), "spec.targetRef: Invalid"),
+            ("targetRef.apiVersion", json!("v1"), "spec.targetRef: Invalid"),
+            ("targetRef.apiVersion", json!("a/b/c"), "spec.targetRef: Invalid"),
+            ("requiredPersistentTopology", Value::Null, "spec: Invalid"),
+        ]);
+    }
+
+    #[test]
+    fn preferences_suffice() {
+        let mut spec = good();
+        put(&mut spec, "requiredPersistentTopology", &Value::Null);
+        spec["preferredPersistentTopology"] = json!([{"weight": 1, "preference": {"keys": []}}]);
+        assert_eq!(STATE.refused("v1beta1", &spec), None);
+        let older = json!({
+            "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "broker"},
+            "requiredPersistentTopology": {"nodeTopologyKeys": []},
+        });
+        assert_eq!(STATE.refused("v1alpha1", &older), None);
+    }
+
+    #[test]
+    fn another_kind_of_workload_is_one_that_administrators_list() {
+        let mut spec = good();
+        put(&mut spec, "targetRef.apiVersion", &json!("example.com/v1"));
+        put(&mut spec, "targetRef.kind", &json!("Broker"));
+        let object = STATE.object("v1beta1", &spec);
+        let said = |listed: Value| {
+            let seen = [(LISTED, listed), (OTHERS, json!({"items": []}))];
+            STATE.seeing(&seen, "CREATE", &object, &Value::Null)
+        };
+        let listed = |group: &str| {
+            let one = json!({"Group": group, "Version": "v1", "kind": "Broker"});
+            json!(json!({"Workloads": [one]}).to_string())
+        };
+        assert_eq!(said(listed("example.com")), None);
+        for (setting, expected) in [
+            (Value::Null, "does not list this kind"),
+            (listed("example.org"), "does not list this kind"),
+            (json!("{"), "cannot be read"),
+        ] {
+            let message = said(setting).unwrap();
+            assert!(
+                message.contains("spec.targetRef: Invalid") && message.contains(expected),
+                "{message}"
+            );
+        }
+        // asked of new objects only
+        assert_eq!(STATE.seeing(&[], "UPDATE", &object, &object), None);
+    }
+
+    #[test]
+    fn a_workload_has_one_state() {
+        let object = STATE.object("v1beta1", &good());
+        let beside = |name: &str, workload: &str| {
+            let mut other = object.clone();
+            other["metadata"]["name"] = json!(name);
+            other["spec"]["targetRef"]["name"] = json!(workload);
+            other["spec"]["targetRef"]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+            STATE.seeing(
+                &[(OTHERS, json!({"items": [other]}))],
+                "CREATE",
+                &object,
+                &Value::Null,
+            )
+        };
+        let message = beside("first", "broker").unwrap();
+        let expected = "PersistentPodState first is about the same workload";
+        assert!(
+            message.contains("spec.targetRef: Invalid") && message.contains(expected),
+            "{message}"
+        );
+        assert_eq!(beside("first", "other"), None);
+        assert_eq!(beside("good", "broker"), None);
+    }
+
+    #[test]
+    fn the_workload_stays_even_its_version() {
+        let mut other = good();
+        put(
+            &mut other,
+            "persistentPodStateRetentionPolicy",
+            &json!("WhenDeleted"),
+        );
+        assert_eq!(STATE.update_refused(&good(), &other), None);
+        put(
+            &mut other,
+            "targetRef.apiVersion",
+            &json!("apps.kruise.io/v1alpha1"),
+        );
+        let message = STATE.update_refused(&good(), &other).unwrap();
+        assert!(
+            message.contains("spec.targetRef: Forbidden: targetRef is immutable"),
+            "{message}"
+        );
+    }
+}

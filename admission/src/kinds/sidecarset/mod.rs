@@ -1,0 +1,26 @@
+//! SidecarSets, in the version of the request.
+
+mod defaults;
+mod hashes;
+mod validate;
+
+use serde_json::Value;
+
+use super::KindWebhooks;
+
+pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
+    mutating: Some("msidecarset.kb.io"),
+    validating: Some("vsidecarset.kb.io"),
+    defaults: |set, _| complete(set),
+    rules: |errors, set, _| validate::rules(errors, set),
+    changes: |errors, new, old, _| validate::changes(errors, new, old),
+    others: validate::others::check,
+    warnings: validate::others::warnings,
+    ..KindWebhooks::of(&kruise_api::sidecarset::KIND)
+};
+
+/// Fills in defaults and the hashes of the containers, as the webhook does.
+pub fn complete(set: &mut Value) {
+    defaults::apply(set);
+    hashes::write(set);
+}

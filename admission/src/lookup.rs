@@ -1,0 +1,279 @@
+//! What a review has to know of other objects, and how it asks for it.
+//!
+//! A review is a pure function of its request and of [`Lookups`], the results so far. What is not among them it names
+//! ([`Outcome::Missing`]), and is made again once the caller has looked it up: in a cache, by a request, in a file. So a
+//! rule is written as if it could read the cluster.
+//!
+//! # To add a lookup
+//! Add a variant to [`Lookup`], say which [`LookupResult`] answers it, and read it with the accessor of that result. The
+//! caches and the requests that answer lookups match on every variant: the compiler names them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kruise_api::meta::StringMap;
+use serde_json::Value;
+
+use crate::Response;
+pub use crate::pod::sidecars::Revision;
+use crate::pod::sidecars::Sets;
+
+/// What comes of a review.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It is decided.
+    Response(Response),
+    /// It depends on these, and has to be made again with their results.
+    Missing(Vec<Lookup>),
+}
+
+/// Something to look up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lookup {
+    /// All SidecarSets: [`LookupResult::SidecarSets`].
+    SidecarSets,
+    /// A SidecarSet that is not among them, because they may be a moment behind: [`LookupResult::Object`].
+    SidecarSet(String),
+    /// Labels of the namespace of this name: [`LookupResult::Labels`].
+    NamespaceLabels(String),
+    /// Labels of the node of this name: [`LookupResult::Labels`].
+    NodeLabels(String),
+    /// Who owns a pod: [`LookupResult::Pod`].
+    PodOwner {
+        /// Namespace of the pod.
+        namespace: String,
+        /// Name of the pod.
+        name: String,
+    },
+    /// A revision of a SidecarSet, in the manager's namespace: [`LookupResult::Object`].
+    Revision(Revision),
+    /// An entry of the ConfigMap of the manager's configuration: [`LookupResult::Text`].
+    Setting(&'static str),
+    /// The object, or the list of objects, at this path: [`LookupResult::Object`].
+    Path(String),
+    /// Whether an object could be created in the manager's namespace; nothing is stored: [`LookupResult::Accepted`] or
+    /// [`LookupResult::Refused`].
+    DryRunCreate {
+        /// The resource, of the core group.
+        plural: &'static str,
+        /// The object as JSON, so that lookups have an order. Its namespace does not matter.
+        object: String,
+    },
+}
+
+/// What a lookup found.
+#[derive(Clone, Debug)]
+pub enum LookupResult {
+    /// The object as stored, or the list.
+    Object(Value),
+    /// Labels of the object.
+    Labels(StringMap),
+    /// What decides about a pod.
+    Pod(Pod),
+    /// All SidecarSets; none where the kind is not served.
+    SidecarSets(Arc<Sets>),
+    /// The text of a setting.
+    Text(String),
+    /// The object does not exist, or the setting is not there.
+    NotFound,
+    /// The server would store the object.
+    Accepted,
+    /// The server would not store the object.
+    Refused(Refusal),
+}
+
+/// A pod that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// UID of its controller, if it has one.
+    pub controller: Option<String>,
+    /// It has a `deletionTimestamp`.
+    pub deleting: bool,
+}
+
+/// Why a server would not store an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub code: u16,
+    /// The server's message.
+    pub message: String,
+}
+
+/// The results so far.
+#[derive(Clone, Debug, Default)]
+pub struct Lookups(BTreeMap<Lookup, LookupResult>);
+
+impl FromIterator<(Lookup, LookupResult)> for Lookups {
+    fn from_iter<T: IntoIterator<Item = (Lookup, LookupResult)>>(results: T) -> Self {
+        Self(results.into_iter().collect())
+    }
+}
+
+impl Lookups {
+    /// Adds a result.
+    pub fn insert(&mut self, lookup: Lookup, result: LookupResult) {
+        self.0.insert(lookup, result);
+    }
+
+    /// Is there a result?
+    pub fn contains(&self, lookup: &Lookup) -> bool {
+        self.0.contains_key(lookup)
+    }
+
+    /// All SidecarSets.
+    pub(crate) fn sidecar_sets(&self) -> Result<&Arc<Sets>, Lookup> {
+        match self.0.get(&Lookup::SidecarSets) {
+            Some(LookupResult::SidecarSets(sets)) => Ok(sets),
+            _ => Err(Lookup::SidecarSets),
+        }
+    }
+
+    /// An object or list; `None` if it does not exist.
+    pub(crate) fn object(&self, lookup: Lookup) -> Result<Option<&Value>, Lookup> {
+        self.read(lookup, |result| match result {
+            LookupResult::Object(object) => Some(object),
+            _ => None,
+        })
+    }
+
+    /// Labels of an object; `None` if it does not exist.
+    pub(crate) fn labels(&self, lookup: Lookup) -> Result<Option<&StringMap>, Lookup> {
+        self.read(lookup, |result| match result {
+            LookupResult::Labels(labels) => Some(labels),
+            _ => None,
+        })
+    }
+
+    /// `None` if it does not exist. A result that does not fit the lookup is none: it is asked for again.
+    fn read<'a, T>(
+        &'a self,
+        lookup: Lookup,
+        read: impl FnOnce(&'a LookupResult) -> Option<T>,
+    ) -> Result<Option<T>, Lookup> {
+        match self.0.get(&lookup) {
+            Some(LookupResult::NotFound) => Ok(None),
+            result => result.and_then(read).map(Some).ok_or(lookup),
+        }
+    }
+}
+
+/// What a rule reads.
+pub(crate) enum Read<T> {
+    /// It is there.
+    Found(T),
+    /// It is known not to be there.
+    NotFound,
+    /// It has yet to be looked up.
+    Missing,
+}
+
+impl<T> Read<T> {
+    /// What is known to be there.
+    pub(crate) fn found(self) -> Option<T> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::NotFound | Self::Missing => None,
+        }
+    }
+}
+
+/// Reads results for rules that go on without those that are missing, and notes which are.
+pub(crate) struct Reader<'a> {
+    lookups: &'a Lookups,
+    missing: Vec<Lookup>,
+}
+
+impl<'a> Reader<'a> {
+    /// Nothing is missing yet.
+    pub(crate) fn new(lookups: &'a Lookups) -> Self {
+        Self {
+            lookups,
+            missing: Vec::new(),
+        }
+    }
+
+    /// All SidecarSets; `None` while that is missing.
+    pub(crate) fn sidecar_sets(&mut self) -> Option<&'a Arc<Sets>> {
+        let result = self.lookups.sidecar_sets();
+        self.noted(result)
+    }
+
+    /// An object or list.
+    pub(crate) fn object(&mut self, lookup: Lookup) -> Read<&'a Value> {
+        let result = self.lookups.object(lookup);
+        self.read(result)
+    }
+
+    /// Labels of an object.
+    pub(crate) fn labels(&mut self, lookup: Lookup) -> Read<&'a StringMap> {
+        let result = self.lookups.labels(lookup);
+        self.read(result)
+    }
+
+    /// A pod.
+    pub(crate) fn pod(&mut self, namespace: &str, name: &str) -> Read<&'a Pod> {
+        let lookup = Lookup::PodOwner {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let result = self.lookups.read(lookup, |result| match result {
+            LookupResult::Pod(pod) => Some(pod),
+            _ => None,
+        });
+        self.read(result)
+    }
+
+    /// A setting.
+    pub(crate) fn setting(&mut self, name: &'static str) -> Read<&'a str> {
+        let result = self.lookups.read(Lookup::Setting(name), |result| match result {
+            LookupResult::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        self.read(result)
+    }
+
+    /// Whether the server would store an object; `None` while that is missing.
+    pub(crate) fn dry_run(
+        &mut self,
+        plural: &'static str,
+        object: &Value,
+    ) -> Option<Result<(), &'a Refusal>> {
+        let lookup = Lookup::DryRunCreate {
+            plural,
+            object: object.to_string(),
+        };
+        let result = match self.lookups.0.get(&lookup) {
+            Some(LookupResult::Accepted) => Ok(Ok(())),
+            Some(LookupResult::Refused(refusal)) => Ok(Err(refusal)),
+            _ => Err(lookup),
+        };
+        self.noted(result)
+    }
+
+    /// The response, unless something is missing that it depends on.
+    pub(crate) fn outcome(self, response: impl FnOnce() -> Response) -> Outcome {
+        if self.missing.is_empty() {
+            Outcome::Response(response())
+        } else {
+            Outcome::Missing(self.missing)
+        }
+    }
+
+    fn read<T>(&mut self, result: Result<Option<T>, Lookup>) -> Read<T> {
+        match self.noted(result) {
+            Some(Some(found)) => Read::Found(found),
+            Some(None) => Read::NotFound,
+            None => Read::Missing,
+        }
+    }
+
+    fn noted<T>(&mut self, result: Result<T, Lookup>) -> Option<T> {
+        result
+            .map_err(|lookup| {
+                if !self.missing.contains(&lookup) {
+                    self.missing.push(lookup);
+                }
+            })
+            .ok()
+    }
+}

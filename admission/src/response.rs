@@ -1,0 +1,71 @@
+//! What becomes of a request.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What the API server receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// Let the request pass.
+    Allow {
+        /// JSON Patch to apply first, as it is sent; never an empty one.
+        patch: Option<String>,
+        /// Texts shown to the client.
+        warnings: Vec<String>,
+    },
+    /// Turn the request down.
+    Deny {
+        /// HTTP status code for the client.
+        code: u16,
+        /// Why.
+        message: String,
+    },
+}
+
+impl Response {
+    /// Let the request pass as it is.
+    pub const ALLOW: Self = Self::Allow {
+        patch: None,
+        warnings: Vec::new(),
+    };
+
+    /// Let the request pass with the object changed from `before` to `after`, by the smallest patch.
+    pub(crate) fn patched(before: &Value, after: &Value) -> Self {
+        Self::with_patch(&json_patch::diff(before, after).0, Vec::new())
+    }
+
+    /// Let the request pass after these operations; as it is if there are none. They are serialised here, once.
+    pub(crate) fn with_patch<T: Serialize>(operations: &[T], warnings: Vec<String>) -> Self {
+        let patch = (!operations.is_empty()).then(|| serde_json::to_string(operations));
+        match patch.transpose() {
+            Ok(patch) => Self::Allow { patch, warnings },
+            Err(error) => Self::undecodable(error),
+        }
+    }
+
+    /// The object cannot be read: 400.
+    pub(crate) fn undecodable(reason: impl std::fmt::Display) -> Self {
+        Self::Deny {
+            code: 400,
+            message: format!("cannot decode the object: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Response {
+    /// The object as this response changes it.
+    pub(crate) fn applied_to(&self, object: &Value) -> Value {
+        let patch = match self {
+            Self::Allow { patch, .. } => patch,
+            Self::Deny { message, .. } => panic!("denied: {message}"),
+        };
+        let mut after = object.clone();
+        if let Some(patch) = patch {
+            let patch: json_patch::Patch = serde_json::from_str(patch).unwrap();
+            assert!(!patch.is_empty(), "an empty patch is sent");
+            json_patch::patch(&mut after, &patch).unwrap();
+        }
+        after
+    }
+}

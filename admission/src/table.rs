@@ -1,0 +1,171 @@
+//! The webhooks of a manager: one table, from which everything derives that has to agree.
+//!
+//! A row is a path, what is reviewed there, the function that reviews it, and how long that may take. The routes of a
+//! manager and the printed configurations ([`crate::manifests`]) are both made of [`webhooks`], so that an API server
+//! calls no path that is not served.
+//!
+//! # To add a kind
+//! 1. Give it a folder in `kinds`, named as the kind in lower case, with its [`KindWebhooks`].
+//! 2. Add that to [`KINDS`].
+//! 3. Give it a sample for each version: the tests of all kinds read them.
+
+use std::time::Duration;
+
+use crate::kinds::{KINDS, KindWebhooks};
+use crate::lookup::Lookups;
+use crate::{Options, Outcome, Request, pod};
+
+/// Path of the pod webhook.
+pub const MUTATE_POD: &str = "/mutate-pod";
+
+/// Before or after the object is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Fills in.
+    Mutating,
+    /// Refuses.
+    Validating,
+}
+
+/// What is reviewed.
+#[derive(Clone, Copy)]
+pub enum Subject {
+    /// New pods.
+    Pods,
+    /// Objects of a kind.
+    Kind(&'static KindWebhooks),
+}
+
+/// How long a review may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// Seconds that the API server waits.
+    pub server_seconds: u8,
+    /// For all that is looked up for one review.
+    pub lookups: Duration,
+}
+
+/// A pod waits.
+const POD: TimeLimit = TimeLimit {
+    server_seconds: 10,
+    lookups: Duration::from_millis(300),
+};
+
+/// The author of an object waits.
+const OBJECT: TimeLimit = TimeLimit {
+    server_seconds: 30,
+    lookups: Duration::from_secs(10),
+};
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub struct Webhook {
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// Which configuration it is in.
+    pub phase: Phase,
+    /// What is reviewed.
+    pub subject: Subject,
+}
+
+/// The table.
+pub fn webhooks() -> impl Iterator<Item = Webhook> {
+    let pods = Webhook {
+        name: "mpod.kb.io",
+        phase: Phase::Mutating,
+        subject: Subject::Pods,
+    };
+    let of_kinds = KINDS.iter().flat_map(|kind| {
+        let phases = [
+            (Phase::Mutating, kind.mutating),
+            (Phase::Validating, kind.validating),
+        ];
+        let registered = phases
+            .into_iter()
+            .filter_map(|(phase, name)| Some((phase, name?)));
+        registered.map(|(phase, name)| Webhook {
+            name,
+            phase,
+            subject: Subject::Kind(kind),
+        })
+    });
+    std::iter::once(pods).chain(of_kinds)
+}
+
+impl Webhook {
+    /// The path that is registered.
+    pub fn path(&self) -> String {
+        match self.subject {
+            Subject::Pods => MUTATE_POD.to_owned(),
+            Subject::Kind(kind) => kind.path(self.verb()),
+        }
+    }
+
+    /// Every path that is served: the registered one, and the one with a version that older charts registered.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = vec![self.path()];
+        if let Subject::Kind(kind) = self.subject {
+            paths.push(kind.older_path(self.verb()));
+        }
+        paths
+    }
+
+    /// How long a review may take.
+    pub fn time_limit(&self) -> TimeLimit {
+        match self.subject {
+            Subject::Pods => POD,
+            Subject::Kind(_) => OBJECT,
+        }
+    }
+
+    /// Reviews a request. `ended` is called after each step of the pod webhook with its name and what came of it.
+    pub fn review(
+        &self,
+        request: &Request,
+        options: Options,
+        lookups: &Lookups,
+        ended: &mut dyn FnMut(&'static str, &'static str),
+    ) -> Outcome {
+        match (self.subject, self.phase) {
+            (Subject::Pods, _) => pod::review_timed(request, options, lookups, ended),
+            (Subject::Kind(kind), Phase::Mutating) => kind.mutate(request, options, lookups),
+            (Subject::Kind(kind), Phase::Validating) => kind.validate(request, options, lookups),
+        }
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.phase {
+            Phase::Mutating => "mutate",
+            Phase::Validating => "validate",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_row_but_the_one_that_only_the_system_writes() {
+        let rows: BTreeSet<&str> = KINDS.iter().map(|one| one.kind.kind).collect();
+        let kinds = kruise_api::kinds::ALL.into_iter().map(|kind| kind.kind);
+        let expected: BTreeSet<&str> = kinds.filter(|kind| *kind != "NodePodProbe").collect();
+        assert_eq!(rows, expected);
+        assert_eq!(rows.len(), KINDS.len());
+    }
+
+    #[test]
+    fn no_name_and_no_path_is_taken_twice() {
+        let mut names = BTreeSet::new();
+        let mut paths = BTreeSet::new();
+        for webhook in webhooks() {
+            assert!(names.insert(webhook.name), "{}", webhook.name);
+            for path in webhook.paths().into_iter().collect::<BTreeSet<_>>() {
+                assert!(paths.insert(path.clone()), "{path}");
+            }
+        }
+        assert_eq!(names.len(), 1 + 11 + 16, "{names:?}");
+    }
+}

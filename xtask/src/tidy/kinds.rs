@@ -1,0 +1,68 @@
+//! What serves every kind names none: how a kind is served follows from its registration.
+
+use std::collections::BTreeSet;
+
+/// Folders that know no kind.
+const KNOW_NO_KIND: &[&str] = &["kruise/src/manager/", "runtime/src/", "server/src/"];
+
+/// Names of kinds that a definition of `api` gives: `CloneSet`, `clonesets`.
+pub(super) fn names(path: &str, text: &str) -> BTreeSet<String> {
+    if !path.starts_with("api/src/") || !text.contains(": Kind = Kind {") {
+        return BTreeSet::new();
+    }
+    let member = |line: &str| {
+        let line = line.trim();
+        let value = line
+            .strip_prefix("kind: \"")
+            .or(line.strip_prefix("plural: \""))?;
+        value.strip_suffix("\",").map(str::to_owned)
+    };
+    text.lines().filter_map(member).collect()
+}
+
+/// Kinds named where none may be, tests apart.
+pub(super) fn named(path: &str, text: &str, kinds: &BTreeSet<String>) -> Vec<String> {
+    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    if is_test || !path.ends_with(".rs") || !KNOW_NO_KIND.iter().any(|folder| path.starts_with(folder)) {
+        return Vec::new();
+    }
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let hits = code.lines().enumerate().flat_map(|(index, line)| {
+        let words = line.split(|c: char| !c.is_alphanumeric());
+        let kind = words.map(|word| {
+            let singular = word.strip_suffix('s').unwrap_or(word);
+            kinds.contains(word) || kinds.contains(singular)
+        });
+        kind.filter(|is_kind| *is_kind)
+            .map(move |_| format!("{path}:{}: names a kind: {}", index + 1, line.trim()))
+    });
+    hits.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{named, names};
+
+    const DEFINITION: &str =
+        "pub const KIND: Kind = Kind {\n    kind: \"CloneSet\",\n    plural: \"clonesets\",\n};\n";
+
+    #[test]
+    fn a_kind_is_named_nowhere_in_the_parts_that_serve_all_of_them() {
+        let kinds = names("api/src/cloneset/crd.rs", DEFINITION);
+        assert_eq!(kinds.len(), 2);
+        for (path, text, violations) in [
+            ("runtime/src/a.rs", "/// CloneSets, for example.\n", 1),
+            ("kruise/src/manager/a.rs", "let path = \"/clonesets/x\";\n", 1),
+            ("kruise/src/controllers/cloneset.rs", "CloneSet", 0),
+            (
+                "runtime/src/a.rs",
+                "fn a() {}\n#[cfg(test)]\nmod tests { const A: &str = \"CloneSet\"; }\n",
+                0,
+            ),
+            ("runtime/src/a/tests.rs", "CloneSet", 0),
+            ("server/src/a.rs", "let clone = set.clone();\n", 0),
+        ] {
+            assert_eq!(named(path, text, &kinds).len(), violations, "{path}: {text}");
+        }
+    }
+}
