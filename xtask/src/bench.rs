@@ -13,7 +13,7 @@ use kruise_e2e::{process, wait};
 use kruise_tour::stage::is_done;
 use serde_json::{Value, json};
 
-use crate::installation::{Build, Installation, build_kruise};
+use crate::installation::{Executable, Installation};
 use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::folder;
@@ -60,7 +60,7 @@ struct Bench<'a> {
 /// Runs all phases on a fresh cluster.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let binaries = Binaries::find_or_build()?;
-    let kruise = build_kruise(Build::Release)?;
+    let kruise = Executable::default().path()?;
     let installation = Installation::up(&binaries, &kruise, folder(None, "bench"), options.nodes)?;
     let mut bench = Bench {
         options,

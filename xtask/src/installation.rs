@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use clap::Args;
 use kruise_e2e::audit::AuditLog;
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::manager::{Launch, Manager};
@@ -40,7 +41,7 @@ impl Installation {
             flags: Vec::new(),
         };
         let mut manager = launch.start_detached()?;
-        manager.wait_ready(Duration::from_mins(1))?;
+        manager.wait_ready(Duration::from_mins(5))?;
         interrupt::check()?;
         Ok(Self { manager, cluster })
     }
@@ -62,30 +63,39 @@ impl Installation {
     }
 }
 
-/// How the executable is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Build {
-    /// As it is shipped.
-    Release,
-    /// As `cargo build` does: in seconds, for a slower executable.
-    Dev,
+/// Which executable is installed; without a flag it is built as it is shipped.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Executable {
+    /// The development build of kruise, which is built sooner and runs slower.
+    #[arg(long)]
+    dev: bool,
+    /// This executable of kruise; nothing is built.
+    #[arg(long, conflicts_with = "dev", value_name = "PATH")]
+    kruise: Option<PathBuf>,
 }
 
-/// Builds the executable and returns its path.
-pub(crate) fn build_kruise(build_as: Build) -> Result<PathBuf> {
-    let (profile, folder) = match build_as {
-        Build::Release => ("release", "release"),
-        Build::Dev => ("dev", "debug"),
-    };
-    let build = ["build", "--profile", profile, "--package", "kruise"];
-    let status = Command::new(env!("CARGO"))
-        .args(build)
-        .current_dir(workspace::root())
-        .status()?;
-    if !status.success() {
-        bail!("kruise does not build");
+impl Executable {
+    /// Builds the executable, unless one was given, and returns its path.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
+        if let Some(given) = &self.kruise {
+            return given
+                .canonicalize()
+                .with_context(|| format!("no executable {}", given.display()));
+        }
+        let (profile, folder) = if self.dev {
+            ("dev", "debug")
+        } else {
+            ("release", "release")
+        };
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--profile", profile, "--package", "kruise"])
+            .current_dir(workspace::root())
+            .status()?;
+        if !status.success() {
+            bail!("kruise does not build");
+        }
+        Ok(workspace::target().join(folder).join("kruise"))
     }
-    Ok(workspace::target().join(folder).join("kruise"))
 }
 
 /// Applies what `kruise manifests` prints; the manager itself runs outside the cluster.
@@ -108,7 +118,7 @@ pub(crate) fn install(cluster: &Cluster, kruise: &Path) -> Result<()> {
         "--for=condition=Established",
         "crd",
         "--all",
-        "--timeout=30s",
+        "--timeout=300s",
     ];
     cluster.kubectl().run(&established).map(drop)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Longest wait of these tests, on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 /// A folder for temporary files of one test, which ends empty if everything cleans up.
 pub(crate) struct Scratch(PathBuf);
@@ -146,9 +146,10 @@ impl Playground {
         line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
     }
 
-    /// Lets the most bytes in memory begin anew. Says whether that is allowed; where not, they are those of its whole life.
-    pub(crate) fn forget_peak(&self) -> bool {
-        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").is_ok()
+    /// Resets the peak of the memory. On a machine that does not allow it the peak remains that since the start, which is
+    /// never less.
+    pub(crate) fn forget_peak(&self) {
+        let _kept = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
     }
 
     /// CPU time it used so far.

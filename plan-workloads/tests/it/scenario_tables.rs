@@ -1,4 +1,5 @@
-//! The tables in `docs/scenarios` name only tests that exist, and leave out no scenario.
+//! The tables in `docs/scenarios` name only tests that exist, and leave out no scenario. A test that `cargo test` ignores
+//! stands where the table says that it runs on a cluster, and nowhere else.
 
 use std::{
     collections::BTreeSet,
@@ -10,9 +11,17 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Function names in the sources of the workspace, and names of the plan cases.
-fn known() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
+/// Tests that exist.
+#[derive(Default)]
+struct Known {
+    /// Names of functions, and of the plan cases.
+    run: BTreeSet<String>,
+    /// Tests that `cargo test` ignores, because they need a cluster or another program.
+    ignored: BTreeSet<String>,
+}
+
+fn known() -> Known {
+    let mut names = Known::default();
     for folder in [
         "admission",
         "api",
@@ -32,14 +41,15 @@ fn known() -> BTreeSet<String> {
     names
 }
 
-fn collect(folder: &Path, names: &mut BTreeSet<String>) {
+fn collect(folder: &Path, names: &mut Known) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let kind = path.extension().and_then(|kind| kind.to_str());
         if path.is_dir() {
             collect(&path, names);
         } else if kind == Some("yaml") && path.with_extension("plan").exists() {
-            names.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
+            let case = path.file_stem().unwrap().to_str().unwrap();
+            names.run.insert(case.to_owned());
         } else if kind == Some("rs") {
             tests_in(&fs::read_to_string(&path).unwrap(), names);
         }
@@ -47,17 +57,23 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
 }
 
 /// Functions that follow a `test` attribute.
-fn tests_in(source: &str, names: &mut BTreeSet<String>) {
-    let mut attribute = false;
+fn tests_in(source: &str, names: &mut Known) {
+    let (mut attribute, mut ignored) = (false, false);
     for line in source.lines().map(str::trim) {
         let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
         match function {
             Some(rest) if attribute => {
                 let name = rest.split(['(', '<']).next().unwrap_or_default();
-                names.insert(name.to_owned());
-                attribute = false;
+                let of_kind = if ignored {
+                    &mut names.ignored
+                } else {
+                    &mut names.run
+                };
+                of_kind.insert(name.to_owned());
+                (attribute, ignored) = (false, false);
             }
             None if is_test(line) => attribute = true,
+            None => ignored |= line.starts_with("#[ignore"),
             _ => {}
         }
     }
@@ -106,13 +122,24 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         assert_eq!(numbers, wanted, "{document}");
         for row in rows {
             assert_eq!(row.len(), 6, "{document} {}", row[0]);
-            let tests: Vec<&str> = row[2..5].iter().flat_map(|cell| names_in(cell)).collect();
-            for test in &tests {
-                assert!(known.contains(*test), "{document} {}: no test {test}", row[0]);
+            let shown: Vec<&str> = row[2..4].iter().flat_map(|cell| names_in(cell)).collect();
+            for test in &shown {
+                assert!(
+                    known.run.contains(*test),
+                    "{document} {}: `cargo test` does not run {test}",
+                    row[0]
+                );
+            }
+            for test in names_in(&row[4]) {
+                assert!(
+                    known.ignored.contains(test),
+                    "{document} {}: no test on a cluster {test}",
+                    row[0]
+                );
             }
             assert!(
-                !tests.is_empty() || !row[5].is_empty(),
-                "{document} {}: neither test nor reason",
+                !shown.is_empty() || !row[5].is_empty(),
+                "{document} {}: `cargo test` does not show it, and nothing says why",
                 row[0]
             );
         }
@@ -134,10 +161,20 @@ fn assert_tested(document: &str, letter: char, wanted: impl Iterator<Item = u32>
     let wanted: Vec<String> = wanted.map(|number| format!("{letter}{number}")).collect();
     assert_eq!(numbers, wanted, "{document}");
     for row in rows {
-        let tests = names_in(&row[cell]);
-        assert!(!tests.is_empty(), "{document} {}: no test", row[0]);
-        for test in tests {
-            assert!(known.contains(test), "{document} {}: no test {test}", row[0]);
+        let (shown, others): (Vec<_>, Vec<_>) = names_in(&row[cell])
+            .into_iter()
+            .partition(|test| known.run.contains(*test));
+        assert!(
+            !shown.is_empty(),
+            "{document} {}: `cargo test` does not show it",
+            row[0]
+        );
+        for test in others {
+            assert!(
+                known.ignored.contains(test),
+                "{document} {}: no test {test}",
+                row[0]
+            );
         }
     }
 }

@@ -20,5 +20,7 @@ mod openapi;
 mod protobuf;
 mod server;
 mod socket;
+#[path = "../transcript/mod.rs"]
+mod transcript;
 mod watch;
 mod webhooks;

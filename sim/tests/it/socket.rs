@@ -1,6 +1,5 @@
 //! A world with fast timings on a socket, for clients that are programs.
 
-use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::Timestamp;
@@ -23,9 +22,4 @@ pub fn serve() -> (tokio::runtime::Runtime, SocketAddr) {
     let world = World::new(&Config::default(), &options, Timestamp::now()).unwrap();
     runtime.spawn(http::serve(listener, http::Live::new(world)));
     (runtime, address)
-}
-
-/// Says something that is shown though the test passes.
-pub fn say(text: &str) {
-    let _told = writeln!(std::io::stderr(), "{text}");
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// kubectl bound to one kubeconfig and, if told so, one namespace.
+/// kubectl bound to one kubeconfig and, optionally, one namespace.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
     program: PathBuf,
@@ -137,7 +137,7 @@ impl Kubectl {
             std::thread::spawn(move || pipe.write_all(input.as_bytes()))
         };
         let output = child.wait_with_output()?;
-        // A command that does not read its input closes the pipe early; its own exit code tells more than that.
+        // A command that does not read its input closes the pipe early; its own exit code is more precise.
         let _closed_early = writer.join();
         Ok(output)
     }

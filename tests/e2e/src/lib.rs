@@ -1,4 +1,4 @@
-//! What the real-cluster suite and the bench stand on: kubectl, the audit log, deadlines and control over a
+//! What the real-cluster suite and the bench use: kubectl, the audit log, deadlines and control over a
 //! manager process.
 //!
 //! Nothing here knows how a manager is written: it is a program that is started, killed and observed from outside.

@@ -143,13 +143,13 @@ impl Manager {
         }
     }
 
-    /// Ends it without a chance to react.
+    /// Ends it with SIGKILL.
     pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop).context("cannot reap the manager")
     }
 
-    /// Asks it to end in order and returns its exit status; fails if it is still there after `limit`.
+    /// Ends it with SIGTERM and returns its exit status; fails if it is still there after `limit`.
     pub fn terminate(mut self, limit: Duration) -> Result<ExitStatus> {
         process::signal(self.pid(), Signal::Term)?;
         wait::until("the manager ends after SIGTERM", limit, || {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 /// A signal by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// End now, without a chance to react.
+    /// End at once.
     Kill,
     /// End in order.
     Term,

@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// Pause between two looks.
-const STEP: Duration = Duration::from_millis(150);
+/// Pause after the first attempt, and the longest one. Pauses grow: an attempt costs a tenth of a second of a processor,
+/// and many tests wait at a time.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(600)];
 
-/// Looks until `look` yields a value; after `limit` fails with `what` and the last error, if the last look failed.
-pub fn until<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+/// Polls until `poll` yields a value; after `limit` fails with `what` and the last error, if the last attempt failed.
+pub fn until<T>(what: &str, limit: Duration, mut poll: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let deadline = Instant::now() + limit;
+    let [mut pause, longest] = PAUSES;
     loop {
-        let last = match look() {
+        let last = match poll() {
             Ok(Some(value)) => return Ok(value),
             Ok(None) => String::new(),
             Err(error) => format!(": {error:#}"),
@@ -19,11 +21,12 @@ pub fn until<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<Op
         if Instant::now() >= deadline {
             bail!("not within {} s: {what}{last}", limit.as_secs());
         }
-        std::thread::sleep(STEP);
+        std::thread::sleep(pause);
+        pause = longest.min(pause * 3 / 2);
     }
 }
 
-/// Looks until `condition` holds; see [`until`].
+/// Polls until `condition` holds; see [`until`].
 pub fn until_true(what: &str, limit: Duration, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
     until(what, limit, || Ok(condition()?.then_some(())))
 }

@@ -1,7 +1,6 @@
 //! `cargo xtask demo`: a guided tour of what a CloneSet does, on a real control plane.
 //!
-//! The steps are in `kruise-tour`; here is the cluster: built, started, and stopped again. Nothing stays behind unless
-//! the reader asks for it.
+//! `kruise-tour` shows the steps; here the cluster is built, started and stopped. It is left running only on request.
 
 mod stage;
 
@@ -14,7 +13,7 @@ use kruise_e2e::process;
 use kruise_tour::act::Line;
 use kruise_tour::{Record, Screen, costs, run as tour, screen, story};
 
-use crate::installation::{Build, Installation, build_kruise};
+use crate::installation::{Executable, Installation};
 use crate::interrupt;
 use crate::lab::binaries::Binaries;
 use crate::lab::folder;
@@ -32,6 +31,8 @@ pub(crate) struct Options {
     /// Wait for Enter after each step.
     #[arg(long)]
     pause: bool,
+    #[command(flatten)]
+    executable: Executable,
 }
 
 const OPENING: &str = "\
@@ -52,14 +53,14 @@ const NEXT: &str = "  kubectl scale clone web --replicas=20
   kubectl apply --dry-run=server -f FILE                        # a CloneSet of your own, checked by the webhooks
 ";
 
-/// Starts a cluster, tells the story in it, and stops it again.
+/// Starts a cluster, shows the tour in it, and stops it again.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let keyboard = options.pause.then(screen::keyboard);
     let mut screen = Screen::of_the_reader(keyboard);
     screen.text(OPENING)?;
     let binaries = Binaries::find_or_build()?;
     screen.text("Building the manager …")?;
-    let kruise = build_kruise(Build::Release)?;
+    let kruise = options.executable.path()?;
     screen.text("Starting the control plane and the manager …")?;
     let installation = Installation::up(&binaries, &kruise, folder(None, "demo"), NODES)?;
     let mut live = Live {
@@ -71,13 +72,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
     introduce(&mut screen, &live, &exports)?;
 
-    let toured = tour(&mut live, &mut screen, &story::STEPS)
+    let shown = tour(&mut live, &mut screen, &story::STEPS)
         .and_then(|records| sum_up(&mut screen, &installation, &records));
     if options.keep && interrupt::check().is_ok() {
         leave(&mut screen, installation, &exports)?;
-        return toured;
+        return shown;
     }
-    toured?;
+    shown?;
     drop(installation);
     screen.text("\nEverything is stopped. `cargo xtask demo --keep` leaves it running, to try things in it.")
 }

@@ -18,7 +18,7 @@ const MANIFEST: &str = "tour/assets/web.yaml";
 
 /// The API server writes its audit log a little late, and a status or an event may follow what caused it.
 const AFTERMATH: Duration = Duration::from_secs(2);
-/// How the tour's own programs call themselves: what they ask is not the price of a step.
+/// User agents of the tour's own programs: their requests are not the cost of a step.
 const SPECTATORS: [&str; 2] = ["kubectl", "kruise-explain"];
 
 /// A real cluster.
@@ -78,7 +78,7 @@ impl Stage for Live {
     }
 }
 
-/// Who asked for what.
+/// Requests by their sender.
 fn sorted(entries: &[Entry]) -> Requests {
     let (manager, others): (Vec<_>, Vec<_>) = entries
         .iter()

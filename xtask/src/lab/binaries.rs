@@ -2,7 +2,7 @@
 //!
 //! `kube` holds kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl in one program, because one
 //! link of the shared packages takes a fifth of the time and space of five. Each program takes its place in one step
-//! when it is complete: whoever runs the old one goes on.
+//! when it is complete: a process of the old one is not disturbed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -32,7 +32,7 @@ const DAEMONS: [&str; 6] = [
 /// The embedded API with its nodes, in the place of all others.
 const PLAYGROUND: &str = "playground";
 
-/// What is asked for.
+/// How a cluster is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) dir: PathBuf,
@@ -207,7 +207,7 @@ impl Cluster {
             dir: &self.dir,
         }
         .log();
-        interrupt::wait_until_true(what, Duration::from_mins(2), condition)
+        interrupt::wait_until_true(what, Duration::from_mins(5), condition)
             .with_context(|| format!("{daemon} does not work; its log is {}", log.display()))
     }
 }

@@ -59,7 +59,7 @@ impl Components<'_> {
             "--service-cluster-ip-range=10.0.0.0/16".into(),
             "--authorization-mode=RBAC,Node".into(),
             "--allow-privileged".into(),
-            // Real nodes are asked for logs and commands, by their address.
+            // Logs and commands are requested from real nodes by their address.
             format!("--kubelet-client-certificate={}", pki("admin.crt")),
             format!("--kubelet-client-key={}", pki("admin.key")),
             "--kubelet-preferred-address-types=InternalIP".into(),

@@ -39,7 +39,7 @@ impl Daemon<'_> {
         };
         if process::is_running_as(pid, self.name) {
             process::signal(pid, Signal::Kill)?;
-            wait::until_true("the process is gone", Duration::from_secs(20), || {
+            wait::until_true("the process is gone", Duration::from_mins(2), || {
                 Ok(!process::is_running(pid))
             })?;
         }
@@ -75,7 +75,7 @@ mod tests {
             dir: &dir,
         };
         daemon.start(Path::new("sleep"), &["60".into()]).unwrap();
-        wait::until_true("runs", Duration::from_secs(5), || daemon.is_running()).unwrap();
+        wait::until_true("runs", Duration::from_mins(2), || daemon.is_running()).unwrap();
         daemon.kill().unwrap();
         assert!(!daemon.is_running().unwrap());
 

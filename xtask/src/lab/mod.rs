@@ -123,7 +123,7 @@ pub(crate) fn real(count: u32, install: bool) -> Result<RealNodes> {
     Ok(RealNodes { count, machine })
 }
 
-/// The folder asked for, or the one of that name in the workspace.
+/// The given folder, or the one of that name in the workspace.
 pub(crate) fn folder(asked: Option<PathBuf>, name: &str) -> PathBuf {
     asked.unwrap_or_else(|| crate::workspace::root().join(".lab").join(name))
 }

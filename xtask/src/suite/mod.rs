@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::installation::{Build, build_kruise, install};
+use crate::installation::{Executable, install};
 use crate::lab::binaries::Binaries;
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
@@ -42,9 +42,8 @@ pub(crate) struct Options {
     /// Install the packages that real nodes need, where they are missing.
     #[arg(long, requires = "real_nodes")]
     install: bool,
-    /// With the development build of kruise, which is built sooner and runs slower.
-    #[arg(long)]
-    dev: bool,
+    #[command(flatten)]
+    executable: Executable,
 }
 
 /// What the suite runs on.
@@ -56,18 +55,19 @@ enum Place {
 
 /// Runs the suite, and what failed once more; fails if a test fails twice.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    // What is missing is told before anything is built.
+    // What is missing is reported before anything is built.
     let place = options.place()?;
     let known = names()?;
     let chosen = selection::arguments(&place, options.filter.as_deref(), &known)?;
     let name = place.name();
     let lab = Lab {
         binaries: Binaries::find_or_build()?,
-        kruise: build_kruise(if options.dev { Build::Dev } else { Build::Release })?,
+        kruise: options.executable.path()?,
         place,
         deadline: Instant::now() + LIMIT,
     };
-    let mut arguments = vec!["--show-output"];
+    let threads = lab.place.threads();
+    let mut arguments = vec![threads.as_str()];
     arguments.extend(chosen.iter().map(String::as_str));
     let first = failed(&lab.run(name, &arguments)?, &known)?;
     if first.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "\nOnce more, each alone on a cluster of their own: {}",
         first.len()
     );
-    let mut arguments = vec!["--show-output", "--test-threads=1", "--exact"];
+    let mut arguments = vec!["--test-threads=1", "--exact"];
     arguments.extend(first.iter().map(String::as_str));
     let again = format!("{name}-again");
     let again = failed(&lab.run(&again, &arguments)?, &known)?;
@@ -98,6 +98,16 @@ impl Options {
 }
 
 impl Place {
+    /// How many tests run at a time. Simulated pods need no processor, so most tests only wait.
+    fn threads(&self) -> String {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let tests = match self {
+            Self::ControlPlane | Self::Playground => 2 * processors,
+            Self::RealNodes(_) => processors,
+        };
+        format!("--test-threads={tests}")
+    }
+
     /// Of the cluster's folder.
     fn name(&self) -> &'static str {
         match self {
@@ -108,7 +118,7 @@ impl Place {
     }
 }
 
-/// The tests that failed; an error if the run went wrong in a way that no test tells.
+/// The tests that failed; an error if the run failed and no test did.
 fn failed(ended: &Ended, known: &[String]) -> Result<BTreeSet<String>> {
     if ended.status.success() {
         return Ok(BTreeSet::new());
@@ -139,8 +149,9 @@ impl Lab {
     fn run(&self, name: &str, arguments: &[&str]) -> Result<Ended> {
         let cluster = self.cluster(name)?;
         install(&cluster, &self.kruise)?;
-        let mut tests = suite(arguments);
+        let mut tests = suite(&["--include-ignored", "--show-output"]);
         tests
+            .args(arguments)
             .env("KRUISE_E2E_KUBECONFIG", cluster.kubeconfig())
             .env("KRUISE_E2E_KUBECTL", self.binaries.program("kubectl"))
             .env("KRUISE_E2E_AUDIT_LOG", cluster.audit_log())

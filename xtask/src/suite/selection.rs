@@ -4,13 +4,13 @@ use anyhow::{Result, bail};
 
 use super::Place;
 
-/// What cannot be asked of the playground, a line each: the whole name of a test and the reason.
+/// Tests that cannot run on the playground, a line each: the whole name of a test and the reason.
 const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
 const OF_REAL_NODES: &str = "nodes::";
 
-/// What the suite is told about which of its tests to run: those whose names contain the filter, and can be run there.
-/// Fails if there is none: a run of nothing would pass.
+/// Arguments that choose the tests whose names contain the filter and that can run there. Fails if there is none: a run
+/// of nothing would pass.
 pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
     let embedded = match place {
         Place::RealNodes(_) => return on_real_nodes(filter, tests),
@@ -39,8 +39,8 @@ fn on_real_nodes(filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> 
     Ok([vec!["--exact".into()], chosen].concat())
 }
 
-/// Fails unless each name is that of one test and is part of no other's: a test that got another name, or one that a
-/// name covers by chance, would go unnoticed.
+/// Fails unless each name is that of one test and part of no other's: a renamed test, or one that a name covers by
+/// accident, would go unnoticed.
 fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
     for name in skipped {
         let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();

@@ -1,7 +1,7 @@
-//! What a run of libtest said, and what a test's repetition makes of it.
+//! The result of a run of libtest, and of the repetition of its failed tests.
 //!
-//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which is told and fails nothing; a test
-//! that fails twice has failed.
+//! A test that fails is repeated once, alone. If it passes then, it is *flaky*, which is reported and fails nothing; a
+//! test that fails twice has failed.
 
 use std::collections::BTreeSet;
 
@@ -36,12 +36,12 @@ pub(super) fn failed(output: &str, known: &[String]) -> BTreeSet<String> {
     failed
 }
 
-/// Did libtest come to its end and say that tests failed? Without that line tests may not have run at all.
+/// Did libtest finish and report that tests failed? Without that line tests may not have run at all.
 pub(super) fn is_complete(output: &str) -> bool {
     output.lines().any(|line| line.starts_with("test result: FAILED"))
 }
 
-/// Tells what became of the tests that failed at first; an error if one failed again.
+/// Prints the result of the tests that failed at first; an error if one failed again.
 pub(super) fn close(first: &BTreeSet<String>, again: &BTreeSet<String>, logs: &str) -> Result<()> {
     for name in first {
         if again.contains(name) {

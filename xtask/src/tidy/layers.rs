@@ -43,7 +43,7 @@ const SHELLS: &[&str] = &["runtime/src/", "server/src/", "kruise/src/"];
 const WRITERS: &[&str] = &[
     // Defines them.
     "runtime/src/client/mod.rs",
-    // What plans ask for.
+    // Writes of plans.
     "runtime/src/executor/driver.rs",
     "runtime/src/worker/status/mod.rs",
     "runtime/src/lease/driver.rs",

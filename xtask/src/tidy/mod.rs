@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-mod chance;
+mod determinism;
 mod keys;
 mod kinds;
 mod layers;
@@ -99,7 +99,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     if Path::new(path).ends_with("Cargo.toml") {
         found.extend(layers::edges(path, text));
-        found.extend(chance::planted(path, text));
+        found.extend(determinism::planted(path, text));
     }
     if Path::new(path)
         .extension()
@@ -109,7 +109,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         found.extend(purity(path, text));
         found.extend(layers::writers(path, text));
         found.extend(keys::spelled(path, text));
-        found.extend(chance::unrepeatable(path, text));
+        found.extend(determinism::unrepeatable(path, text));
         found.extend(length(path, text));
         found.extend(documented(path, text));
     }

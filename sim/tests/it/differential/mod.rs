@@ -1,53 +1,52 @@
 //! The same requests to this API and to a real one, answers compared.
 //!
-//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver
-//! 1.34; the default run replays them. Masked are uids, versions, times, addresses and generated names;
-//! `managedFields`, which this server does not keep, is left out. Sequences that are known to differ are listed, each
-//! with its reason, in `tests/differential/known.txt`.
-//!
-//! To record anew, give the address of a `kubectl proxy` of a fresh cluster that runs nothing but etcd and
-//! kube-apiserver: `SIM_RECORD=127.0.0.1:8001 cargo test -p kruise-sim --test it record`. `SIM_FAMILIES=wt` records
-//! these families only. Family `g` is recorded only when named, and needs kube-controller-manager with
-//! `--controllers=garbage-collector-controller,namespace-controller`. A real server does not always agree with itself:
-//! recorded again, one sequence in 150 differs, by the order of a Go map or by whether a write that changes nothing
-//! fell into the second of the one before (then its field managers are as they were, and it takes no revision).
+//! `tests/differential/transcripts` holds families of sequences of requests with the masked answers of kube-apiserver 1.34;
+//! the default run replays them. Masked are uids, versions, times, addresses and generated names; `managedFields`, which
+//! this server does not keep, is left out. Sequences that are known to differ are listed, each with its reason, in
+//! `tests/differential/known.txt`.
 
-mod bodies;
 mod delta;
-mod families;
-mod generate;
-mod mask;
-mod record;
 mod report;
-mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use kruise_sim::Outcome;
+use kruise_sim::{Method, Outcome, Request};
 use serde_json::{Value, json};
 
-use self::families::{FAMILIES, Family};
-use self::step::{Answer, Memory, Step};
 use crate::server::Server;
+use crate::transcript::step::{Answer, Memory, Step};
+use crate::transcript::{DEFINITIONS, Transcript, definition, folder, mask};
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/differential")
+impl Step {
+    pub fn request(&self, memory: &Memory) -> Request {
+        let method = Method::parse(&self.method).unwrap_or(Method::Get);
+        let mut request = Request::new(method, &memory.fill(&self.target), None)
+            .content_type(&self.content_type)
+            .accept(&self.accept);
+        request.body = self.bytes(memory);
+        request
+    }
+
+    pub fn of_json(value: &Value) -> Self {
+        let text = |name: &str| value[name].as_str().unwrap_or("application/json").to_owned();
+        Self {
+            method: text("method"),
+            target: text("target"),
+            content_type: text("contentType"),
+            accept: text("accept"),
+            body: value["body"].clone(),
+        }
+    }
 }
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-/// The custom resource that sequences work with.
-fn definition() -> Value {
-    let text = std::fs::read_to_string(folder().join("definition.json")).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-/// One recorded sequence.
-struct Transcript {
-    name: String,
-    steps: Vec<(Step, Answer)>,
+impl Answer {
+    pub fn of_json(value: &Value) -> Self {
+        Self {
+            code: u16::try_from(value["code"].as_u64().unwrap()).unwrap(),
+            body: value["body"].clone(),
+        }
+    }
 }
 
 impl Transcript {
@@ -60,15 +59,6 @@ impl Transcript {
                 .map(|step| (Step::of_json(&step["request"]), Answer::of_json(&step["answer"])))
                 .collect(),
         }
-    }
-
-    fn line(&self) -> String {
-        let steps: Vec<Value> = self
-            .steps
-            .iter()
-            .map(|(step, answer)| json!({"request": step.to_json(), "answer": answer.to_json()}))
-            .collect();
-        json!({"name": self.name, "steps": steps}).to_string()
     }
 
     /// The first step that this server answers otherwise.
@@ -127,14 +117,9 @@ fn replay(server: &mut Server, step: &Step, memory: &Memory) -> Answer {
     }
 }
 
-fn file(family: &Family) -> PathBuf {
-    folder().join(format!("transcripts/{}.jsonl", family.letter))
-}
-
 fn transcripts() -> Vec<Transcript> {
-    let texts = FAMILIES
-        .iter()
-        .map(|family| std::fs::read_to_string(file(family)).unwrap());
+    let files = std::fs::read_dir(folder().join("transcripts")).unwrap();
+    let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
     texts
         .flat_map(|text| text.lines().map(Transcript::parse).collect::<Vec<_>>())
         .collect()
@@ -170,7 +155,7 @@ fn answers_are_those_of_a_real_server() {
     }
     let equal = transcripts.len() - different.len();
     let all = transcripts.len();
-    crate::socket::say(&format!("{equal} of {all} sequences are equal"));
+    println!("{equal} of {all} sequences are equal");
     assert!(report.is_empty(), "unexpected differences:\n{report}");
     assert!(equal * 100 >= transcripts.len() * 97);
     let equal: Vec<&String> = known.keys().filter(|name| !different.contains(*name)).collect();
@@ -184,7 +169,7 @@ fn answers_are_those_of_a_real_server() {
 fn the_corpus_is_worth_its_name() {
     let transcripts = transcripts();
     let shares = report::Shares::of(&transcripts);
-    crate::socket::say(&shares.to_string());
+    println!("{shares}");
     assert!(shares.sequences >= 1000);
     assert!(transcripts.iter().all(|one| one.steps.len() >= 5));
     assert!(shares.errors >= 30, "{shares}");
@@ -195,50 +180,4 @@ fn the_corpus_is_worth_its_name() {
     for (kind, share) in &shares.patches {
         assert!(*share >= 3, "{kind}: {share} %");
     }
-}
-
-/// Without an address there is nothing to record.
-#[test]
-fn record() {
-    let Ok(address) = std::env::var("SIM_RECORD") else {
-        return;
-    };
-    let wanted = std::env::var("SIM_FAMILIES").ok();
-    let install = Step::new("POST", DEFINITIONS, definition());
-    record::record(&address, "", vec![install]);
-    // a real server takes a moment to serve what was defined
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    for family in FAMILIES {
-        let is_wanted = match &wanted {
-            Some(letters) => letters.contains(family.letter),
-            None => !family.controllers,
-        };
-        if is_wanted {
-            let lines = record_family(&address, family);
-            std::fs::write(file(family), lines.concat()).unwrap();
-        }
-    }
-}
-
-/// Sequences have a namespace each: several are recorded at a time.
-fn record_family(address: &str, family: &Family) -> Vec<String> {
-    const THREADS: u64 = 8;
-    let mut lines = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|first| {
-                scope.spawn(move || {
-                    let indexes = (first..family.count).step_by(8);
-                    let lines = indexes.map(|index| {
-                        let (name, steps) = family.sequence(index);
-                        format!("{}\n", record::record(address, &name, steps).line())
-                    });
-                    lines.collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        let lines = threads.into_iter().flat_map(|thread| thread.join().unwrap());
-        lines.collect::<Vec<_>>()
-    });
-    lines.sort();
-    lines
 }

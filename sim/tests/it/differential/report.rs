@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Transcript;
+use crate::transcript::Transcript;
 
 /// Percentages, but for the counts.
 pub struct Shares {

@@ -52,10 +52,9 @@ pub(crate) fn request(pod: &str, containers: &[&str]) -> Value {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_recreate_request_is_filled_in_from_its_pod_and_refused_without_one_that_runs() {
-    let Some(scenario) = scenario("lookups-recreate") else {
-        return;
-    };
+    let scenario = scenario("lookups-recreate");
     let kubectl = &scenario.kubectl;
     refused(kubectl, &request("web-0", &["web"]), "no found Pod named web-0");
     let waits =
@@ -92,10 +91,9 @@ fn a_recreate_request_is_filled_in_from_its_pod_and_refused_without_one_that_run
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn one_budget_one_spread_and_one_state_are_about_a_workload() {
-    let Some(scenario) = scenario("lookups-others") else {
-        return;
-    };
+    let scenario = scenario("lookups-others");
     let kubectl = &scenario.kubectl;
     let target = |api: &str, kind: &str| json!({"apiVersion": api, "kind": kind, "name": "web"});
     for version in ["v1alpha1", "v1beta1"] {
@@ -164,10 +162,9 @@ pub(crate) fn badly_patched(api: &str, kind: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_patch_of_a_subset_is_tried_on_the_template_of_its_workload() {
-    let Some(scenario) = scenario("lookups-patch") else {
-        return;
-    };
+    let scenario = scenario("lookups-patch");
     let kubectl = &scenario.kubectl;
     let template = json!({
         "metadata": {"labels": {"app": "web"}},
@@ -189,10 +186,9 @@ fn a_patch_of_a_subset_is_tried_on_the_template_of_its_workload() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_resource_that_the_server_would_refuse_is_refused_before_it_is_distributed() {
-    let Some(scenario) = scenario("lookups-distribution") else {
-        return;
-    };
+    let scenario = scenario("lookups-distribution");
     for version in ["v1alpha1", "v1beta1"] {
         let api = format!("apps.kruise.io/{version}");
         let distribution = |key: &str| {
@@ -219,10 +215,9 @@ fn a_resource_that_the_server_would_refuse_is_refused_before_it_is_distributed()
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn containers_of_an_ephemeral_job_are_refused_with_their_field() {
-    let Some(scenario) = scenario("lookups-ephemeral") else {
-        return;
-    };
+    let scenario = scenario("lookups-ephemeral");
     let job = |member: &str, value: Value| {
         let mut one = json!({"name": "dump", "image": "dump:1", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"});
         one[member] = value;
@@ -251,10 +246,9 @@ fn class(scenario: &Scenario, name: &str, expands: bool) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn claims_of_a_statefulset_grow_only_where_their_class_expands() {
-    let Some(scenario) = scenario_alone("lookups-classes") else {
-        return;
-    };
+    let scenario = scenario_alone("lookups-classes");
     let kubectl = &scenario.kubectl;
     let gate = ["--feature-gates=StatefulSetAutoResizePVCGate=true"];
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &gate);

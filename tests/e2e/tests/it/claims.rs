@@ -56,10 +56,10 @@ fn begin(scenario: &Scenario, set: &Value) {
     scenario.until_status(&json!({"readyReplicas": set["spec"]["replicas"]}));
 }
 
-fn running(namespace: &str, set: &Value) -> Option<Scenario> {
-    let scenario = scenario(namespace)?;
+fn running(namespace: &str, set: &Value) -> Scenario {
+    let scenario = scenario(namespace);
     begin(&scenario, set);
-    Some(scenario)
+    scenario
 }
 
 /// All claims, by name.
@@ -110,10 +110,9 @@ pub(crate) fn release(scenario: &Scenario, pod: &str) {
 }
 
 #[test]
-fn each_pod_has_a_claim_of_its_own_that_goes_when_the_set_deletes_it() {
-    let Some(scenario) = running("claims", &with_claims(3)) else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn each_pod_has_its_own_claim_that_is_deleted_when_the_cloneset_deletes_the_pod() {
+    let scenario = running("claims", &with_claims(3));
     let set = scenario.kubectl.get("clonesets", "web").unwrap();
     let all = claims(&scenario);
     assert_eq!(all.len(), 3);
@@ -140,10 +139,9 @@ fn each_pod_has_a_claim_of_its_own_that_goes_when_the_set_deletes_it() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_deleted_pod_comes_back_with_its_name_and_its_claim() {
-    let Some(scenario) = running("claims-reused", &with_claims(3)) else {
-        return;
-    };
+    let scenario = running("claims-reused", &with_claims(3));
     let before = claim_uids(&scenario);
     let pod = scenario.pods()[0].clone();
     scenario
@@ -161,10 +159,9 @@ fn a_deleted_pod_comes_back_with_its_name_and_its_claim() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn the_place_of_a_deleted_pod_waits_for_it_where_claims_are_reused() {
-    let Some(scenario) = running("claims-waiting", &with_claims(3)) else {
-        return;
-    };
+    let scenario = running("claims-waiting", &with_claims(3));
     let before = claim_uids(&scenario);
     let pod = name(&scenario.pods()[0]);
     let pods = Watch::start(&scenario.kubectl, "pods", "").unwrap();
@@ -181,10 +178,9 @@ fn the_place_of_a_deleted_pod_waits_for_it_where_claims_are_reused() {
 }
 
 #[test]
-fn without_reuse_the_claim_goes_with_its_pod_and_the_new_pod_has_another() {
-    let Some(scenario) = running("claims-not-reused", &without_reuse(3)) else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn without_reuse_the_claim_is_deleted_with_its_pod_and_the_new_pod_has_another() {
+    let scenario = running("claims-not-reused", &without_reuse(3));
     let pod = scenario.pods()[0].clone();
     delete_and_hold(&scenario, &name(&pod));
     scenario.until_status(&json!({"readyReplicas": 3, "replicas": 3}));
@@ -204,14 +200,13 @@ fn without_reuse_the_claim_goes_with_its_pod_and_the_new_pod_has_another() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn orphaned_pods_keep_their_claims() {
     for (namespace, set) in [
         ("claims-orphaned", with_claims(2)),
         ("claims-orphaned-not-reused", without_reuse(2)),
     ] {
-        let Some(scenario) = running(namespace, &set) else {
-            return;
-        };
+        let scenario = running(namespace, &set);
         let (pods, before) = (scenario.uids(), claim_uids(&scenario));
         let delete = ["delete", "clonesets", "web", "--cascade=orphan", "--wait=false"];
         scenario.kubectl.run(&delete).unwrap();
@@ -240,10 +235,9 @@ fn change(scenario: &Scenario, size: &str, image: &str) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn other_claim_templates_alone_change_nothing_and_a_later_image_keeps_the_claims() {
-    let Some(scenario) = running("claims-changed", &with_claims(2)) else {
-        return;
-    };
+    let scenario = running("claims-changed", &with_claims(2));
     let (pods, before) = (scenario.uids(), claim_uids(&scenario));
     change(&scenario, "2Gi", "nginx:2");
     assert_eq!((scenario.uids(), claim_uids(&scenario)), (pods, before));
@@ -258,10 +252,9 @@ fn other_claim_templates_alone_change_nothing_and_a_later_image_keeps_the_claims
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
-    let Some(scenario) = scenario_alone("claims-gate") else {
-        return;
-    };
+    let scenario = scenario_alone("claims-gate");
     let kubeconfig = scenario.kubectl.kubeconfig();
     let gate = ["--feature-gates=RecreatePodWhenChangeVCTInCloneSetGate=true"];
     let _flagged = Flagged::shared(kubeconfig, &gate);
@@ -280,11 +273,10 @@ fn with_the_gate_an_image_change_recreates_pods_of_other_claim_templates() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
     const PODS: u64 = 20;
-    let Some(scenario) = scenario_alone("claims-requests") else {
-        return;
-    };
+    let scenario = scenario_alone("claims-requests");
     let stated = "| a claim of a pod | 1 + 1 | create, before its pod; delete, with its pod |";
     assert!(include_str!("../../../../docs/lifecycle.md").contains(stated));
     storage_class(&scenario);
@@ -298,7 +290,7 @@ fn a_claim_costs_one_request_for_its_creation_and_one_for_its_deletion() {
         });
         let counts = Counts::of(of_claims);
         println!("{what}, {PODS} claims: {counts}");
-        // As for pods: one in twenty may be asked for twice.
+        // As for pods: one in twenty may be requested twice.
         let bar = PODS + PODS / 20;
         assert!(
             (PODS..=bar).contains(&counts.total(Class::Counted)),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, Stopped, scenario, scenario_alone, text, variable, web};
 
-/// A SidecarSet, which goes however the scenario ends.
+/// A SidecarSet, deleted however the scenario ends.
 struct Injected<'a> {
     scenario: &'a Scenario,
     name: String,
@@ -141,10 +141,9 @@ fn until_deployed(scenario: &Scenario, name: &str, replicas: u32) {
 }
 
 #[test]
-fn pods_of_deployments_and_clonesets_get_what_their_set_says() {
-    let Some(scenario) = scenario("injection-full") else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn pods_of_deployments_and_clonesets_get_the_sidecars_of_their_sidecarset() {
+    let scenario = scenario("injection-full");
     let _set = Injected::new(
         &scenario,
         "injection-full",
@@ -244,10 +243,9 @@ fn pods_of_deployments_and_clonesets_get_what_their_set_says() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_set_is_injected_where_its_selectors_say_and_while_it_is_not_paused() {
-    let Some(scenario) = scenario("injection-where") else {
-        return;
-    };
+    let scenario = scenario("injection-where");
     let kubectl = &scenario.kubectl;
     kubectl
         .run(&["label", "namespace", "injection-where", "injection-of-e2e=where"])
@@ -261,7 +259,7 @@ fn a_set_is_injected_where_its_selectors_say_and_while_it_is_not_paused() {
     other
         .run(&["create", "namespace", "injection-where-not"])
         .unwrap();
-    // The namespace is new: whoever does not know it yet has to ask for it.
+    // The namespace is new: a manager that has not seen it yet has to read it.
     let made = other.create(&set.pod("elsewhere")).unwrap();
     assert_eq!(names(&made, "containers"), ["main"]);
     assert_eq!(
@@ -284,7 +282,7 @@ fn a_set_is_injected_where_its_selectors_say_and_while_it_is_not_paused() {
         .unwrap();
 }
 
-/// A revision of a set, which goes however the scenario ends.
+/// A revision of a SidecarSet, deleted however the scenario ends.
 struct Stored(Kubectl, &'static str);
 
 impl Drop for Stored {
@@ -296,10 +294,9 @@ impl Drop for Stored {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn the_revision_that_a_set_names_is_injected() {
-    let Some(scenario) = scenario("injection-revision") else {
-        return;
-    };
+    let scenario = scenario("injection-revision");
     let name = "injection-revision";
     let system = scenario.kubectl.in_namespace("kruise-system");
     let data = json!({"spec": {"$patch": "replace", "imagePullSecrets": null, "initContainers": null,
@@ -334,16 +331,15 @@ fn the_revision_that_a_set_names_is_injected() {
 }
 
 #[test]
-fn kruise_inject_tells_what_the_webhook_does() {
-    let Some(scenario) = scenario("injection-told") else {
-        return;
-    };
-    let set = Injected::new(&scenario, "injection-told", json!({}));
-    let mut pod = set.pod("told");
-    pod["metadata"]["namespace"] = json!("injection-told");
-    let file = std::path::Path::new(&variable("KRUISE_E2E_DIR")).join("injection-told.json");
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn kruise_inject_prints_what_the_webhook_does() {
+    let scenario = scenario("injection-printed");
+    let set = Injected::new(&scenario, "injection-printed", json!({}));
+    let mut pod = set.pod("printed");
+    pod["metadata"]["namespace"] = json!("injection-printed");
+    let file = std::path::Path::new(&variable("KRUISE_E2E_DIR")).join("injection-printed.json");
     std::fs::write(&file, pod.to_string()).unwrap();
-    let told = Command::new(variable("KRUISE_E2E_BIN"))
+    let printed = Command::new(variable("KRUISE_E2E_BIN"))
         .args(["inject", "--filename"])
         .arg(&file)
         .arg("--kubeconfig")
@@ -351,15 +347,18 @@ fn kruise_inject_tells_what_the_webhook_does() {
         .output()
         .unwrap();
     let _ = std::fs::remove_file(&file);
-    let told = String::from_utf8(told.stdout).unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(
-        told.contains("# sidecarsets/injection-told: injected\n"),
-        "{told}"
+        printed.contains("# sidecarsets/injection-printed: injected\n"),
+        "{printed}"
     );
     let made = scenario.kubectl.create(&pod).unwrap();
     let record = |key: &str| format!("\"{key}\":\"{}\"", recorded(&made, key));
     for key in ["hash", "sidecarSetName"] {
-        assert!(told.replace('\\', "").contains(&record(key)), "{key}: {told}");
+        assert!(
+            printed.replace('\\', "").contains(&record(key)),
+            "{key}: {printed}"
+        );
     }
 }
 
@@ -374,10 +373,9 @@ fn recorded(pod: &Value, key: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
-    let Some(scenario) = scenario_alone("injection-outage") else {
-        return;
-    };
+    let scenario = scenario_alone("injection-outage");
     let kubectl = &scenario.kubectl;
     let set = Injected::new(&scenario, "injection-outage", json!({}));
     let configuration = kubectl
@@ -424,10 +422,9 @@ fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sets_that_are_in_each_others_way_or_refer_to_nothing_are_refused() {
-    let Some(scenario) = scenario("injection-rules") else {
-        return;
-    };
+    let scenario = scenario("injection-rules");
     // Its pods come to us, so the manager knows it.
     let _stored = Injected::new(&scenario, "injection-rules", json!({}));
     let set = |spec: Value, annotations: Value| {

@@ -14,7 +14,7 @@ const SET: &str = "logs";
 /// A set that is for no pod: once it has a status, the controller is at work.
 const PROBE: &str = "sidecar-takeover-probe";
 
-/// Everything goes however the scenario ends: the set of the next one has the same name, and would count these pods, whose
+/// Everything is deleted however the scenario ends: the set of the next one has the same name, and would count these pods, whose
 /// nodes may be nobody's.
 struct Clean<'a>(&'a Scenario);
 
@@ -132,7 +132,7 @@ fn versions(scenario: &Scenario) -> Vec<String> {
     versions
 }
 
-/// What a kubelet says once the containers run what the pod asks for: the nodes of these pods have none.
+/// What a kubelet reports once the containers run what the pod specifies: the nodes of these pods have none.
 fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
     let mut statuses = pod["status"]["containerStatuses"].clone();
     for status in statuses.as_array_mut().unwrap() {
@@ -161,9 +161,7 @@ fn follow(scenario: &Scenario, pod: &Value) -> anyhow::Result<()> {
 
 fn taken_over_and_upgraded(version: &str, phase: &'static str) {
     let namespace = format!("sidecar-takeover-{}-{phase}", version.replace('.', "-"));
-    let Some(scenario) = scenario_alone(&namespace) else {
-        return;
-    };
+    let scenario = scenario_alone(&namespace);
     let _clean = Clean(&scenario);
     stand_by(&scenario);
     restore(&scenario, version, phase);
@@ -203,31 +201,37 @@ fn taken_over_and_upgraded(version: &str, phase: &'static str) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sidecars_of_1_8_4_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
     taken_over_and_upgraded("1.8.4", "rest");
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sidecars_of_1_9_0_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
     taken_over_and_upgraded("1.9.0", "rest");
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn sidecars_of_main_at_rest_are_taken_over_without_a_write_and_follow_an_edit() {
     taken_over_and_upgraded("main", "rest");
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_upgrade_of_sidecars_of_1_8_4_is_taken_over_without_a_write_and_follows_an_edit() {
     taken_over_and_upgraded("1.8.4", "mid");
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_upgrade_of_sidecars_of_1_9_0_is_taken_over_without_a_write_and_follows_an_edit() {
     taken_over_and_upgraded("1.9.0", "mid");
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_upgrade_of_sidecars_of_main_is_taken_over_without_a_write_and_follows_an_edit() {
     taken_over_and_upgraded("main", "mid");
 }

@@ -1,4 +1,4 @@
-//! Injected sidecars are upgraded in place, a few at a time, and pods say where that is not possible.
+//! Injected sidecars are upgraded in place, a few at a time, and pods report where that is not possible.
 //!
 //! SidecarSets have no namespace: each here selects by a label and by the name of the scenario's namespace, and goes when
 //! its scenario ends.
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, Scenario, audit_log, explained, scenario, scenario_alone, text};
 
-/// A SidecarSet, which goes however the scenario ends.
+/// A SidecarSet, deleted however the scenario ends.
 pub(crate) struct Set<'a> {
     scenario: &'a Scenario,
     name: String,
@@ -144,10 +144,9 @@ fn has_arrived(pod: &Value, container: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_image_reaches_all_pods_and_never_more_are_on_their_way_than_may_be() {
-    let Some(scenario) = scenario("sidecarset-upgrade") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-upgrade");
     let agent = "sidecarset-upgrade-agent";
     let set = Set::new(
         &scenario,
@@ -189,9 +188,9 @@ fn an_image_reaches_all_pods_and_never_more_are_on_their_way_than_may_be() {
             records["sidecarset-upgrade"]["controllerRevision"],
             json!(revision)
         );
-        let told = condition(&pod);
+        let found = condition(&pod);
         assert_eq!(
-            told,
+            found,
             ("True".to_owned(), r#"{"sidecarset-upgrade":true}"#.to_owned())
         );
     }
@@ -210,10 +209,9 @@ fn condition(pod: &Value) -> (String, String) {
 }
 
 #[test]
-fn a_partition_holds_pods_and_explain_says_so() {
-    let Some(scenario) = scenario("sidecarset-partition") else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_partition_holds_pods_and_explain_reports_it() {
+    let scenario = scenario("sidecarset-partition");
     let name = "sidecarset-partition";
     let set = Set::new(
         &scenario,
@@ -224,23 +222,23 @@ fn a_partition_holds_pods_and_explain_says_so() {
     set.until_status(&json!({"matchedPods": 4, "readyPods": 4}));
     set.change("image", &json!("agent:2"));
     set.until_status(&json!({"updatedReadyPods": 2, "readyPods": 4}));
-    let told = explained(&scenario, &["sidecarset/sidecarset-partition"]);
+    let output = explained(&scenario, &["sidecarset/sidecarset-partition"]);
     assert!(
-        told.contains("4 pods have its sidecars, 2 of them are up to date"),
-        "{told}"
+        output.contains("4 pods have its sidecars, 2 of them are up to date"),
+        "{output}"
     );
-    assert_eq!(told.matches("the partition holds it").count(), 2, "{told}");
+    assert_eq!(output.matches("the partition holds it").count(), 2, "{output}");
     let agent = format!("{name}-agent");
     let held = scenario
         .pods()
         .into_iter()
         .find(|pod| image(pod, &agent) == "agent:1")
         .unwrap();
-    let told = explained(
+    let output = explained(
         &scenario,
         &["sidecarset/sidecarset-partition", &text(&held, "/metadata/name")],
     );
-    assert_eq!(told.matches("pods/").count(), 1, "{told}");
+    assert_eq!(output.matches("pods/").count(), 1, "{output}");
     set.patch(&json!({"updateStrategy": {"partition": 0}}));
     set.until_status(&json!({"updatedReadyPods": 4}));
     // Back again: an earlier revision is the newest once more.
@@ -256,18 +254,17 @@ fn a_partition_holds_pods_and_explain_says_so() {
 }
 
 #[test]
-fn a_change_beyond_images_is_told_and_waits_for_new_pods() {
-    let Some(scenario) = scenario("sidecarset-stranded") else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_change_beyond_images_is_reported_and_waits_for_new_pods() {
+    let scenario = scenario("sidecarset-stranded");
     let set = Set::new(&scenario, "sidecarset-stranded", &json!({}));
     deploy(&scenario, 2);
     set.until_status(&json!({"matchedPods": 2, "readyPods": 2}));
     set.change("env", &json!([{"name": "LEVEL", "value": "debug"}]));
     set.until_status(&json!({"matchedPods": 2, "updatedPods": 0}));
-    wait::until_true("both pods are told", LIMIT, || {
-        let told = ("False".to_owned(), r#"{"sidecarset-stranded":false}"#.to_owned());
-        Ok(scenario.pods().iter().all(|pod| condition(pod) == told))
+    wait::until_true("both pods report it", LIMIT, || {
+        let expected = ("False".to_owned(), r#"{"sidecarset-stranded":false}"#.to_owned());
+        Ok(scenario.pods().iter().all(|pod| condition(pod) == expected))
     })
     .unwrap();
     wait::until_true("an event counts them", LIMIT, || {
@@ -287,10 +284,9 @@ fn a_change_beyond_images_is_told_and_waits_for_new_pods() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_hot_upgrade_starts_the_idle_twin_and_then_idles_the_other() {
-    let Some(scenario) = scenario("sidecarset-hot") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-hot");
     let mesh = json!({"containers": [{"name": "mesh", "image": "mesh:1",
         "upgradeStrategy": {"upgradeType": "HotUpgrade", "hotUpgradeEmptyImage": "mesh:empty"}}]});
     let set = Set::new(&scenario, "sidecarset-hot", &mesh);
@@ -308,10 +304,9 @@ fn a_hot_upgrade_starts_the_idle_twin_and_then_idles_the_other() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
-    let Some(scenario) = scenario_alone("sidecarset-two") else {
-        return;
-    };
+    let scenario = scenario_alone("sidecarset-two");
     let strategy = json!({"updateStrategy": {"maxUnavailable": "50%"}});
     let one = Set::new(&scenario, "sidecarset-one", &strategy);
     let two = Set::new(&scenario, "sidecarset-two", &strategy);
@@ -340,16 +335,15 @@ fn two_sets_upgrade_the_same_pods_and_neither_forgets_the_other() {
     for pod in scenario.pods() {
         assert_eq!(image(&pod, "sidecarset-one-agent"), "agent:2");
         assert_eq!(image(&pod, "sidecarset-two-agent"), "agent:2");
-        let told = r#"{"sidecarset-one":true,"sidecarset-two":true}"#;
-        assert_eq!(condition(&pod), ("True".to_owned(), told.to_owned()));
+        let expected = r#"{"sidecarset-one":true,"sidecarset-two":true}"#;
+        assert_eq!(condition(&pod), ("True".to_owned(), expected.to_owned()));
     }
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_set_that_is_deleted_leaves_its_pods_as_they_are() {
-    let Some(scenario) = scenario("sidecarset-deleted") else {
-        return;
-    };
+    let scenario = scenario("sidecarset-deleted");
     let set = Set::new(&scenario, "sidecarset-deleted", &json!({}));
     deploy(&scenario, 2);
     set.until_status(&json!({"matchedPods": 2, "readyPods": 2}));
@@ -373,11 +367,10 @@ fn a_set_that_is_deleted_leaves_its_pods_as_they_are() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn an_upgrade_costs_two_requests_a_pod_at_first_and_one_later() {
     const PODS: u64 = 20;
-    let Some(scenario) = scenario_alone("sidecarset-requests") else {
-        return;
-    };
+    let scenario = scenario_alone("sidecarset-requests");
     let set = Set::new(
         &scenario,
         "sidecarset-requests",
@@ -394,7 +387,7 @@ fn an_upgrade_costs_two_requests_a_pod_at_first_and_one_later() {
             .iter()
             .filter(|entry| entry.namespace == "sidecarset-requests" && entry.resource.starts_with("pods"))
             .collect();
-        // A kubelet's status may come between a look and a write, which is then refused and asked again.
+        // A kubelet's status may come between a read and a write, which is then refused and repeated.
         let refused = of_pods.iter().filter(|entry| entry.code == 409).count();
         println!(
             "{image}: {} requests for {PODS} pods, {refused} refused",

@@ -107,7 +107,7 @@ impl Stored {
         pod["spec"]["tolerations"] = json!(tolerations);
     }
 
-    /// The node that stands for `name`, ready and without a kubelet.
+    /// The node that replaces `name`, ready and without a kubelet.
     fn node(&mut self, name: &str) -> String {
         let own = format!("{}-{name}", self.kubectl.namespace().unwrap_or_default());
         if self.nodes.insert(name.to_owned(), own.clone()).is_none() {
@@ -159,7 +159,7 @@ impl Stored {
     }
 }
 
-/// The spec without `disablePVCReuse: false`, which says what its absence says.
+/// The spec without `disablePVCReuse: false`, which means the same as its absence.
 fn without_false_reuse(spec: &Value) -> Value {
     let mut spec = spec.clone();
     if spec["scaleStrategy"]["disablePVCReuse"] == false {

@@ -199,10 +199,9 @@ fn accepted(
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn no_template_that_the_server_takes_is_refused() {
-    let Some(scenario) = scenario("templates") else {
-        return;
-    };
+    let scenario = scenario("templates");
     let (strange, mut dice) = (strange(), Dice(0x5eed));
     let templates: Vec<Value> = (0..COUNT)
         .map(|_| {
@@ -227,8 +226,8 @@ fn no_template_that_the_server_takes_is_refused() {
     );
     let refused: Vec<&String> = by_server.difference(&by_us).collect();
     let of_those = |line: &&str| refused.iter().any(|name| line.contains(name.as_str()));
-    let told: Vec<&str> = errors.lines().filter(of_those).collect();
-    assert!(refused.is_empty(), "{}", told.join("\n"));
-    // Otherwise the comparison says nothing.
+    let reported: Vec<&str> = errors.lines().filter(of_those).collect();
+    assert!(refused.is_empty(), "{}", reported.join("\n"));
+    // Otherwise the comparison proves nothing.
     assert!(by_server.len() > COUNT / 10 && by_us.len() < COUNT * 9 / 10);
 }

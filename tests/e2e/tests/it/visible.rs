@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 use crate::cluster::{LIMIT, Scenario, container, explained, scenario, text, web};
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn columns_are_those_that_people_know() {
-    let Some(scenario) = scenario("columns") else {
-        return;
-    };
+    let scenario = scenario("columns");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"updatedAvailableReplicas": 2}));
     let table = |args: &[&str]| -> Vec<Vec<String>> {
@@ -54,10 +53,9 @@ fn until_event(scenario: &Scenario, kind: &str, reason: &str, message: &str) {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn events_tell_what_was_done_in_upstreams_words() {
-    let Some(scenario) = scenario("events") else {
-        return;
-    };
+    let scenario = scenario("events");
     scenario.kubectl.apply(&web(1)).unwrap();
     scenario.until_status(&json!({"readyReplicas": 1}));
     let name = || text(scenario.pods().first().unwrap(), "/metadata/name");
@@ -83,7 +81,7 @@ fn events_tell_what_was_done_in_upstreams_words() {
     until_event(&scenario, "Normal", "SuccessfulUpdatePodInPlace", &message);
     scenario.patch(&container("nginx:2", "c"));
     scenario.until_status(&json!({"updatedReadyReplicas": 1, "replicas": 1}));
-    // Upstream labels the pod first; here it is deleted at once, and the message says so.
+    // Upstream labels the pod first; here it is deleted at once, and the message is about that.
     let message = format!(
         "successfully delete pod {first} to recreate it for update(revision {})",
         revision()
@@ -108,10 +106,9 @@ fn events_tell_what_was_done_in_upstreams_words() {
 }
 
 #[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
 fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
-    let Some(scenario) = scenario("failed-create") else {
-        return;
-    };
+    let scenario = scenario("failed-create");
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota",
         "metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}},
@@ -147,10 +144,9 @@ fn a_pod_that_cannot_be_created_shows_in_condition_and_event_until_it_can() {
 }
 
 #[test]
-fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_it_moves() {
-    let Some(scenario) = scenario("stalled") else {
-        return;
-    };
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn a_stalled_rollout_is_reported_in_condition_event_and_explanation_until_it_moves() {
+    let scenario = scenario("stalled");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"availableReplicas": 2}));
     let progressing = |status: &str, reason: &str| {
@@ -177,9 +173,9 @@ fn a_rollout_that_stands_still_says_so_in_condition_event_and_explanation_until_
     assert!(message.contains("has timed out progressing; pods: "), "{message}");
     until_event(&scenario, "Warning", "Stalled", &message);
     wait::until_true("the explanation says so", LIMIT, || {
-        let told = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
+        let output = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
         let waits_for = "pods: 1 updated and not available, 1 of older revisions in all";
-        Ok(told.contains("stalled: nothing has moved for ") && told.contains(waits_for))
+        Ok(output.contains("stalled: nothing has moved for ") && output.contains(waits_for))
     })
     .unwrap();
 

@@ -1,7 +1,7 @@
-//! Can this machine carry real nodes? What is missing is named; packages are installed only where that is asked for.
+//! Can this machine carry real nodes? What is missing is named; packages are installed only on request.
 //!
-//! What cannot be told by looking is tried: a container is run, a bridge is made. So a machine that cannot run
-//! containers says so here, and whatever fails later is a failure.
+//! What cannot be looked up is tried: a container is run, a bridge is made. So a machine that cannot run
+//! containers is reported here, and whatever fails later is a failure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

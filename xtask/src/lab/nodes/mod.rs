@@ -37,7 +37,7 @@ use registry::Registry;
 /// How many nodes a cluster may have.
 pub(crate) const MOST: u32 = 4;
 
-/// What is asked for.
+/// How many nodes, and on what machine.
 #[derive(Clone, Debug)]
 pub(crate) struct RealNodes {
     pub(crate) count: u32,

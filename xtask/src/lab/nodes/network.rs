@@ -9,7 +9,7 @@ use super::tool;
 /// Where the plugins of the container network are installed.
 const PLUGINS: [&str; 3] = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
 const NEEDED: [&str; 3] = ["bridge", "host-local", "loopback"];
-/// Where plugins leave notes of the pods they served, whatever folder they are told to use.
+/// Where plugins leave notes of the pods they served, whatever folder is configured.
 const NOTES: &str = "/var/lib/cni/results";
 const CONFIG: &str = include_str!("../../../assets/nodes/network.json");
 /// Second numbers of the address ranges that are tried.

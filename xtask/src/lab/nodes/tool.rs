@@ -1,4 +1,4 @@
-//! Other people's programs: where they are, and what they say when they fail.
+//! Other people's programs: where they are, and what they print when they fail.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,7 @@ pub(super) fn run_with_input(program: &str, arguments: &[&str], input: &[u8]) ->
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that ends before it has read everything tells why by its exit code.
+        // A program that ends before it has read everything reports why by its exit code.
         let _closed_early = pipe.write_all(input);
     }
     let output = child.wait_with_output()?;

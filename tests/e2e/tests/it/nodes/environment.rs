@@ -30,10 +30,9 @@ fn state(pod: &Value) -> String {
 }
 
 #[test]
-fn a_variable_that_reads_an_annotation_changes_once_an_agent_restarts_its_container_and_says_so() {
-    let Some(on) = on_nodes("nodes-environment") else {
-        return;
-    };
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
+fn a_variable_that_reads_an_annotation_changes_once_an_agent_restarts_its_container_and_reports_it() {
+    let on = on_nodes("nodes-environment");
     let mut set = web_of(1, &json!([{"name": "main", "image": WEB}]));
     reading(&mut set, "old");
     on.scenario.kubectl.apply(&set).unwrap();

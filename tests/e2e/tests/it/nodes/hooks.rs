@@ -13,10 +13,9 @@ use crate::cluster::{LIMIT, text};
 const HOLD: &str = "lab.test/drain";
 
 #[test]
-fn a_pod_serves_until_its_hook_before_deletion_lets_go_and_then_its_processes_end() {
-    let Some(on) = on_nodes("nodes-pre-delete") else {
-        return;
-    };
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
+fn a_pod_serves_until_its_predelete_hook_is_removed_and_then_its_processes_end() {
+    let on = on_nodes("nodes-pre-delete");
     let mut set = web_of(1, &server_and_neighbour(WEB));
     set["spec"]["lifecycle"] = json!({"preDelete": {"finalizersHandler": [HOLD]}});
     set["spec"]["template"]["metadata"]["finalizers"] = json!([HOLD]);
@@ -64,7 +63,7 @@ fn a_pod_serves_until_its_hook_before_deletion_lets_go_and_then_its_processes_en
     assert_eq!(version(&before), None);
 }
 
-/// The addresses to which `web` sends who asks for it, sorted.
+/// The addresses behind the service `web`, sorted.
 fn endpoints(on: &OnNodes) -> anyhow::Result<Vec<String>> {
     let slices = on
         .scenario
@@ -124,10 +123,9 @@ fn behind_a_service(on: &OnNodes) {
 }
 
 #[test]
-fn a_marked_pod_leaves_its_service_and_serves_who_is_still_there_until_its_hook_lets_go() {
-    let Some(on) = on_nodes("nodes-marked") else {
-        return;
-    };
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
+fn a_marked_pod_leaves_its_service_and_keeps_answering_until_its_hook_is_removed() {
+    let on = on_nodes("nodes-marked");
     behind_a_service(&on);
     let both: Vec<String> = on.scenario.pods().iter().map(address).collect();
     until_endpoints(&on, "both are behind the service", both.clone());

@@ -10,10 +10,9 @@ use super::{WEB, containers, identity, on_nodes, server_and_neighbour, status_of
 use crate::cluster::LIMIT;
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_new_image_keeps_sandbox_address_and_neighbour_and_replaces_one_process() {
-    let Some(on) = on_nodes("nodes-new-image") else {
-        return;
-    };
+    let on = on_nodes("nodes-new-image");
     let set = web_of(1, &server_and_neighbour(WEB));
     on.scenario.kubectl.apply(&set).unwrap();
     on.until_updated(1);
@@ -37,10 +36,9 @@ fn a_new_image_keeps_sandbox_address_and_neighbour_and_replaces_one_process() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_image_that_cannot_be_pulled_holds_the_rollout_and_going_back_heals_the_pod_in_place() {
-    let Some(on) = on_nodes("nodes-no-image") else {
-        return;
-    };
+    let on = on_nodes("nodes-no-image");
     let set = web_of(3, &server_and_neighbour(WEB));
     on.scenario.kubectl.apply(&set).unwrap();
     on.until_updated(3);
@@ -77,10 +75,9 @@ fn an_image_that_cannot_be_pulled_holds_the_rollout_and_going_back_heals_the_pod
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn another_name_of_the_same_image_completes_in_place() {
-    let Some(on) = on_nodes("nodes-other-name") else {
-        return;
-    };
+    let on = on_nodes("nodes-other-name");
     let set = web_of(1, &server_and_neighbour("lab.test/web:2"));
     on.scenario.kubectl.apply(&set).unwrap();
     on.until_updated(1);
@@ -97,8 +94,9 @@ fn another_name_of_the_same_image_completes_in_place() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn going_back_to_the_first_image_completes_in_place() {
-    let Some(on) = on_nodes("nodes-back") else { return };
+    let on = on_nodes("nodes-back");
     let set = web_of(1, &server_and_neighbour(WEB));
     on.scenario.kubectl.apply(&set).unwrap();
     on.until_updated(1);

@@ -57,10 +57,9 @@ fn assert_in_turn(pod: &Value, containers: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn containers_start_in_the_order_of_their_numbers() {
-    let Some(on) = on_nodes("nodes-launch-numbers") else {
-        return;
-    };
+    let on = on_nodes("nodes-launch-numbers");
     let mut proxy = slow("proxy", "sleep 100000");
     proxy["env"] = json!([{"name": "KRUISE_CONTAINER_PRIORITY", "value": "10"}]);
     let mut log = slow("log", "sleep 100000");
@@ -72,10 +71,9 @@ fn containers_start_in_the_order_of_their_numbers() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_injected_sidecar_with_a_number_starts_before_the_container_of_the_pod() {
-    let Some(on) = on_nodes("nodes-launch-injected") else {
-        return;
-    };
+    let on = on_nodes("nodes-launch-injected");
     let mut proxy = slow("proxy", "sleep 100000");
     proxy["env"] = json!([{"name": "KRUISE_CONTAINER_PRIORITY", "value": "100"}]);
     proxy["podInjectPolicy"] = json!("AfterAppContainer");
@@ -92,10 +90,9 @@ fn an_injected_sidecar_with_a_number_starts_before_the_container_of_the_pod() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn containers_start_as_they_are_listed_and_again_without_their_barrier() {
-    let Some(on) = on_nodes("nodes-launch-ordered") else {
-        return;
-    };
+    let on = on_nodes("nodes-launch-ordered");
     let kubectl = &on.scenario.kubectl;
     let annotations = json!({"apps.kruise.io/container-launch-priority": "Ordered"});
     // The last one ends from time to time.

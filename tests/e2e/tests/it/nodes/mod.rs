@@ -1,7 +1,7 @@
 //! On nodes that run containers: what only a kubelet and processes can show. `cargo xtask e2e --real-nodes`.
 //!
-//! The nodes are on this machine, and so are their containers: pods are asked by their addresses, and processes are
-//! known by the numbers that containerd says they have.
+//! The nodes are on this machine, and so are their containers: requests go to the addresses of pods, and processes
+//! are known by the numbers that containerd reports.
 
 mod environment;
 mod hooks;
@@ -14,11 +14,9 @@ mod runtime;
 mod sidecars;
 mod timing;
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, scenario, scenario_alone, text};
+use crate::cluster::{Scenario, scenario, scenario_alone, text, variable};
 use runtime::Runtime;
 
 /// Serves its version; `:2`, `:3` and `:two`, another name of `:2`, are the others.
@@ -32,25 +30,22 @@ struct OnNodes {
     runtime: Runtime,
 }
 
-/// As [`scenario`], on real nodes; `None`, with a printed reason, without them.
-fn on_nodes(namespace: &str) -> Option<OnNodes> {
+/// As [`scenario`], on real nodes.
+fn on_nodes(namespace: &str) -> OnNodes {
     on_nodes_by(namespace, scenario)
 }
 
 /// As [`on_nodes`], while no other scenario runs.
-fn on_nodes_alone(namespace: &str) -> Option<OnNodes> {
+fn on_nodes_alone(namespace: &str) -> OnNodes {
     on_nodes_by(namespace, scenario_alone)
 }
 
-fn on_nodes_by(namespace: &str, begin: impl FnOnce(&str) -> Option<Scenario>) -> Option<OnNodes> {
-    let Some(folder) = std::env::var_os("KRUISE_E2E_REAL_NODES").map(PathBuf::from) else {
-        println!("skipped: KRUISE_E2E_REAL_NODES is not set; run `cargo xtask e2e --real-nodes`");
-        return None;
-    };
-    Some(OnNodes {
-        scenario: begin(namespace)?,
+fn on_nodes_by(namespace: &str, begin: impl FnOnce(&str) -> Scenario) -> OnNodes {
+    let folder = variable("KRUISE_E2E_REAL_NODES").into();
+    OnNodes {
+        scenario: begin(namespace),
         runtime: Runtime { folder },
-    })
+    }
 }
 
 impl OnNodes {

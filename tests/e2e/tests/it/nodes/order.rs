@@ -1,4 +1,4 @@
-//! What waits for what: containers by their priorities, and changes for their grace period. Kubelets say when.
+//! What waits for what: containers by their priorities, and changes for their grace period. The times are those of the kubelets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -38,10 +38,9 @@ fn seconds(from: Timestamp, to: Timestamp) -> i64 {
 }
 
 #[test]
-fn the_container_with_the_lower_priority_goes_on_until_the_other_one_is_ready_again() {
-    let Some(on) = on_nodes("nodes-priorities") else {
-        return;
-    };
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
+fn the_container_with_the_lower_priority_keeps_running_until_the_other_one_is_ready_again() {
+    let on = on_nodes("nodes-priorities");
     on.scenario.kubectl.apply(&web_of(1, &by_priority(WEB))).unwrap();
     on.until_updated(1);
     let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
@@ -60,8 +59,9 @@ fn the_container_with_the_lower_priority_goes_on_until_the_other_one_is_ready_ag
 }
 
 #[test]
-fn a_container_goes_on_for_the_grace_period_after_its_pod_left_service() {
-    let Some(on) = on_nodes("nodes-grace") else { return };
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
+fn a_container_keeps_running_for_the_grace_period_after_its_pod_became_unavailable() {
+    let on = on_nodes("nodes-grace");
     let mut set = web_of(1, &server_and_neighbour(WEB));
     set["spec"]["updateStrategy"]["inPlaceUpdateStrategy"] = json!({"gracePeriodSeconds": 6});
     on.scenario.kubectl.apply(&set).unwrap();

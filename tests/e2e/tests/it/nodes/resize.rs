@@ -1,4 +1,4 @@
-//! Resources that change in place: what reaches processes, and what a kubelet says to what it cannot give.
+//! Resources that change in place: what reaches processes, and how a kubelet refuses what it cannot give.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::cluster::{Flagged, LIMIT, explained, text};
 
 const GATE: &str = "--feature-gates=InPlaceWorkloadVerticalScaling=true";
 
-/// A server that asks for so much of a processor.
+/// A server that requests so much of a processor.
 fn server(request: &str, limit: &str) -> Value {
     json!([{"name": "main", "image": WEB, "resources": {"requests": {"cpu": request}, "limits": {"cpu": limit}}}])
 }
 
-/// Hundredths of a processor that a process may use, as the kernel says.
+/// Hundredths of a processor that a process may use, from the kernel.
 fn share(pid: u32) -> Option<u64> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let root = Path::new("/sys/fs/cgroup");
@@ -60,10 +60,9 @@ fn condition(object: &Value, kind: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service() {
-    let Some(on) = on_nodes_alone("nodes-more-cpu") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-more-cpu");
     let _flagged = Flagged::shared(on.scenario.kubectl.kubeconfig(), &[GATE]);
     on.scenario
         .kubectl
@@ -82,7 +81,7 @@ fn more_processor_time_reaches_the_running_process_and_the_pod_stays_in_service(
     assert_eq!(
         share_of(&on),
         Some(40),
-        "the kernel was told before the update was over"
+        "the kernel has the new share before the update is over"
     );
     assert_eq!(identity(&after), identity(&before));
     assert_eq!(on.runtime.processes(&after), running, "the same processes run");
@@ -109,10 +108,9 @@ fn processors(on: &OnNodes, pod: &Value) -> u64 {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() {
-    let Some(on) = on_nodes_alone("nodes-no-room") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-no-room");
     let kubectl = &on.scenario.kubectl;
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(1, &server("10m", "50m"))).unwrap();
@@ -138,8 +136,8 @@ fn what_a_node_has_no_room_for_now_is_waited_for_and_given_when_there_is_room() 
     })
     .unwrap();
     wait::until_true("the explanation says so", LIMIT, || {
-        let told = explained(&on.scenario, &["clone/web", "--namespace", "nodes-no-room"]);
-        Ok(told.contains("has no room for the resources that container main asks for (Deferred)"))
+        let output = explained(&on.scenario, &["clone/web", "--namespace", "nodes-no-room"]);
+        Ok(output.contains("has no room for the resources that container main asks for (Deferred)"))
     })
     .unwrap();
     on.scenario
@@ -170,10 +168,9 @@ fn given_as(thousandths: u64) -> String {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn what_no_node_can_give_holds_the_rollout_and_going_back_ends_it() {
-    let Some(on) = on_nodes_alone("nodes-too-much-cpu") else {
-        return;
-    };
+    let on = on_nodes_alone("nodes-too-much-cpu");
     let kubectl = &on.scenario.kubectl;
     let _flagged = Flagged::shared(kubectl.kubeconfig(), &[GATE]);
     kubectl.apply(&web_of(3, &server("10m", "200m"))).unwrap();

@@ -1,4 +1,4 @@
-//! Containers and processes as containerd tells of them, and what servers in pods answer.
+//! Containers and processes as containerd lists them, and what servers in pods answer.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -82,7 +82,7 @@ fn running(tasks: &str, id: &str) -> Option<u32> {
     (row.get(2) == Some(&"RUNNING")).then(|| row[1].parse().unwrap())
 }
 
-/// What the pod's server answers when asked for its version; `None` if nobody answers.
+/// The version that the pod's server returns; `None` without an answer.
 pub(super) fn version(pod: &Value) -> Option<String> {
     version_at(pod, 80)
 }

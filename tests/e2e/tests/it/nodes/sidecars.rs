@@ -26,7 +26,7 @@ fn pod_of(on: &OnNodes, set: &Set) -> Value {
     on.pod()
 }
 
-/// Waits until a server of a pod tells this version: it listens a moment after its container has started.
+/// Waits until a server of a pod serves this version: it listens a moment after its container has started.
 fn until_serves(pod: &Value, port: u16, wanted: &str) {
     wait::until_true(&format!("version {wanted} at port {port}"), LIMIT, || {
         Ok(version_at(pod, port).as_deref() == Some(wanted))
@@ -35,8 +35,9 @@ fn until_serves(pod: &Value, port: u16, wanted: &str) {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
-    let Some(on) = on_nodes("nodes-cold") else { return };
+    let on = on_nodes("nodes-cold");
     let set = Set::new(&on.scenario, "nodes-cold", &agent());
     let before = pod_of(&on, &set);
     let running = on.runtime.processes(&before);
@@ -58,10 +59,9 @@ fn a_cold_upgrade_keeps_sandbox_address_and_main_container() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_image_by_digest_is_pulled_and_known_to_be_there() {
-    let Some(on) = on_nodes("nodes-digest") else {
-        return;
-    };
+    let on = on_nodes("nodes-digest");
     let set = Set::new(&on.scenario, "nodes-digest", &agent());
     let before = pod_of(&on, &set);
     let first = text(status_of(&before, "agent"), "/imageID");
@@ -84,8 +84,9 @@ fn an_image_by_digest_is_pulled_and_known_to_be_there() {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_image_that_is_nowhere_holds_one_pod_and_the_next_one_mends_both() {
-    let Some(on) = on_nodes("nodes-stuck") else { return };
+    let on = on_nodes("nodes-stuck");
     let set = Set::new(&on.scenario, "nodes-stuck", &agent());
     on.scenario
         .kubectl
@@ -135,10 +136,9 @@ fn at(status: &Value) -> jiff::Timestamp {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_only() {
-    let Some(on) = on_nodes("nodes-native") else {
-        return;
-    };
+    let on = on_nodes("nodes-native");
     let native = |image: &str| {
         let port = json!({"name": "PORT", "value": "8080"});
         json!([{"name": "proxy", "image": image, "restartPolicy": "Always", "env": [port],
@@ -167,7 +167,7 @@ fn a_native_sidecar_runs_before_the_main_container_and_changes_with_a_new_pod_on
     until_serves(&on.pod(), 8080, "2");
 }
 
-/// A twin: idles if it is told so, and else serves at the port that is free, says which, and only then is ready.
+/// A sidecar of a pair: idles on request, else serves at the free port, publishes which, and only then is ready.
 const TWIN: &str = r#"
 if test "$SIDECARSET_VERSION" = 0; then touch /tmp/ready; exec /bin/pause; fi
 if httpd -p 8001 -h /www; then port=8001; elif httpd -p 8002 -h /www; then port=8002; else exit 1; fi
@@ -176,8 +176,8 @@ echo $port > /mesh/next && busybox mv /mesh/next /mesh/port && touch /tmp/ready
 while true; do sleep 3600; done
 "#;
 
-/// Asks the twin that said so last, again and again. A request without an answer is lost, unless the other twin has
-/// said meanwhile that it serves. Tells how many were made, how many were lost, and the last answer.
+/// Sends requests to the port that was published last. A request without an answer is lost, unless another port was
+/// published meanwhile. Serves the number of requests, the number of lost ones, and the last answer.
 const CLIENT: &str = r#"
 asked=0 lost=0 answer=none
 httpd -p 80 -h /tmp
@@ -193,35 +193,36 @@ while true; do
 done
 "#;
 
-/// What the client tells.
+/// What the client serves.
 #[derive(Debug)]
-struct Told {
+struct Report {
     asked: u32,
     lost: u32,
     answer: String,
 }
 
-fn told(pod: &Value) -> Option<Told> {
+fn report(pod: &Value) -> Option<Report> {
     let line = version(pod)?;
     let mut words = line.split(' ');
-    Some(Told {
+    Some(Report {
         asked: words.next()?.parse().ok()?,
         lost: words.next()?.parse().ok()?,
         answer: words.next()?.to_owned(),
     })
 }
 
-/// Waits until the client has asked at least so often, and was answered this last.
-fn until_told(on: &OnNodes, asked: u32, answer: &str) -> Told {
+/// Waits until the client has sent at least so many requests and got this last answer.
+fn until_reported(on: &OnNodes, asked: u32, answer: &str) -> Report {
     wait::until(&format!("{asked} requests, answer {answer}"), LIMIT, || {
-        Ok(told(&on.pod()).filter(|told| told.asked >= asked && told.answer == answer))
+        Ok(report(&on.pod()).filter(|report| report.asked >= asked && report.answer == answer))
     })
     .unwrap()
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn a_hot_upgrade_loses_no_request() {
-    let Some(on) = on_nodes("nodes-hot") else { return };
+    let on = on_nodes("nodes-hot");
     let set = Set::new(
         &on.scenario,
         "nodes-hot",
@@ -241,7 +242,7 @@ fn a_hot_upgrade_loses_no_request() {
     on.until_updated(1);
     set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
     let (before, running) = (on.pod(), on.runtime.processes(&on.pod()));
-    let mut asked = until_told(&on, 30, "1").asked;
+    let mut asked = until_reported(&on, 30, "1").asked;
 
     set.change("image", &json!("lab.test/web:none"));
     wait::until_true("a kubelet tries to pull", LIMIT, || {
@@ -250,7 +251,7 @@ fn a_hot_upgrade_loses_no_request() {
         Ok(reason == "ErrImagePull" || reason == "ImagePullBackOff")
     })
     .unwrap();
-    asked = until_told(&on, asked + 30, "1").asked;
+    asked = until_reported(&on, asked + 30, "1").asked;
     let stuck = on.runtime.processes(&on.pod());
     assert_eq!(stuck.containers["mesh-1"], running.containers["mesh-1"]);
 
@@ -260,7 +261,7 @@ fn a_hot_upgrade_loses_no_request() {
     ] {
         set.change("image", &json!(image));
         set.until_status(&json!({"matchedPods": 1, "updatedReadyPods": 1}));
-        asked = until_told(&on, asked + 30, answer).asked;
+        asked = until_reported(&on, asked + 30, answer).asked;
         wait::until_true("the other one idles", LIMIT, || {
             Ok(status_of(&on.pod(), idle)["image"] == TOOL)
         })
@@ -270,8 +271,8 @@ fn a_hot_upgrade_loses_no_request() {
     assert_eq!(identity(&on.pod()), identity(&before));
     assert_eq!(now.sandboxes, running.sandboxes);
     assert_eq!(now.containers["main"], running.containers["main"]);
-    let told = told(&on.pod()).unwrap();
-    println!("{told:?}");
-    assert!(told.asked > 100, "{told:?}");
-    assert_eq!(told.lost, 0, "{told:?}");
+    let report = report(&on.pod()).unwrap();
+    println!("{report:?}");
+    assert!(report.asked > 100, "{report:?}");
+    assert_eq!(report.lost, 0, "{report:?}");
 }

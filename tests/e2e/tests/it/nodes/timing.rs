@@ -44,10 +44,9 @@ fn best_times(on: &OnNodes, variables: &[&str]) -> (Duration, Duration) {
 }
 
 #[test]
+#[ignore = "needs real nodes: cargo xtask e2e --real-nodes"]
 fn an_update_in_place_saves_what_a_pod_does_once() {
-    let Some(on) = on_nodes("nodes-timing") else {
-        return;
-    };
+    let on = on_nodes("nodes-timing");
     let mut set = web_of(1, &server(WEB, "first"));
     on.scenario.kubectl.apply(&set).unwrap();
     on.until_updated(1);

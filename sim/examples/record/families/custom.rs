@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Dice, Step, delete, get, patch, post, put};
-use crate::differential::generate::merge;
+use crate::generate::merge;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const BOXES: &str = "/apis/$ns.example.com/v1/namespaces/$ns/boxes";

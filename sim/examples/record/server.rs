@@ -6,31 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Transcript;
-use super::mask;
-use super::step::{Answer, Memory, Step};
+use crate::transcript::step::{Answer, Memory, Step};
 
 /// How long the background may take, and how often it is read.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(1500);
 const POLL: Duration = Duration::from_millis(100);
 
-pub fn record(address: &str, name: &str, steps: Vec<Step>) -> Transcript {
-    let mut memory = Memory::new(name);
-    let mut recorded = Vec::new();
-    for step in steps {
-        let raw = answer(address, &step, &memory);
-        memory.remember(&raw.body);
-        let masked = mask::answer(&raw, &memory);
-        recorded.push((step, masked));
-    }
-    Transcript {
-        name: name.to_owned(),
-        steps: recorded,
-    }
-}
-
-fn answer(address: &str, step: &Step, memory: &Memory) -> Answer {
+pub fn answer(address: &str, step: &Step, memory: &Memory) -> Answer {
     match step.method.as_str() {
         "PAUSE" => {
             std::thread::sleep(PAUSE);

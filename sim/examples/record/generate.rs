@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::bodies::{SAMPLES, Sample};
-use super::step::Step;
+use crate::bodies::{SAMPLES, Sample};
+use crate::transcript::step::Step;
 
 /// A small generator (xorshift), so that seeds mean the same for ever.
 pub struct Dice(u64);

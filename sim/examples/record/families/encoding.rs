@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{Dice, Step, get, patch, post};
-use crate::differential::step::PROTOBUF;
+use crate::transcript::step::PROTOBUF;
 
 const MAPS: &str = "/api/v1/namespaces/$ns/configmaps";
 

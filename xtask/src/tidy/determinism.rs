@@ -1,15 +1,15 @@
-//! What makes a manager repeatable: time, chance and bugs come from outside.
+//! What makes a manager repeatable: time, randomness and injected bugs come from outside.
 
 /// Crates that a simulation runs.
 const SIMULATED: &[&str] = &["runtime/src/", "kruise/src/manager/"];
-/// Who may ask the system what only it knows.
+/// Files that may read the clock and the state of the process.
 const SOURCES: &[&str] = &[
     "runtime/src/clock.rs",
     "runtime/src/metrics/",
     "runtime/src/lease/driver.rs",
-    "kruise/src/manager/caches.rs",
+    "kruise/src/manager/endpoints.rs",
 ];
-/// Time and chance that no seed decides.
+/// Time and randomness that no seed decides.
 const UNREPEATABLE: &[&str] = &[
     concat!("Timestamp", "::now"),
     concat!("std::time::", "Instant"),
@@ -32,7 +32,7 @@ pub(super) fn unrepeatable(path: &str, text: &str) -> Vec<String> {
         let next = lines.get(index + 1).map_or("", |next| next.trim());
         if line.contains("tokio::select! {") && next != "biased;" {
             found.push(format!(
-                "{path}:{}: a select draws lots unless it is biased",
+                "{path}:{}: a select is random unless it is biased",
                 index + 1
             ));
         }
@@ -44,7 +44,7 @@ pub(super) fn unrepeatable(path: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// Manifests through which planted bugs could get into a build that is not the simulation's.
+/// Manifests through which injected bugs could get into a build that is not the simulation's.
 pub(super) fn planted(path: &str, text: &str) -> Vec<String> {
     let names = |line: &&str| line.contains("planted") && !line.starts_with('#');
     let mut lines = text.lines().filter(names);
@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_clock_asks_for_the_time() {
+    fn only_the_clock_reads_the_time() {
         let line = concat!("let now = Timestamp", "::now();");
         assert_eq!(unrepeatable("runtime/src/worker/mod.rs", line).len(), 1);
         assert!(unrepeatable("runtime/src/clock.rs", line).is_empty());
     }
 
     #[test]
-    fn bugs_are_planted_by_the_simulation_alone() {
+    fn bugs_are_injected_by_the_simulation_alone() {
         assert!(planted("dst/Cargo.toml", "planted = [\"kruise-plan-kit/planted\"]").is_empty());
         assert_eq!(planted("dst/Cargo.toml", "default = [\"planted\"]").len(), 1);
         assert_eq!(

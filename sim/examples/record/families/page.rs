@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Dice, Step, delete, get, labelled, patch, post, put, sample};
-use crate::differential::generate::object;
+use crate::generate::object;
 
 pub(super) fn steps(dice: &mut Dice) -> Vec<Step> {
     let sample = sample(dice);

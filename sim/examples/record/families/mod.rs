@@ -13,9 +13,9 @@ mod watch;
 
 use serde_json::{Value, json};
 
-use super::bodies::{SAMPLES, Sample};
-use super::generate::{self, Dice, object};
-use super::step::Step;
+use crate::bodies::{SAMPLES, Sample};
+use crate::generate::{self, Dice, object};
+use crate::transcript::step::Step;
 
 /// Sequences about one thing.
 pub struct Family {

@@ -6,8 +6,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kruise_sim::{Method, Request};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -69,41 +68,6 @@ impl Memory {
 }
 
 impl Step {
-    pub fn new(method: &str, target: &str, body: Value) -> Self {
-        Self {
-            method: method.to_owned(),
-            target: target.to_owned(),
-            content_type: "application/json".into(),
-            accept: "application/json".into(),
-            body,
-        }
-    }
-
-    pub fn patch(kind: &str, target: &str, body: Value) -> Self {
-        Self {
-            content_type: format!("application/{kind}-patch+json"),
-            ..Self::new("PATCH", target, body)
-        }
-    }
-
-    /// A read that waits for a code.
-    pub fn wait(target: &str, code: u16) -> Self {
-        Self::new("WAIT", target, code.into())
-    }
-
-    /// A moment for the background.
-    pub fn pause() -> Self {
-        Self::new("PAUSE", "", Value::Null)
-    }
-
-    /// The same request for another form of answer.
-    pub fn accept(self, accept: &str) -> Self {
-        Self {
-            accept: accept.to_owned(),
-            ..self
-        }
-    }
-
     pub fn is_watch(&self) -> bool {
         self.method == "GET" && (self.target.contains("watch=") || self.target.contains("/watch/"))
     }
@@ -117,37 +81,6 @@ impl Step {
             body => memory.fill(&body.to_string()).into_bytes(),
         }
     }
-
-    pub fn request(&self, memory: &Memory) -> Request {
-        let method = Method::parse(&self.method).unwrap_or(Method::Get);
-        let mut request = Request::new(method, &memory.fill(&self.target), None)
-            .content_type(&self.content_type)
-            .accept(&self.accept);
-        request.body = self.bytes(memory);
-        request
-    }
-
-    pub fn to_json(&self) -> Value {
-        let mut value = json!({"method": self.method, "target": self.target, "body": self.body});
-        if self.content_type != "application/json" {
-            value["contentType"] = self.content_type.as_str().into();
-        }
-        if self.accept != "application/json" {
-            value["accept"] = self.accept.as_str().into();
-        }
-        value
-    }
-
-    pub fn of_json(value: &Value) -> Self {
-        let text = |name: &str| value[name].as_str().unwrap_or("application/json").to_owned();
-        Self {
-            method: text("method"),
-            target: text("target"),
-            content_type: text("contentType"),
-            accept: text("accept"),
-            body: value["body"].clone(),
-        }
-    }
 }
 
 impl Answer {
@@ -156,17 +89,6 @@ impl Answer {
         Self {
             code: 0,
             body: Value::Null,
-        }
-    }
-
-    pub fn to_json(&self) -> Value {
-        json!({"code": self.code, "body": self.body})
-    }
-
-    pub fn of_json(value: &Value) -> Self {
-        Self {
-            code: u16::try_from(value["code"].as_u64().unwrap()).unwrap(),
-            body: value["body"].clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Dice, Sample, Step, post};
-use crate::differential::generate::{self, object};
+use crate::generate::{self, object};
 
 fn template() -> Value {
     json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}})
