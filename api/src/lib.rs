@@ -8,6 +8,7 @@
 pub mod advancedcronjob;
 pub mod broadcastjob;
 pub mod cloneset;
+pub mod condition;
 pub mod containerrecreaterequest;
 pub mod convert;
 pub mod daemonset;

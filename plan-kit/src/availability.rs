@@ -22,7 +22,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Ready, whatever the lifecycle says.
+    /// Ready, in any lifecycle state.
     pub fn is_ready(self) -> bool {
         self != Self::NotReady
     }
@@ -50,7 +50,7 @@ pub fn service_in(state: State, pod: &PodView, min_ready_seconds: i32, now: Time
         return Service::Available;
     }
     let Some(since) = pod.condition("Ready").and_then(|ready| ready.since) else {
-        // Ready, but nobody says since when.
+        // Ready, but not known since when.
         return Service::Withheld;
     };
     // Kubernetes stores whole seconds, so "for at least" and "for more than" differ by less than the clock's grain.

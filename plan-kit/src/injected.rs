@@ -1,7 +1,7 @@
 //! Injected bugs, which the simulation must find: a test of the tests.
 //!
 //! They exist only in builds with the feature `injected-bugs`, which nothing but the simulation's own feature of that name
-//! turns on. In all other builds [`is_injected`] is a constant, and what it guards is not compiled in.
+//! turns on. In all other builds [`is_injected`] is a constant, and the code behind it is not compiled in.
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Bug {
     RandomNames,
     /// After a start the first list may be an old one.
     StaleListTrusted,
-    /// Status tells what is planned.
+    /// The status reports what is planned, not what is there.
     StatusBeforePods,
     /// Pods are put into service before their containers changed.
     ReadyBeforeCompletion,
@@ -42,7 +42,7 @@ pub enum Bug {
     SetVersionDropped,
     /// A SidecarSet upgrades while it is paused.
     SetPausedIgnored,
-    /// A pod is told to be on its way before its containers are told to have other resources.
+    /// A pod is labelled as updated before its containers are resized.
     ResizeAfterPodWrite,
 }
 

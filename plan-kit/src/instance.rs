@@ -1,6 +1,6 @@
 //! Instance ids: the five characters that end a pod's name.
 //!
-//! They come out of the owner's uid and version and a counter, not out of a dice: a plan made twice from the same
+//! They are computed from the owner's uid and version and a counter, not drawn at random: a plan made twice from the same
 //! snapshot, after a crash or by two leaders, names the same pods, and the second creation meets AlreadyExists.
 
 use std::collections::BTreeSet;

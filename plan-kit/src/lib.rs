@@ -5,6 +5,7 @@
 //! specification is data (a condition, an event, a [`Why`]), never an `Err`.
 
 pub mod availability;
+pub mod history;
 pub mod image;
 pub mod injected;
 pub mod inplace;
@@ -12,20 +13,28 @@ pub mod instance;
 pub mod lifecycle;
 mod memory;
 pub mod order;
+mod owner;
 mod plan;
+pub mod pod_writes;
 pub mod priority;
 mod put;
 pub mod readiness;
 mod resource;
-pub mod revision;
+pub mod rollout;
 pub mod sidecars;
+mod status;
 mod template;
 mod write;
 
+pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Holder, Memory};
-pub use plan::{Chain, EventNote, FailureNote, Need, Pace, Plan, StatusPatch, Step, Wave, Why};
+pub use owner::Owner;
+pub use plan::{
+    Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, StatusPatch, Step, Why,
+};
 pub use put::put;
 pub use resource::ResourceId;
+pub use status::{Urgency, status_patch};
 pub use template::Template;
 pub use write::{Body, Intent, Part, Patch, Precondition, Target, Write};

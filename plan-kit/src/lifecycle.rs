@@ -1,4 +1,4 @@
-//! Where a pod is in its life, and the turns at which hooks hold it.
+//! The lifecycle state of a pod, and the states in which hooks hold it.
 //!
 //! A hook lists labels and finalizers. While one of them is on the pod the pod is *held* before a deletion or an
 //! in-place update; only when all of them are back does an updated pod count as normal again.
@@ -33,7 +33,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state a pod's label tells.
+    /// The state in a pod's label.
     pub fn of(pod: &PodView) -> Self {
         match pod.labels.get(LIFECYCLE_STATE) {
             None | Some("") => Self::None,

@@ -1,4 +1,4 @@
-//! What the last execution for an owner taught. Owned by the runtime; lost at a restart, and never needed for safety.
+//! Results of the last execution for an owner. Owned by the runtime; lost at a restart, and never needed for safety.
 
 use std::collections::{BTreeMap, BTreeSet};
 

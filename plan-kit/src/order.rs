@@ -64,7 +64,7 @@ fn update_key<'a>(candidate: &Candidate<'a>) -> UpdateKey<'a> {
     )
 }
 
-/// Sorts for an update: those that lose least go first. `of` says which pod an item stands for.
+/// Sorts for an update: pods whose update costs least come first. `of` gives the pod of an item.
 pub fn sort_for_update<'a, T>(items: &mut [T], of: impl Fn(&T) -> Candidate<'a>) {
     items.sort_by_cached_key(|item| update_key(&of(item)));
 }
@@ -79,7 +79,7 @@ pub fn deletion_cost(pod: &PodView) -> i32 {
     if padded { 0 } else { text.parse().unwrap_or(0) }
 }
 
-/// Sorts for removal, first to go first. `of` says which pod an item stands for, `zone_of` gives the value of a topology
+/// Sorts for removal, first to go first. `of` gives the pod of an item, `zone_of` gives the value of a topology
 /// key on a node, `topology` lists the keys of the template's spread constraints.
 pub fn sort_for_removal<'a, 'n, T>(
     items: &mut Vec<T>,
@@ -163,7 +163,7 @@ impl<'a> Traits<'a> {
     }
 }
 
-/// How crowded each pod's place is; the higher, the sooner it goes.
+/// How crowded each pod's place is; the higher, the sooner it is deleted.
 fn ranks<'n>(
     pods: &[Traits<'_>],
     topology: &[String],

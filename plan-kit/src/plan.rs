@@ -1,4 +1,4 @@
-//! A plan: everything one look at the world led to.
+//! A plan: everything one reconcile decides from one snapshot.
 
 use std::time::Duration;
 
@@ -10,73 +10,83 @@ use crate::{
     write::{Target, Write},
 };
 
-/// What to do now, what to report, and when to look again.
+/// What to do now, what to report, and when to plan again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Ordered writes, one chain for each object. Chains of a wave may run side by side.
-    pub chains: Vec<Chain>,
+    /// Ordered writes, one entry for each object. Those of one phase may run side by side.
+    pub writes: Vec<ObjectWrites>,
     /// The owner's status, if it differs from what is stored.
     pub status: Option<StatusPatch>,
     /// Events on the owner that do not depend on the outcome of a write.
     pub events: Vec<EventNote>,
-    /// Look again after this long even if nothing changes.
+    /// Plan again after this long even if nothing changes.
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
-    /// Objects to fetch before planning again. A plan with needs has no chains.
+    /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
 }
 
-/// Writes for one object, in order. A failure ends the chain, not its neighbours.
+/// Writes for one object, in order. A failure ends these writes, not those of other objects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chain {
-    /// When the chain may start.
-    pub wave: Wave,
-    /// How it is started among others of its wave.
-    pub pace: Pace,
+pub struct ObjectWrites {
+    /// When they may start.
+    pub phase: Phase,
+    /// How they are started among others of their phase.
+    pub batching: Batching,
     /// The writes.
     pub steps: Vec<Step>,
 }
 
-impl Chain {
-    /// One write by itself, of which no event tells.
-    pub fn alone(wave: Wave, write: Write, reason: impl Into<String>) -> Self {
-        let step = Step {
-            write,
-            reason: reason.into(),
-            done: None,
-            failed: None,
-        };
-        Self {
-            wave,
-            pace: Pace::Bounded,
-            steps: vec![step],
-        }
+impl Plan {
+    /// Plan again after this long at the latest.
+    pub fn requeue_after(&mut self, delay: impl IntoIterator<Item = Duration>) {
+        self.requeue = self.requeue.into_iter().chain(delay).min();
     }
 }
 
-/// Barriers: a wave starts when all earlier waves have ended. A failure in `Revisions` cancels the later
-/// waves.
+impl ObjectWrites {
+    /// Writes that start as soon as the executor has room for them.
+    pub fn new(phase: Phase, steps: Vec<Step>) -> Self {
+        Self {
+            phase,
+            batching: Batching::Bounded,
+            steps,
+        }
+    }
+
+    /// The writes of one pod.
+    pub fn of_pod(steps: Vec<Step>) -> Self {
+        Self::new(Phase::Pods, steps)
+    }
+
+    /// One write by itself, without an event.
+    pub fn alone(phase: Phase, write: Write, reason: impl Into<String>) -> Self {
+        Self::new(phase, vec![Step::new(write, reason)])
+    }
+}
+
+/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wave {
+pub enum Phase {
     /// Revisions exist before pods name them.
     Revisions,
-    /// Pods; in the chain of a new one, its claims come first.
+    /// Pods; before a new one come its claims.
     Pods,
     /// Clean-up: unused revisions, consumed requests.
     Cleanup,
 }
 
-/// How the chains of one wave are started.
+/// How the writes of several objects in one phase are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pace {
+pub enum Batching {
     /// Batches of 1, 2, 4, … ; a batch with a failure is the last (quota errors cost one call, not hundreds).
     SlowStart,
     /// As many side by side as the executor allows.
     Bounded,
 }
 
-/// One write and what to tell the user about it.
+/// One write and what to report about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The write.
@@ -89,6 +99,18 @@ pub struct Step {
     pub failed: Option<FailureNote>,
 }
 
+impl Step {
+    /// A write without an event.
+    pub fn new(write: Write, reason: impl Into<String>) -> Self {
+        Self {
+            write,
+            reason: reason.into(),
+            done: None,
+            failed: None,
+        }
+    }
+}
+
 /// An event on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNote {
@@ -96,6 +118,14 @@ pub struct EventNote {
     pub reason: &'static Reason,
     /// A sentence for people.
     pub message: String,
+}
+
+impl EventNote {
+    /// An event.
+    pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { reason, message }
+    }
 }
 
 /// Event whose message carries the error: `prefix` + error + `suffix`.
@@ -107,6 +137,17 @@ pub struct FailureNote {
     pub prefix: String,
     /// Text after the error.
     pub suffix: String,
+}
+
+impl FailureNote {
+    /// A warning that ends in the error.
+    pub fn new(reason: &'static Reason, prefix: String) -> Self {
+        Self {
+            reason,
+            prefix,
+            suffix: String::new(),
+        }
+    }
 }
 
 /// The owner's new status as a merge patch of its status subresource.
@@ -129,6 +170,31 @@ pub struct Why {
     pub about: String,
     /// Plain words: what happens or does not, and which limit decides it.
     pub text: String,
+}
+
+impl Why {
+    /// About one pod.
+    pub fn new(pod: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            about: pod.into(),
+            text: text.into(),
+        }
+    }
+
+    /// About the whole set.
+    pub fn of_set(text: impl Into<String>) -> Self {
+        Self::new(String::new(), text)
+    }
+}
+
+/// Is a written explanation wanted? It costs a line of text for every pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Only actions.
+    #[default]
+    No,
+    /// Actions, and why other pods are left alone.
+    Yes,
 }
 
 /// Something the planner must see before it can decide.

@@ -1,6 +1,6 @@
 //! `KruisePodReady`: a condition that several writers may hold False, each under keys of its own.
 //!
-//! The keys stand in the condition's message, a sorted JSON list. The condition is True again when the last key has
+//! The keys are in the condition's message, a sorted JSON list. The condition is True again when the last key has
 //! gone, whoever removed it. Writing the list anew from a stale copy would drop somebody's key: patches built here are
 //! right only for the very version of the pod they were built from.
 
@@ -125,7 +125,7 @@ fn write(pod: &PodView, holds: &BTreeSet<Hold>, now: Timestamp) -> Vec<Value> {
     conditions
 }
 
-/// Would a gate that turns False take the pod out of service, rather than find it out already?
+/// Is the pod in service, so that a gate that becomes False takes it out?
 pub(crate) fn serves(pod: &PodView) -> bool {
     pod.is_true("Ready") && pod.is_true("ContainersReady")
 }

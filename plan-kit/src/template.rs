@@ -1,7 +1,7 @@
 //! Pod templates as plans read them.
 //!
 //! Plan after plan of a set reads the same few templates. Each thread holds the [`KEPT`] that it read last, if they are
-//! not [`LARGE`]; they are found by what they say (a stored revision by its text, a live template by its value), so one
+//! not [`LARGE`]; they are found by content (a stored revision by its text, a live template by its value), so one
 //! that was kept is the one that would be read: plans remain functions of their arguments.
 
 use std::{

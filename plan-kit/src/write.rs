@@ -53,11 +53,11 @@ pub enum Intent {
     RenumberRevision,
     /// A revision gets the version that its author gave it.
     LabelRevision,
-    /// An unused revision goes.
+    /// An unused revision is deleted.
     DeleteRevision,
     /// A new pod.
     CreatePod,
-    /// A pod goes for good or to be replaced.
+    /// A pod is deleted, for good or to be replaced.
     DeletePod,
     /// Readiness off before an in-place change.
     MarkUnready,
@@ -65,7 +65,7 @@ pub enum Intent {
     ResizePod,
     /// The in-place change itself.
     UpdateInPlace,
-    /// A condition that says whether sidecars of a pod can be upgraded in place.
+    /// A condition: whether sidecars of a pod can be upgraded in place.
     TellUpgradable,
     /// The sidecar that has taken over works alone: its twin gets the empty image.
     EmptyTwin,
@@ -81,21 +81,21 @@ pub enum Intent {
     PrunePodsToDelete,
     /// A new claim, for a pod that is about to be created.
     CreateClaim,
-    /// A claim goes, with its pod or after it.
+    /// A claim is deleted, with its pod or after it.
     DeleteClaim,
-    /// A claim gets the pod that uses it as its owner, and goes when it does.
+    /// A claim gets the pod that uses it as its owner, and is deleted with it.
     GiveClaim,
     /// A job that pulls an image ahead of a rollout.
     CreatePullJob,
-    /// Such a job goes: the rollout is over, or another took its place.
+    /// Such a job is deleted: the rollout is over, or another took its place.
     DeletePullJob,
-    /// A revision's label says what became of its images ahead of the rollout.
+    /// A revision's label records whether its images are pulled ahead of the rollout.
     NoteImages,
     /// The barrier of a pod, with the keys of the containers that start first.
     CreateBarrier,
     /// Further containers of a pod may start.
     OpenBarrier,
-    /// A barrier of an earlier pod of the same name goes.
+    /// A barrier of an earlier pod of the same name is deleted.
     DeleteBarrier,
     /// All containers of a pod may start.
     CompleteLaunch,
@@ -152,7 +152,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Which endpoint of the object a patch goes to.
+/// The endpoint of the object that a patch is sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The object itself.
@@ -182,7 +182,7 @@ pub enum Precondition {
     Uid(String),
     /// Same object, untouched since.
     UidAndVersion(String, String),
-    /// Same object, untouched since the previous step of this chain.
+    /// Same object, untouched since the previous step.
     VersionFromPreviousStep(String),
     /// The value at this JSON pointer (JSON patches only).
     Test(String, Value),
@@ -248,7 +248,7 @@ impl Write {
         }
     }
 
-    /// The uid of the object, if the write is for one that exists and says which.
+    /// The uid of the object, if the write is for one that exists and names its uid.
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Create { .. } => None,
@@ -294,7 +294,7 @@ impl Patch {
 
     /// The request body with the precondition written into it: as `metadata.uid` and `metadata.resourceVersion`, which
     /// the server compares and answers 409, or as a `test` operation. `previous_version` is the version the previous
-    /// step of the chain returned.
+    /// step of the object returned.
     pub fn guarded(&self, precondition: &Precondition, previous_version: Option<&str>) -> Value {
         let (uid, version) = match precondition {
             Precondition::Uid(uid) | Precondition::Unused(uid, _) => (Some(uid.as_str()), None),

@@ -13,7 +13,7 @@ use kruise_plan_kit::{
     Memory, Plan,
     sidecars::{hashes, names, sidecar_list},
 };
-use kruise_plan_sidecars::{Explain, Observed, Repairs, Turns, plan};
+use kruise_plan_sidecars::{Explain, Repairs, Snapshot, WriteLocks, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Map, Value, json};
 
@@ -117,9 +117,9 @@ fn pod(index: usize) -> Arc<PodView> {
 fn revision(set: &Value, pods: &[Arc<PodView>], now: Timestamp) -> Arc<RevisionView> {
     let made = once(&SidecarSet::from_json(set).unwrap(), &pods[..1], &[], now);
     let object = made
-        .chains
+        .writes
         .iter()
-        .flat_map(|chain| &chain.steps)
+        .flat_map(|object| &object.steps)
         .find_map(|step| match &step.write {
             kruise_plan_kit::Write::Create { body, .. } => Some(body.render()),
             _ => None,
@@ -129,12 +129,12 @@ fn revision(set: &Value, pods: &[Arc<PodView>], now: Timestamp) -> Arc<RevisionV
 }
 
 fn once(set: &SidecarSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>], now: Timestamp) -> Plan {
-    let observed = Observed {
+    let snapshot = Snapshot {
         set,
         api_version: "apps.kruise.io/v1beta1",
         namespace: "kruise-system",
         pods,
-        strangers: &[],
+        not_injected: &[],
         has_canary: &|_| false,
         repairs: &Repairs::default(),
         revisions,
@@ -143,7 +143,7 @@ fn once(set: &SidecarSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>]
         memory: &Memory::default(),
         explain: Explain::No,
     };
-    plan(&observed, now)
+    plan(&snapshot, now)
 }
 
 /// Nanoseconds that this thread has run: neighbours on the machine do not show.
@@ -157,21 +157,21 @@ fn measure(what: &str, set: &Value, pods: &[Arc<PodView>]) -> f64 {
     let now: Timestamp = NOW.parse().unwrap();
     let revisions = [revision(set, pods, now)];
     let set = SidecarSet::from_json(set).unwrap();
-    // Turns that other sets have taken on all pods.
-    let mut turns = Turns::default();
+    // WriteLocks that other sets have taken on all pods.
+    let mut locks = WriteLocks::default();
     let mut times: Vec<u64> = (0..RUNS)
         .map(|_| {
             let start = on_cpu();
             for _ in 0..PLANS {
                 let mut plan = once(&set, pods, &revisions, now);
-                turns.admit(&set.metadata.name, &mut plan);
+                locks.lock(&set.metadata.name, &mut plan);
                 black_box(plan);
             }
             (on_cpu() - start) / PLANS
         })
         .collect();
     times.sort_unstable();
-    let writes = once(&set, pods, &revisions, now).chains.len();
+    let writes = once(&set, pods, &revisions, now).writes.len();
     let (median, worst) = (times[RUNS / 2] as f64 / 1e6, times[RUNS - 1] as f64 / 1e6);
     println!(
         "{:>6} pods  {what:<26} {median:8.2} ms  (worst {worst:.2})  {writes} writes",

@@ -10,7 +10,7 @@ use go_compat::{IntOrString, Rounding, partition};
 use jiff::Timestamp;
 use kruise_api::scatter::ScatterTerm;
 use kruise_plan_kit::{
-    Why,
+    Explain, Why,
     availability::service,
     injected::{Bug, is_injected},
     order::{Candidate, sort_for_update},
@@ -18,17 +18,13 @@ use kruise_plan_kit::{
 };
 use kruise_views::Labels;
 
-use crate::{
-    member::Member,
-    observe::{Explain, Observed},
-    sidecars::Sidecars,
-};
+use crate::{pod::Pod, sidecars::Sidecars, snapshot::Snapshot};
 
 /// What was decided about pods that are not of the specification.
 #[derive(Default)]
 pub(crate) struct Choice<'m, 'a> {
     /// More than images changed for them.
-    pub(crate) stranded: Vec<&'m Member<'a>>,
+    pub(crate) stranded: Vec<&'m Pod<'a>>,
     pub(crate) why: Vec<Why>,
     pub(crate) requeue: Option<Duration>,
 }
@@ -42,53 +38,49 @@ pub(crate) struct Busy<'b> {
     pub(crate) gone: usize,
 }
 
-/// Chooses within the limits, and upgrades what it chooses: `upgrade` says whether it could.
+/// Chooses within the limits, and upgrades what it chooses: `upgrade` returns whether it could.
 pub(crate) fn choose<'m, 'a>(
-    observed: &Observed<'_>,
-    members: &'m [Member<'a>],
+    snapshot: &Snapshot<'_>,
+    pods: &'m [Pod<'a>],
     sidecars: &Sidecars,
     busy: &Busy<'_>,
-    upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
+    upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
     now: Timestamp,
 ) -> Choice<'m, 'a> {
-    let set = &observed.set.metadata.name;
-    let strategy = &observed.set.spec.update_strategy;
+    let set = &snapshot.set.metadata.name;
+    let strategy = &snapshot.set.spec.update_strategy;
     let mut choice = Choice::default();
-    let mut waiting: Vec<&Member<'_>> = Vec::new();
-    let old: Vec<&Member<'_>> = members.iter().filter(|member| !member.updated).collect();
-    for member in &old {
-        if !member.selected {
-            choice.explain(
-                observed,
-                member,
-                "stays: updateStrategy.selector does not match it",
-            );
-        } else if let Some(left) = member.fresh_for(now) {
-            choice.explain(observed, member, "waits: it has just been made");
+    let mut waiting: Vec<&Pod<'_>> = Vec::new();
+    let old: Vec<&Pod<'_>> = pods.iter().filter(|pod| !pod.updated).collect();
+    for pod in &old {
+        if !pod.selected {
+            choice.explain(snapshot, pod, "stays: updateStrategy.selector does not match it");
+        } else if let Some(left) = pod.fresh_for(now) {
+            choice.explain(snapshot, pod, "waits: it has just been made");
             choice.requeue = choice.requeue.into_iter().chain([left]).min();
-        } else if !member.upgradable {
+        } else if !pod.upgradable {
             choice.explain(
-                observed,
-                member,
+                snapshot,
+                pod,
                 "cannot be upgraded in place: more than images changed",
             );
-            choice.stranded.push(member);
-        } else if busy.pods.contains(&*member.pod.uid) {
-            choice.explain(observed, member, "ends its last upgrade first");
-        } else if member.is_on_its_way(set, sidecars) {
-            choice.explain(observed, member, "waits: its last upgrade is still on its way");
-        } else if let Some(left) = member.in_motion(set, now) {
-            choice.explain(observed, member, "waits: another set has just changed it");
+            choice.stranded.push(pod);
+        } else if busy.pods.contains(&*pod.view.uid) {
+            choice.explain(snapshot, pod, "ends its last upgrade first");
+        } else if pod.is_on_its_way(set, sidecars) {
+            choice.explain(snapshot, pod, "waits: its last upgrade is still on its way");
+        } else if let Some(left) = pod.in_motion(set, now) {
+            choice.explain(snapshot, pod, "waits: another set has just changed it");
             choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else {
-            waiting.push(member);
+            waiting.push(pod);
         }
     }
-    let waiting = sort(observed, members, waiting, now);
-    let count = members.len() as i32;
+    let waiting = sort(snapshot, pods, waiting, now);
+    let count = pods.len() as i32;
     let Ok(kept) = partition(strategy.partition.as_ref(), count) else {
-        for member in waiting {
-            choice.explain(observed, member, "stays: updateStrategy.partition cannot be read");
+        for pod in waiting {
+            choice.explain(snapshot, pod, "stays: updateStrategy.partition cannot be read");
         }
         return choice;
     };
@@ -104,44 +96,44 @@ pub(crate) fn choose<'m, 'a>(
             .len()
             .min((kept.max(0) as usize).saturating_sub(elsewhere));
     let (free, held) = waiting.split_at_checked(free).unwrap_or((&waiting, &[]));
-    for member in held {
-        choice.explain(observed, member, "stays: the partition holds it");
+    for pod in held {
+        choice.explain(snapshot, pod, "stays: the partition holds it");
     }
-    take(observed, members, free, busy, upgrade, &mut choice);
+    take(snapshot, pods, free, busy, upgrade, &mut choice);
     choice
 }
 
 /// In the order in which pods are to change.
 fn sort<'m, 'a>(
-    observed: &Observed<'_>,
-    members: &'m [Member<'a>],
-    mut waiting: Vec<&'m Member<'a>>,
+    snapshot: &Snapshot<'_>,
+    pods: &'m [Pod<'a>],
+    mut waiting: Vec<&'m Pod<'a>>,
     now: Timestamp,
-) -> Vec<&'m Member<'a>> {
-    let strategy = &observed.set.spec.update_strategy;
-    sort_for_update(&mut waiting, |member| Candidate {
-        pod: member.pod,
-        service: service(member.pod, 0, now),
+) -> Vec<&'m Pod<'a>> {
+    let strategy = &snapshot.set.spec.update_strategy;
+    sort_for_update(&mut waiting, |pod| Candidate {
+        pod: pod.view,
+        service: service(pod.view, 0, now),
     });
     if let Some(priorities) = &strategy.priority_strategy {
-        priority::prioritise(&mut waiting, |member| &member.pod.labels, priorities);
+        priority::prioritise(&mut waiting, |pod| &pod.view.labels, priorities);
     }
     if !strategy.scatter_strategy.is_empty() {
-        let all: Vec<&Labels> = members.iter().map(|member| &member.pod.labels).collect();
-        let labels = waiting.iter().map(|member| &member.pod.labels);
+        let all: Vec<&Labels> = pods.iter().map(|pod| &pod.view.labels).collect();
+        let labels = waiting.iter().map(|pod| &pod.view.labels);
         let terms = expand(&strategy.scatter_strategy, labels);
-        waiting = priority::scatter(waiting, |member| &member.pod.labels, &all, &terms);
+        waiting = priority::scatter(waiting, |pod| &pod.view.labels, &all, &terms);
     }
-    let set = &observed.set.metadata.name;
-    // What the set itself has broken is mended first, and what was refused is tried last: neither holds up the others.
-    waiting.sort_by_cached_key(|member| (refused(observed, member), Reverse(member.is_out(set))));
+    let set = &snapshot.set.metadata.name;
+    // What the set itself has broken is repaired first, and what was refused is tried last: neither holds up the others.
+    waiting.sort_by_cached_key(|pod| (refused(snapshot, pod), Reverse(pod.is_out(set))));
     waiting
 }
 
 /// How often in a row a pod's write was refused.
-fn refused(observed: &Observed<'_>, member: &Member<'_>) -> u32 {
-    let refused = &observed.memory.refused;
-    refused.get(&*member.pod.uid).copied().unwrap_or(0)
+fn refused(snapshot: &Snapshot<'_>, pod: &Pod<'_>) -> u32 {
+    let refused = &snapshot.memory.refused;
+    refused.get(&*pod.view.uid).copied().unwrap_or(0)
 }
 
 /// A term for each value that pods which wait have, where any value is meant. There is nothing to spread in a value of
@@ -170,52 +162,43 @@ fn expand<'l>(terms: &[ScatterTerm], waiting: impl Iterator<Item = &'l Labels> +
 /// the set's from then on: those go before all that are in service, or the last of them would exceed the limit. Of one that
 /// was refused before it is not known whether it will go; it waits for room like those in service, and takes none from them.
 fn take(
-    observed: &Observed<'_>,
-    members: &[Member<'_>],
-    free: &[&Member<'_>],
+    snapshot: &Snapshot<'_>,
+    pods: &[Pod<'_>],
+    free: &[&Pod<'_>],
     busy: &Busy<'_>,
-    upgrade: &mut dyn FnMut(&Member<'_>) -> bool,
+    upgrade: &mut dyn FnMut(&Pod<'_>) -> bool,
     choice: &mut Choice<'_, '_>,
 ) {
-    let set = &observed.set.metadata.name;
-    let strategy = &observed.set.spec.update_strategy;
+    let set = &snapshot.set.metadata.name;
+    let strategy = &snapshot.set.spec.update_strategy;
     let one = IntOrString::Int(1);
     let limit = strategy.max_unavailable.as_ref().unwrap_or(&one);
-    let limit = limit.scaled_b(members.len() as i32, Rounding::Up).max(0) as usize
+    let limit = limit.scaled_b(pods.len() as i32, Rounding::Up).max(0) as usize
         + usize::from(is_injected(Bug::SetUnavailableOffByOne));
-    // A twin that is told to idle restarts, whether or not its pod is to follow.
-    let is_out = |member: &&Member<'_>| member.is_out(set) || busy.pods.contains(&*member.pod.uid);
-    let mut out = busy.gone + members.iter().filter(is_out).count();
-    let needs_room =
-        |member: &Member<'_>| member.ready || (!member.is_out(set) && refused(observed, member) > 0);
-    let (later, first): (Vec<&Member<'_>>, Vec<&Member<'_>>) =
-        free.iter().partition(|member| needs_room(member));
-    for member in first.into_iter().chain(later) {
-        if needs_room(member) && out >= limit {
+    // A twin that gets the empty image restarts, whether or not its pod is to follow.
+    let is_out = |pod: &&Pod<'_>| pod.is_out(set) || busy.pods.contains(&*pod.view.uid);
+    let mut out = busy.gone + pods.iter().filter(is_out).count();
+    let needs_room = |pod: &Pod<'_>| pod.ready || (!pod.is_out(set) && refused(snapshot, pod) > 0);
+    let (later, first): (Vec<&Pod<'_>>, Vec<&Pod<'_>>) = free.iter().partition(|pod| needs_room(pod));
+    for pod in first.into_iter().chain(later) {
+        if needs_room(pod) && out >= limit {
             let text =
                 format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be");
-            choice.explain(observed, member, &text);
+            choice.explain(snapshot, pod, &text);
             continue;
         }
-        if upgrade(member) {
-            out += usize::from(!member.is_out(set));
+        if upgrade(pod) {
+            out += usize::from(!pod.is_out(set));
         } else {
-            choice.explain(
-                observed,
-                member,
-                "is not upgraded: an annotation cannot be merged",
-            );
+            choice.explain(snapshot, pod, "is not upgraded: an annotation cannot be merged");
         }
     }
 }
 
 impl Choice<'_, '_> {
-    fn explain(&mut self, observed: &Observed<'_>, member: &Member<'_>, text: &str) {
-        if observed.explain == Explain::Yes {
-            self.why.push(Why {
-                about: member.about(),
-                text: text.to_owned(),
-            });
+    fn explain(&mut self, snapshot: &Snapshot<'_>, pod: &Pod<'_>, text: &str) {
+        if snapshot.explain == Explain::Yes {
+            self.why.push(Why::new(pod.about(), text));
         }
     }
 }

@@ -1,61 +1,70 @@
-//! Which revision stands for the specification, and what has to be written for that.
+//! Which revision is that of the specification, and which writes that needs.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use go_compat::revision::{revision_hash, revision_name};
-use kruise_api::names::{CONTROLLER_HASH, LAST_APPLIED};
+use kruise_api::names::CONTROLLER_HASH;
 use kruise_plan_kit::{
-    Body, Chain, Intent, Part, Patch, Precondition, ResourceId, Target, Wave, Write, put,
-    revision::sort,
+    Intent, ObjectWrites, Owner,
+    history::{self, History, Keep, Match, NewRevision},
+    put,
     sidecars::{Hashes, names, revision_data},
 };
 use kruise_views::RevisionView;
 use serde_json::{Map, Value, json};
 
-use crate::{member::Member, observe::Observed};
+use crate::{pod::Pod, snapshot::Snapshot};
 
 /// The revision of the specification, and the write that makes it exist, be the newest, or carry its version.
-pub(crate) struct Found {
+pub(crate) struct Found<'a> {
     /// Its name.
     pub(crate) name: String,
     /// Name collisions so far: part of every hash, from zero on.
     pub(crate) collision_count: i32,
-    pub(crate) chain: Option<Chain>,
-    /// The history, oldest first.
-    sorted: Vec<Arc<RevisionView>>,
+    pub(crate) object: Option<ObjectWrites>,
+    owner: Owner<'a>,
+    history: History,
 }
 
-pub(crate) fn find(observed: &Observed<'_>, spec: &Value, hashes: &Hashes) -> Found {
+pub(crate) fn find<'a>(snapshot: &Snapshot<'a>, spec: &Value, hashes: &Hashes) -> Found<'a> {
+    let set = snapshot.set;
+    let owner = Owner {
+        namespace: snapshot.namespace,
+        ..Owner::new(snapshot.api_version, "SidecarSet", &set.metadata)
+    };
     let data = revision_data(spec);
-    let mut sorted: Vec<Arc<RevisionView>> = observed.revisions.to_vec();
-    sort(&mut sorted);
-    let next = sorted.last().map_or(1, |last| last.number.saturating_add(1));
-    let mut collision_count = observed.set.status.collision_count.unwrap_or(0);
-    let found = sorted.iter().rposition(|view| is_equal(view, &data));
-    let (name, chain) = if let Some((index, view)) = found.and_then(|index| Some((index, sorted.get(index)?)))
-    {
-        let is_newest = index + 1 == sorted.len();
-        let chain = adjust(observed, view, (!is_newest).then_some(next));
-        (view.name.to_string(), chain)
-    } else {
-        let (name, hash) = loop {
-            let hash = revision_hash(data.as_bytes(), Some(collision_count));
-            let name = revision_name(&observed.set.metadata.name, &hash);
-            let stored = sorted.iter().any(|view| *view.name == *name);
-            // A name that somebody else's object holds is a collision: count on and try the next.
-            if !stored && !observed.memory.taken_names.contains(&name) {
-                break (name, hash);
-            }
-            collision_count = collision_count.saturating_add(1);
-        };
-        let chain = create(observed, &name, &hash, next, &data, hashes);
-        (name, Some(chain))
+    let history = History::new(snapshot.revisions);
+    let mut collision_count = set.status.collision_count.unwrap_or(0);
+    let (name, object) = match history.find(|view| is_equal(view, &data)) {
+        Match::Newest(view) => (view.name.to_string(), adjust(snapshot, &owner, view, None)),
+        Match::Older(view, number) => {
+            let object = adjust(snapshot, &owner, view, Some(number));
+            (view.name.to_string(), object)
+        }
+        Match::Missing(number) => {
+            let taken: &BTreeSet<String> = &snapshot.memory.taken_names;
+            let identity = history.identify(&owner, &data, taken, collision_count);
+            collision_count = identity.collision_count;
+            let new = NewRevision {
+                identity: &identity,
+                number,
+                data: &data,
+                labels: labels(snapshot, &identity.hash),
+                inherited: &set.metadata.annotations,
+                annotations: vec![
+                    (names::HASH, &hashes.full),
+                    (names::HASH_WITHOUT_IMAGE, &hashes.without_image),
+                ],
+            };
+            let object = new.create(&owner, format!("what is injected changed: revision {number}"));
+            (identity.name, Some(object))
+        }
     };
     Found {
         name,
         collision_count,
-        chain,
-        sorted,
+        object,
+        owner,
+        history,
     }
 }
 
@@ -68,67 +77,28 @@ fn is_equal(view: &RevisionView, data: &str) -> bool {
     stored.is_some_and(|stored| stored.get("spec").is_some_and(|spec| revision_data(spec) == data))
 }
 
-fn create(
-    observed: &Observed<'_>,
-    name: &str,
-    hash: &str,
-    number: i64,
-    data: &str,
-    hashes: &Hashes,
-) -> Chain {
-    let set = observed.set;
-    let text = |(key, value): (&String, &String)| (key.clone(), Value::from(value.as_str()));
-    let mut labels: Map<String, Value> = set.metadata.labels.iter().map(text).collect();
+fn labels(snapshot: &Snapshot<'_>, hash: &str) -> Value {
+    let set = snapshot.set;
+    let own = set.metadata.labels.iter();
+    let own = own.map(|(key, value)| (key.clone(), value.as_str().into()));
+    let mut labels: Map<String, Value> = own.collect();
     labels.insert(names::SET_NAME.into(), set.metadata.name.as_str().into());
     labels.insert(CONTROLLER_HASH.into(), hash.into());
     let version = &set.spec.custom_version;
     if !version.is_empty() {
         labels.insert(names::CUSTOM_VERSION.into(), version.as_str().into());
     }
-    let own = set
-        .metadata
-        .annotations
-        .iter()
-        .filter(|(key, _)| *key != LAST_APPLIED);
-    let mut annotations: Map<String, Value> = own.map(text).collect();
-    annotations.insert(names::HASH.into(), hashes.full.as_str().into());
-    annotations.insert(
-        names::HASH_WITHOUT_IMAGE.into(),
-        hashes.without_image.as_str().into(),
-    );
-    let body = json!({
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
-        "metadata": {
-            "name": name,
-            "namespace": observed.namespace,
-            "labels": labels,
-            "annotations": annotations,
-            "ownerReferences": [{
-                "apiVersion": observed.api_version,
-                "kind": "SidecarSet",
-                "name": set.metadata.name,
-                "uid": set.metadata.uid,
-                "controller": true,
-                "blockOwnerDeletion": true,
-            }],
-        },
-        "data": serde_json::from_str::<Value>(data).unwrap_or_default(),
-        "revision": number,
-    });
-    let write = Write::Create {
-        intent: Intent::CreateRevision,
-        target: target(observed, name),
-        body: Body::from(body),
-        owner_uid: set.metadata.uid.clone(),
-    };
-    let reason = format!("what is injected changed: revision {number}");
-    Chain::alone(Wave::Revisions, write, reason)
+    labels.into()
 }
 
 /// An older revision becomes the newest again, and carries the version that its author gives it now.
-fn adjust(observed: &Observed<'_>, view: &RevisionView, number: Option<i64>) -> Option<Chain> {
-    let version = &observed.set.spec.custom_version;
+fn adjust(
+    snapshot: &Snapshot<'_>,
+    owner: &Owner<'_>,
+    view: &RevisionView,
+    number: Option<i64>,
+) -> Option<ObjectWrites> {
+    let version = &snapshot.set.spec.custom_version;
     let is_named = version.is_empty() || view.labels.get(names::CUSTOM_VERSION) == Some(version);
     let mut patch = json!({});
     if let Some(number) = number {
@@ -146,65 +116,36 @@ fn adjust(observed: &Observed<'_>, view: &RevisionView, number: Option<i64>) -> 
         None if !is_named => (Intent::LabelRevision, format!("it is called {version} now")),
         None => return None,
     };
-    let write = Write::Patch {
-        intent,
-        target: target(observed, &view.name),
-        part: Part::Main,
-        patch: Patch::Merge(patch),
-        precondition: Precondition::UidAndVersion(view.uid.to_string(), view.resource_version.to_string()),
-    };
-    Some(Chain::alone(Wave::Revisions, write, reason))
+    Some(history::patch(owner, view, intent, patch, reason))
 }
 
 /// Deletes the oldest revisions that nobody uses, beyond the limit. The newest always stays, and so does the one that the
 /// status still calls the newest: users who want new pods to get what there is now read its name there.
-pub(crate) fn truncate(observed: &Observed<'_>, found: &Found, members: &[Member<'_>]) -> Vec<Chain> {
-    let set = observed.set;
+pub(crate) fn truncate(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Vec<ObjectWrites> {
+    let (set, history) = (snapshot.set, &found.history);
     let limit = set.spec.revision_history_limit.unwrap_or(10).max(1) as usize;
-    let stored = found.sorted.iter().any(|view| *view.name == *found.name);
-    let count = found.sorted.len() + usize::from(!stored);
-    let surplus = count.saturating_sub(limit);
-    if surplus == 0 {
-        return Vec::new();
-    }
+    // One that is about to be made counts, too.
+    let new = usize::from(history.get(&found.name).is_none());
     let injected = set.spec.injection_strategy.revision.as_ref();
     let named = injected.and_then(|revision| revision.revision_name.as_deref());
     let version = injected.and_then(|revision| revision.custom_version.as_deref());
     let versioned = version.and_then(|version| {
-        let carries = |view: &&Arc<RevisionView>| view.labels.get(names::CUSTOM_VERSION) == Some(version);
-        found.sorted.iter().rfind(carries)
+        let mut stored = history.all().iter();
+        let newest = stored.rfind(|view| view.labels.get(names::CUSTOM_VERSION) == Some(version));
+        newest.map(|newest| &*newest.name)
     });
-    let in_use = |view: &RevisionView| {
-        *view.name == *found.name
-            || *view.name == *set.status.latest_revision
-            || named == Some(&*view.name)
-            || versioned.is_some_and(|newest| newest.name == view.name)
-            || members.iter().any(|member| {
-                let record = member.records.0.get(&set.metadata.name);
-                record.is_some_and(|record| *record.controller_revision == *view.name)
-            })
+    let kept: Vec<&str> = [&*found.name, &*set.status.latest_revision]
+        .into_iter()
+        .chain(named)
+        .chain(versioned)
+        .collect();
+    let is_used = |view: &RevisionView| {
+        let record = |pod: &Pod<'_>| {
+            let record = pod.records.0.get(&set.metadata.name);
+            record.is_some_and(|record| *record.controller_revision == *view.name)
+        };
+        pods.iter().any(record)
     };
-    let own = found
-        .sorted
-        .iter()
-        .filter(|view| view.owner_uid.as_deref() == Some(&*set.metadata.uid));
-    own.filter(|view| !in_use(view))
-        .take(surplus)
-        .map(|view| {
-            let write = Write::Delete {
-                intent: Intent::DeleteRevision,
-                target: target(observed, &view.name),
-                precondition: Precondition::Uid(view.uid.to_string()),
-            };
-            Chain::alone(Wave::Cleanup, write, format!("more than {limit} revisions"))
-        })
-        .collect()
-}
-
-fn target(observed: &Observed<'_>, name: &str) -> Target {
-    Target {
-        resource: ResourceId::REVISIONS,
-        namespace: observed.namespace.to_owned(),
-        name: name.to_owned(),
-    }
+    let reason = format!("more than {limit} revisions");
+    history.truncate(&found.owner, Keep::InAll(limit - new), &kept, is_used, &reason)
 }

@@ -2,18 +2,20 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventNote, FailureNote, Intent, Part, events,
+    EventNote, FailureNote, Intent, ObjectWrites, Part, events,
     injected::{Bug, is_injected},
+    lifecycle::go_time,
+    pod_writes::Guard,
     sidecars::{Working, names},
 };
 use kruise_views::Phase;
 
 use crate::{
     consistency::is_consistent,
-    member::Member,
-    observe::Observed,
+    pod::Pod,
     sidecars::Sidecars,
-    upgrade::{Change, Guard, chain, patch},
+    snapshot::Snapshot,
+    upgrade::{Change, patch},
 };
 
 /// One of them.
@@ -28,41 +30,36 @@ pub(crate) struct Hot<'h> {
 
 /// Starts the wanted image in the twin whose restart harms nobody, and makes that one the working twin.
 pub(crate) fn upgrade(
-    observed: &Observed<'_>,
-    member: &Member<'_>,
+    snapshot: &Snapshot<'_>,
+    pod: &Pod<'_>,
     hot: &Hot<'_>,
     working: &mut Working,
     change: &mut Change,
 ) {
-    let pod = member.pod;
-    let [target, other] = choose(observed, member, hot, working);
-    if pod.image_of(other) == Some(hot.image) {
-        let goes_back = working.of(hot.name)[0] == *target && pod.image_of(target) != Some(hot.empty);
+    let view = pod.view;
+    let [target, other] = choose(snapshot, pod, hot, working);
+    if view.image_of(other) == Some(hot.image) {
+        let goes_back = working.of(hot.name)[0] == *target && view.image_of(target) != Some(hot.empty);
         if goes_back {
             // What was to take over does not, and the twin that still serves is what is wanted again.
             working.0.insert(hot.name.to_owned(), other.clone());
-            rest(change, member, target, other, hot.empty);
+            rest(change, pod, target, other, hot.empty);
         }
         return;
     }
-    change.image(pod, target, hot.image);
+    change.image(view, target, hot.image);
     working.0.insert(hot.name.to_owned(), target.clone());
-    let version = &observed.set.metadata.resource_version;
-    let of_other = pod.annotations.get(&version_key(other)).unwrap_or("0");
+    let version = &snapshot.set.metadata.resource_version;
+    let of_other = view.annotations.get(&version_key(other)).unwrap_or("0");
     change.annotate(alternative_key(target), of_other);
     change.annotate(version_key(target), version);
     change.annotate(alternative_key(other), version);
 }
 
 /// The twin to upgrade, and the other one: the idle one first, then the only broken one, then the one that does not work.
-fn choose<'h>(
-    observed: &Observed<'_>,
-    member: &Member<'_>,
-    hot: &Hot<'h>,
-    working: &Working,
-) -> [&'h String; 2] {
+fn choose<'h>(snapshot: &Snapshot<'_>, pod: &Pod<'_>, hot: &Hot<'h>, working: &Working) -> [&'h String; 2] {
     let [first, second] = hot.twins;
-    let idles = |twin: &String| member.pod.image_of(twin) == Some(hot.empty);
+    let idles = |twin: &String| pod.view.image_of(twin) == Some(hot.empty);
     if idles(first) {
         return [first, second];
     }
@@ -70,9 +67,9 @@ fn choose<'h>(
         return [second, first];
     }
     let serves = |twin: &String| {
-        let ready = member.pod.status_of(twin).is_some_and(|status| status.ready);
-        let set = &observed.set.metadata.name;
-        ready && is_consistent(member.pod, set, member.states.as_ref(), |name| name == twin)
+        let ready = pod.view.status_of(twin).is_some_and(|status| status.ready);
+        let set = &snapshot.set.metadata.name;
+        ready && is_consistent(pod.view, set, pod.states.as_ref(), |name| name == twin)
     };
     match (serves(first), serves(second)) {
         (false, true) => [first, second],
@@ -84,61 +81,68 @@ fn choose<'h>(
 
 /// Ends the upgrades of a pod whose working twins serve: the others idle from now on.
 pub(crate) fn settle(
-    observed: &Observed<'_>,
-    member: &Member<'_>,
+    snapshot: &Snapshot<'_>,
+    pod: &Pod<'_>,
     sidecars: &Sidecars,
     hash: &str,
     now: Timestamp,
-) -> Option<Chain> {
-    let pod = member.pod;
+) -> Option<ObjectWrites> {
+    let view = pod.view;
     let pairs: Vec<([String; 2], &str)> = sidecars
         .hot()
-        .map(|(name, _, empty)| (member.working.of(name), empty))
+        .map(|(name, _, empty)| (pod.working.of(name), empty))
         .collect();
     let is_left_over = |container: &str| pairs.iter().any(|([_, other], _)| *other == *container);
     let mut change = Change::default();
     for ([works, other], empty) in &pairs {
-        let is_real = |twin: &String| pod.image_of(twin).is_some_and(|image| image != *empty);
+        let is_real = |twin: &String| view.image_of(twin).is_some_and(|image| image != *empty);
         if is_real(works) && is_real(other) {
-            rest(&mut change, member, other, works, empty);
+            rest(&mut change, pod, other, works, empty);
         }
     }
     if change.images.is_empty() {
         return None;
     }
-    let set = &observed.set.metadata.name;
-    let consistent = is_consistent(pod, set, member.states.as_ref(), |name| {
+    let set = &snapshot.set.metadata.name;
+    let consistent = is_consistent(view, set, pod.states.as_ref(), |name| {
         sidecars.has(name) && !is_left_over(name)
     });
-    let in_service = pod.phase == Phase::Running && pod.is_true("Ready");
+    let in_service = view.phase == Phase::Running && view.is_true("Ready");
     let all_ready = || {
-        let mut needed = pod.statuses.iter().filter(|status| !is_left_over(&status.name));
+        let mut needed = view.statuses.iter().filter(|status| !is_left_over(&status.name));
         needed.all(|status| status.ready)
     };
     if !is_injected(Bug::HotBeforeReady) && (!consistent || !(in_service || all_ready())) {
         return None;
     }
-    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    change.record(observed, member, hash, &time);
-    let reason = "its new sidecar serves: the old one idles".to_owned();
-    let body = change.body(pod);
-    let mut step = patch(pod, Intent::EmptyTwin, Part::Main, body, Guard::Seen, reason);
-    let about = member.about();
-    step.done = Some(EventNote {
-        reason: &events::RESET_SUCCEED,
-        message: format!("reset sidecar container image empty successfully (pod {about})"),
-    });
+    let time = go_time(now);
+    change.record(snapshot, pod, hash, &time);
+    let reason = "its new sidecar serves: the old one idles";
+    let body = change.body(view);
+    let mut step = patch(
+        view,
+        Intent::EmptyTwin,
+        Part::Main,
+        body,
+        Guard::Unchanged,
+        reason,
+    );
+    let about = pod.about();
+    step.done = Some(EventNote::new(
+        &events::RESET_SUCCEED,
+        format!("reset sidecar container image empty successfully (pod {about})"),
+    ));
     step.failed = Some(FailureNote {
         reason: &events::RESET_FAILED,
         prefix: "reset sidecar container image empty failed: ".to_owned(),
         suffix: format!(" (pod {about})"),
     });
-    Some(chain(vec![step]))
+    Some(ObjectWrites::of_pod(vec![step]))
 }
 
 /// One twin idles, the other works alone.
-fn rest(change: &mut Change, member: &Member<'_>, idle: &str, works: &str, empty: &str) {
-    change.image(member.pod, idle, empty);
+fn rest(change: &mut Change, pod: &Pod<'_>, idle: &str, works: &str, empty: &str) {
+    change.image(pod.view, idle, empty);
     change.annotate(version_key(idle), "0");
     change.annotate(alternative_key(works), "0");
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Chain, EventNote, Plan, Why, events,
+    EventNote, Explain, ObjectWrites, Plan, Why, events,
     injected::{Bug, is_injected},
     sidecars::{Hashes, hashes_of},
 };
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use crate::{
     choose::{Busy, Choice, choose},
     condition, history, hot,
-    member::{Member, classify},
-    observe::{Explain, Observed},
+    pod::{Pod, classify},
     repair::{Repair, on_their_way, owners, repair},
     repairs::Repairs,
     sidecars::Sidecars,
+    snapshot::Snapshot,
     status, uninjected,
-    upgrade::{Goal, chain, upgrade},
+    upgrade::{Goal, upgrade},
 };
 
 /// Decides what the pods of a set need now.
-pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
-    let set = observed.set;
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
+    let set = snapshot.set;
     let mut plan = Plan::default();
     if set.metadata.deletion_timestamp.is_some() {
         say(
-            observed,
+            snapshot,
             &mut plan,
             "the set is being deleted: its pods keep their sidecars",
         );
@@ -35,44 +35,43 @@ pub fn plan(observed: &Observed<'_>, now: Timestamp) -> Plan {
     let spec = serde_json::to_value(&set.spec).unwrap_or_default();
     let hashes = hashes_of(&json!({"metadata": {"annotations": set.metadata.annotations}, "spec": spec}));
     let sidecars = Sidecars::of(&spec);
-    let members = classify(observed, &spec, &sidecars, &hashes);
-    let found = history::find(observed, &spec, &hashes);
-    let uninjected = uninjected::find(observed, &spec);
-    let owners = owners(observed, &uninjected, observed.repairs);
-    let gone = on_their_way(observed, &owners, &spec, now);
+    let pods = classify(snapshot, &spec, &sidecars, &hashes);
+    let mut found = history::find(snapshot, &spec, &hashes);
+    let uninjected = uninjected::find(snapshot, &spec);
+    let owners = owners(snapshot, &uninjected, snapshot.repairs);
+    let gone = on_their_way(snapshot, &owners, &spec, now);
     let mut upgraded = 0;
-    plan.status = status::report(observed, &found, &members);
-    plan.chains.extend(found.chain.clone());
-    explain(observed, &spec, &members, &mut plan);
-    if let Some(held) = held(observed) {
-        say(observed, &mut plan, held);
+    plan.status = status::report(snapshot, &found, &pods);
+    plan.writes.extend(found.object.take());
+    explain(snapshot, &spec, &pods, &mut plan);
+    if let Some(held) = held(snapshot) {
+        say(snapshot, &mut plan, held);
     } else {
         let goal = Goal {
             sidecars: &sidecars,
             hashes: &hashes,
             revision: &found.name,
         };
-        upgraded = act(observed, &members, &goal, gone, &mut plan, now);
+        upgraded = act(snapshot, &pods, &goal, gone, &mut plan, now);
     }
     let all = Repair {
-        members: &members,
+        pods: &pods,
         uninjected: &uninjected,
         owners: &owners,
         upgraded,
         gone,
     };
-    repair(observed, &all, &mut plan, now);
+    repair(snapshot, &all, &mut plan, now);
     if gone > 0 {
-        let lapses = observed.repairs.lapses(now);
-        plan.requeue = plan.requeue.into_iter().chain(lapses).min();
+        plan.requeue_after(snapshot.repairs.lapses(now));
     }
-    plan.chains.extend(history::truncate(observed, &found, &members));
+    plan.writes.extend(history::truncate(snapshot, &found, &pods));
     plan
 }
 
 /// Why nothing is upgraded at all.
-fn held(observed: &Observed<'_>) -> Option<&'static str> {
-    let strategy = &observed.set.spec.update_strategy;
+fn held(snapshot: &Snapshot<'_>) -> Option<&'static str> {
+    let strategy = &snapshot.set.spec.update_strategy;
     if strategy.kind == "NotUpdate" {
         return Some("injects only: updateStrategy.type is NotUpdate");
     }
@@ -80,25 +79,25 @@ fn held(observed: &Observed<'_>) -> Option<&'static str> {
 }
 
 /// What a plan for this snapshot teaches about pods without sidecars, once it is known which of its writes are sent.
-pub fn learn(repairs: &mut Repairs, observed: &Observed<'_>, plan: &Plan, now: Timestamp) {
+pub fn learn(repairs: &mut Repairs, snapshot: &Snapshot<'_>, plan: &Plan, now: Timestamp) {
     let begins = repairs.is_new();
     if !begins && !repairs.concerns(plan) {
         return;
     }
-    let spec = serde_json::to_value(&observed.set.spec).unwrap_or_default();
+    let spec = serde_json::to_value(&snapshot.set.spec).unwrap_or_default();
     if begins {
-        repairs.begin(now, uninjected::leaving(observed, &spec));
+        repairs.begin(now, uninjected::leaving(snapshot, &spec));
     }
-    let uninjected = uninjected::find(observed, &spec);
+    let uninjected = uninjected::find(snapshot, &spec);
     let before = repairs.clone();
-    let generation = observed.set.metadata.generation;
-    repairs.learn(&owners(observed, &uninjected, &before), plan, generation, now);
+    let generation = snapshot.set.metadata.generation;
+    repairs.learn(&owners(snapshot, &uninjected, &before), plan, generation, now);
 }
 
-/// Upgrades pods; says how many of them are in service until then.
+/// Upgrades pods; returns how many of them are in service until then.
 fn act(
-    observed: &Observed<'_>,
-    members: &[Member<'_>],
+    snapshot: &Snapshot<'_>,
+    pods: &[Pod<'_>],
     goal: &Goal<'_>,
     gone: usize,
     plan: &mut Plan,
@@ -110,23 +109,23 @@ fn act(
         ..Busy::default()
     };
     // Where more than images differ, the empty image may be another one, too: such pods are left as they are.
-    for member in members.iter().filter(|member| member.upgradable) {
-        if let Some(chain) = hot::settle(observed, member, goal.sidecars, &hash.full, now) {
-            busy.pods.insert(&member.pod.uid);
-            plan.chains.push(chain);
+    for pod in pods.iter().filter(|pod| pod.upgradable) {
+        if let Some(object) = hot::settle(snapshot, pod, goal.sidecars, &hash.full, now) {
+            busy.pods.insert(&pod.view.uid);
+            plan.writes.push(object);
         }
     }
-    let (mut chains, mut events, mut upgraded) = (Vec::new(), Vec::new(), 0);
-    let mut change = |member: &Member<'_>| match upgrade(observed, goal, member, now) {
-        Ok(chain) => {
-            chains.push(chain);
-            upgraded += usize::from(member.ready && member.consistent);
+    let (mut writes, mut events, mut upgraded) = (Vec::new(), Vec::new(), 0);
+    let mut change = |pod: &Pod<'_>| match upgrade(snapshot, goal, pod, now) {
+        Ok(object) => {
+            writes.push(object);
+            upgraded += usize::from(pod.ready && pod.consistent);
             true
         }
         Err(error) => {
             events.push(EventNote {
                 reason: &events::INVALID_POD_METADATA,
-                message: format!("pod {} is not upgraded: annotation {error}", member.about()),
+                message: format!("pod {} is not upgraded: annotation {error}", pod.about()),
             });
             false
         }
@@ -135,23 +134,23 @@ fn act(
         stranded,
         why,
         requeue,
-    } = choose(observed, members, goal.sidecars, &busy, &mut change, now);
-    plan.chains.extend(chains);
+    } = choose(snapshot, pods, goal.sidecars, &busy, &mut change, now);
+    plan.writes.extend(writes);
     plan.events.extend(events);
     plan.why.extend(why);
     plan.requeue = requeue;
-    let set = &observed.set.metadata.name;
-    let back = members
+    let set = &snapshot.set.metadata.name;
+    let back = pods
         .iter()
-        .filter(|member| member.updated && !busy.pods.contains(&*member.pod.uid))
-        .filter(|member| condition::is_stranded(member, set));
-    let told: Vec<Chain> = stranded
+        .filter(|pod| pod.updated && !busy.pods.contains(&*pod.view.uid))
+        .filter(|pod| condition::is_stranded(pod, set));
+    let told: Vec<ObjectWrites> = stranded
         .iter()
-        .filter_map(|member| condition::tell(observed, member, false, now))
-        .chain(back.filter_map(|member| condition::tell(observed, member, true, now)))
-        .map(|step| chain(vec![step]))
+        .filter_map(|pod| condition::tell(snapshot, pod, false, now))
+        .chain(back.filter_map(|pod| condition::tell(snapshot, pod, true, now)))
+        .map(|step| ObjectWrites::of_pod(vec![step]))
         .collect();
-    plan.chains.extend(told);
+    plan.writes.extend(told);
     if !stranded.is_empty() {
         plan.events.push(EventNote {
             reason: &events::NOT_UPGRADABLE,
@@ -164,26 +163,23 @@ fn act(
     upgraded
 }
 
-fn say(observed: &Observed<'_>, plan: &mut Plan, text: &str) {
-    if observed.explain == Explain::Yes {
-        plan.why.push(Why {
-            about: String::new(),
-            text: text.to_owned(),
-        });
+fn say(snapshot: &Snapshot<'_>, plan: &mut Plan, text: &str) {
+    if snapshot.explain == Explain::Yes {
+        plan.why.push(Why::of_set(text));
     }
 }
 
-/// Says of the set and of each pod how it stands.
-fn explain(observed: &Observed<'_>, spec: &Value, members: &[Member<'_>], plan: &mut Plan) {
-    if observed.explain == Explain::No {
+/// Explains the set and each updated pod.
+fn explain(snapshot: &Snapshot<'_>, spec: &Value, pods: &[Pod<'_>], plan: &mut Plan) {
+    if snapshot.explain == Explain::No {
         return;
     }
-    let updated = members.iter().filter(|member| member.updated).count();
+    let updated = pods.iter().filter(|pod| pod.updated).count();
     let text = format!(
         "{} pods have its sidecars, {updated} of them are up to date",
-        members.len()
+        pods.len()
     );
-    say(observed, plan, &text);
+    say(snapshot, plan, &text);
     let limit = |name: &str| match spec.pointer(&format!("/updateStrategy/{name}")) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),
@@ -194,16 +190,13 @@ fn explain(observed: &Observed<'_>, spec: &Value, members: &[Member<'_>], plan: 
         limit("partition"),
         limit("maxUnavailable")
     );
-    say(observed, plan, &text);
-    for member in members.iter().filter(|member| member.updated) {
-        let text = match (member.consistent, member.ready) {
+    say(snapshot, plan, &text);
+    for pod in pods.iter().filter(|pod| pod.updated) {
+        let text = match (pod.consistent, pod.ready) {
             (true, true) => "is up to date and in service",
             (true, false) => "is up to date, not in service yet",
             (false, _) => "is being upgraded: its containers do not run the new images yet",
         };
-        plan.why.push(Why {
-            about: member.about(),
-            text: text.to_owned(),
-        });
+        plan.why.push(Why::new(pod.about(), text));
     }
 }

@@ -1,6 +1,6 @@
-//! Pods without their sidecars are told, and made again by their owners where the set asks for that.
+//! Uninjected pods: an event reports them, and their owners recreate them where the set asks for that.
 //!
-//! Only pods whose owner makes another one in their place are removed, each for the version of it that was looked at, and
+//! Only pods whose owner makes another one in their place are removed, each in the version that was read, and
 //! no more at once than `maxUnavailable` leaves: every pod of the set that is not ready counts, and so does one that is
 //! gone and not made again yet. Until a pod of an owner has come back with its sidecars one is tried at a time, each
 //! try in vain doubles the wait for the next, and after [`TRIES`] of them the owner is left alone until the set is edited.
@@ -13,20 +13,21 @@ use jiff::Timestamp;
 use kruise_api::names::sidecarset::RECREATE_UNINJECTED;
 use kruise_api::names::{APPS_GROUP, SPECIFIED_DELETE};
 use kruise_plan_kit::{
-    EventNote, Intent, Part, Plan, Precondition, ResourceId, Step, Target, Why, Write,
+    EventNote, Explain, Intent, ObjectWrites, Part, Plan, Step, Why,
     availability::{Service, service},
     events,
+    pod_writes::{self, Guard},
     sidecars::{is_in_list, names},
 };
 use kruise_views::{OwnerView, PodView};
 use serde_json::{Value, json};
 
 use crate::{
-    member::{FRESH, Member, left},
-    observe::{Explain, Observed},
+    pod::{FRESH, Pod, left},
     repairs::{Owned, Repairs, SETTLE, is_asked_to_go},
+    snapshot::Snapshot,
     uninjected,
-    upgrade::{Guard, chain, patch},
+    upgrade::patch,
 };
 
 /// So many tries in vain are enough: something keeps the owner's pods away from the webhook.
@@ -34,7 +35,7 @@ const TRIES: u32 = 5;
 
 /// The pods of each owner that has pods without their sidecars, or had.
 pub(crate) fn owners<'p>(
-    observed: &Observed<'p>,
+    snapshot: &Snapshot<'p>,
     uninjected: &'p [&Arc<PodView>],
     repairs: &'p Repairs,
 ) -> BTreeMap<&'p str, Owned<'p>> {
@@ -53,12 +54,12 @@ pub(crate) fn owners<'p>(
         return owners;
     }
     // Pods that were injected by the set as it was count, too, whatever it would inject now.
-    let name = &observed.set.metadata.name;
+    let name = &snapshot.set.metadata.name;
     let has = |pod: &PodView| {
         let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
         pod.is_active() && is_in_list(list, name)
     };
-    let injected: &'p [Arc<PodView>] = observed.pods;
+    let injected: &'p [Arc<PodView>] = snapshot.pods;
     for pod in injected.iter().filter(|pod| has(pod)) {
         if let Some(owned) = uid(pod).and_then(|owner| owners.get_mut(owner)) {
             owned.with.push(pod);
@@ -69,7 +70,7 @@ pub(crate) fn owners<'p>(
 
 /// Everything about pods without their sidecars.
 pub(crate) struct Repair<'r> {
-    pub(crate) members: &'r [Member<'r>],
+    pub(crate) pods: &'r [Pod<'r>],
     pub(crate) uninjected: &'r [&'r Arc<PodView>],
     pub(crate) owners: &'r BTreeMap<&'r str, Owned<'r>>,
     /// Pods in service that the plan upgrades.
@@ -78,41 +79,39 @@ pub(crate) struct Repair<'r> {
     pub(crate) gone: usize,
 }
 
-/// Pods that are out of service for a repair and that no look at pods in service shows: those that an owner is yet to make
+/// Pods that are out of service for a repair and that are not among the pods of the snapshot: those that an owner is yet to make
 /// again, and those that were on their way out already when this memory of repairs began.
 pub(crate) fn on_their_way(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     owners: &BTreeMap<&str, Owned<'_>>,
     spec: &Value,
     now: Timestamp,
 ) -> usize {
-    let repairs = observed.repairs;
+    let repairs = snapshot.repairs;
     let missing = |(owner, owned): (&&str, &Owned<'_>)| repairs.unreplaced(owner, owned, now).lately;
     let leaving = if repairs.knows_those_leaving(now) {
         0
     } else {
-        let leaving = uninjected::leaving(observed, spec);
+        let leaving = uninjected::leaving(snapshot, spec);
         leaving.iter().filter(|uid| repairs.was_leaving(uid)).count()
     };
     leaving + owners.iter().map(missing).sum::<usize>()
 }
 
-/// Tells of the pods without sidecars, and removes those that may go now.
-pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan, now: Timestamp) {
+/// Reports the uninjected pods, and removes those that may be recreated now.
+pub(crate) fn repair(snapshot: &Snapshot<'_>, all: &Repair<'_>, plan: &mut Plan, now: Timestamp) {
     if all.uninjected.is_empty() {
         return;
     }
-    plan.events.push(EventNote {
-        reason: &events::UNINJECTED,
-        message: told(observed, all),
-    });
+    plan.events
+        .push(EventNote::new(&events::UNINJECTED, summary(snapshot, all)));
     let mut round = Round {
-        observed,
+        snapshot,
         all,
         now,
         out: out(all, now),
         gone: all.gone + all.uninjected.iter().filter(|pod| is_asked_to_go(pod)).count(),
-        limit: limit(observed, all),
+        limit: limit(snapshot, all),
         tried: Vec::new(),
         requeue: None,
     };
@@ -124,27 +123,26 @@ pub(crate) fn repair(observed: &Observed<'_>, all: &Repair<'_>, plan: &mut Plan,
                 round.out += usize::from(serves(pod, now));
                 round.gone += 1;
                 round.tried.push(uid_of_owner(pod));
-                plan.chains.push(chain(vec![removal(pod)]));
+                plan.writes.push(ObjectWrites::of_pod(vec![removal(pod)]));
                 continue;
             }
             Err(why) => why,
         };
-        if observed.explain == Explain::Yes {
-            plan.why.push(Why {
-                about: format!("{}/{}", pod.namespace, pod.name),
-                text: format!("is without the sidecars: {text}"),
-            });
+        if snapshot.explain == Explain::Yes {
+            let about = format!("{}/{}", pod.namespace, pod.name);
+            plan.why
+                .push(Why::new(about, format!("is without the sidecars: {text}")));
         }
     }
-    plan.requeue = plan.requeue.into_iter().chain(round.requeue).min();
+    plan.requeue_after(round.requeue);
 }
 
-/// What an event says.
-fn told(observed: &Observed<'_>, all: &Repair<'_>) -> String {
-    let generation = observed.set.metadata.generation;
-    let is_given_up = |owner: &&&str| observed.repairs.tries(owner, generation) >= TRIES;
+/// Text of the event.
+fn summary(snapshot: &Snapshot<'_>, all: &Repair<'_>) -> String {
+    let generation = snapshot.set.metadata.generation;
+    let is_given_up = |owner: &&&str| snapshot.repairs.tries(owner, generation) >= TRIES;
     let given_up = all.owners.keys().filter(is_given_up).count();
-    let mut told = format!(
+    let mut text = format!(
         "{} pod(s) that this SidecarSet is for were made without its sidecars",
         all.uninjected.len()
     );
@@ -152,13 +150,13 @@ fn told(observed: &Observed<'_>, all: &Repair<'_>) -> String {
         let more = format!(
             "; {given_up} owner(s) made them without again and again, and are left alone until the set is edited"
         );
-        told.push_str(&more);
+        text.push_str(&more);
     }
-    told
+    text
 }
 
 struct Round<'r> {
-    observed: &'r Observed<'r>,
+    snapshot: &'r Snapshot<'r>,
     all: &'r Repair<'r>,
     now: Timestamp,
     /// Pods out of service.
@@ -174,7 +172,7 @@ struct Round<'r> {
 impl<'r> Round<'r> {
     /// May this pod go now? If not, why.
     fn verdict(&mut self, pod: &'r PodView) -> Result<(), String> {
-        let set = self.observed.set;
+        let set = self.snapshot.set;
         let Some(owner) = pod.controller.as_ref().filter(|owner| makes_pods(owner)) else {
             return Err("nothing would make it again".to_owned());
         };
@@ -222,7 +220,7 @@ impl<'r> Round<'r> {
         let Some(owned) = self.all.owners.get(owner) else {
             return Err("nothing would make it again".to_owned());
         };
-        let repairs = self.observed.repairs;
+        let repairs = self.snapshot.repairs;
         let unreplaced = repairs.unreplaced(owner, owned, self.now);
         if unreplaced.long_ago > 0 {
             return Err("waits: its owner has not made a pod again that was removed before".to_owned());
@@ -235,7 +233,7 @@ impl<'r> Round<'r> {
                 None => Ok(()),
             };
         }
-        if repairs.tries(owner, self.observed.set.metadata.generation) >= TRIES {
+        if repairs.tries(owner, self.snapshot.set.metadata.generation) >= TRIES {
             return Err(format!(
                 "{TRIES} pods of its owner were made without sidecars again: no more are tried until the set is edited"
             ));
@@ -248,7 +246,7 @@ impl<'r> Round<'r> {
         }
         let newest = owned.without.iter().max_by_key(|pod| pod.created);
         let settling = newest.and_then(|pod| since(pod, SETTLE));
-        let waits = repairs.wait(owner, self.observed.set.metadata.generation, self.now);
+        let waits = repairs.wait(owner, self.snapshot.set.metadata.generation, self.now);
         match settling.into_iter().chain(waits).max() {
             Some(left) => self.later(left, "waits: pods of its owner are still made without sidecars"),
             None => Ok(()),
@@ -261,25 +259,22 @@ impl<'r> Round<'r> {
     }
 }
 
-fn limit(observed: &Observed<'_>, all: &Repair<'_>) -> usize {
+fn limit(snapshot: &Snapshot<'_>, all: &Repair<'_>) -> usize {
     let one = IntOrString::Int(1);
-    let limit = observed.set.spec.update_strategy.max_unavailable.as_ref();
-    let pods = all.members.len() + all.uninjected.len();
+    let limit = snapshot.set.spec.update_strategy.max_unavailable.as_ref();
+    let pods = all.pods.len() + all.uninjected.len();
     let limit = limit.unwrap_or(&one).scaled_b(pods as i32, Rounding::Up);
     limit.max(0) as usize
 }
 
 /// All pods of the set that are not in service, whoever took them out, and those that are on their way back.
 fn out(all: &Repair<'_>, now: Timestamp) -> usize {
-    let members = all
-        .members
-        .iter()
-        .filter(|member| !member.ready || !member.consistent);
+    let pods = all.pods.iter().filter(|pod| !pod.ready || !pod.consistent);
     let others = all
         .uninjected
         .iter()
         .filter(|pod| !serves(pod, now) || is_asked_to_go(pod));
-    members.count() + others.count() + all.upgraded + all.gone
+    pods.count() + others.count() + all.upgraded + all.gone
 }
 
 fn serves(pod: &PodView, now: Timestamp) -> bool {
@@ -301,24 +296,11 @@ fn uid_of_owner(pod: &PodView) -> &str {
 
 /// A CloneSet is asked to replace its pod, within its own limits and after its hooks; other owners notice.
 fn removal(pod: &PodView) -> Step {
-    let reason = "it was made without the sidecars that it should have".to_owned();
+    let reason = "it was made without the sidecars that it should have";
     if pod.controller.as_deref().is_some_and(is_cloneset) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
-        return patch(pod, Intent::RequestDelete, Part::Main, body, Guard::Seen, reason);
+        let (intent, part) = (Intent::RequestDelete, Part::Main);
+        return patch(pod, intent, part, body, Guard::Unchanged, reason);
     }
-    let write = Write::Delete {
-        intent: Intent::DeletePod,
-        target: Target {
-            resource: ResourceId::PODS,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-        },
-        precondition: Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
-    };
-    Step {
-        write,
-        reason,
-        done: None,
-        failed: None,
-    }
+    pod_writes::delete(pod, Guard::Unchanged, reason)
 }

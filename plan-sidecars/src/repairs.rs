@@ -256,7 +256,7 @@ pub(crate) fn is_asked_to_go(pod: &PodView) -> bool {
 
 /// Uids of the pods that a plan removes.
 fn removed(plan: &Plan) -> impl Iterator<Item = &str> {
-    let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
     steps
         .map(|step| &step.write)
         .filter(|write| write.target().resource == ResourceId::PODS)

@@ -1,4 +1,4 @@
-//! The containers of a set, as upgrades look at them.
+//! The containers of a set, as upgrades use them.
 
 use kruise_plan_kit::sidecars::{is_hot, sidecar_list, twins};
 use serde_json::Value;

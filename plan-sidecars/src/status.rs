@@ -1,55 +1,34 @@
 //! What the set reports.
 
 use kruise_api::sidecarset::SidecarSetStatus;
-use kruise_plan_kit::{ResourceId, StatusPatch, Target};
-use serde_json::{Map, Value, json};
+use kruise_plan_kit::{ResourceId, StatusPatch, Target, Urgency, status_patch};
 
-use crate::{history::Found, member::Member, observe::Observed};
+use crate::{history::Found, pod::Pod, snapshot::Snapshot};
 
-/// Counts pods; `None` if what is stored says the same.
-pub(crate) fn report(observed: &Observed<'_>, found: &Found, members: &[Member<'_>]) -> Option<StatusPatch> {
-    let set = observed.set;
-    let count = |test: &dyn Fn(&Member<'_>) -> bool| members.iter().filter(|m| test(m)).count() as i32;
-    let ready = |member: &Member<'_>| member.consistent && member.ready;
+/// Counts pods; `None` if the stored status is the same.
+pub(crate) fn report(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Option<StatusPatch> {
+    let set = snapshot.set;
+    let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|m| test(m)).count() as i32;
+    let ready = |pod: &Pod<'_>| pod.consistent && pod.ready;
     let status = SidecarSetStatus {
         observed_generation: set.metadata.generation.max(set.status.observed_generation),
-        matched_pods: members.len() as i32,
-        updated_pods: count(&|member| member.updated),
+        matched_pods: pods.len() as i32,
+        updated_pods: count(&|pod| pod.updated),
         ready_pods: count(&ready),
-        updated_ready_pods: count(&|member| member.updated && ready(member)),
+        updated_ready_pods: count(&|pod| pod.updated && ready(pod)),
         latest_revision: found.name.clone(),
         collision_count: Some(found.collision_count),
     };
-    // The first report names every member: the server demands the counts, zero or not.
     let reported = set.status.observed_generation > 0;
-    let before = if reported { object(&set.status) } else { Map::new() };
-    let after = object(&status);
-    let gone = before.keys().filter(|key| !after.contains_key(*key));
-    let mut changed: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
-    let other = after
-        .iter()
-        .filter(|(key, value)| before.get(*key) != Some(value));
-    changed.extend(other.map(|(key, value)| (key.clone(), value.clone())));
-    if changed.is_empty() {
-        return None;
-    }
-    let weighty = ["observedGeneration", "latestRevision", "collisionCount"];
-    let done = status.updated_ready_pods == status.matched_pods;
-    Some(StatusPatch {
-        target: Target {
-            resource: ResourceId::SIDECARSETS,
-            namespace: String::new(),
-            name: set.metadata.name.clone(),
-        },
-        version: set.metadata.resource_version.clone(),
-        urgent: done || weighty.iter().any(|key| changed.contains_key(*key)),
-        patch: json!({"status": changed}),
-    })
-}
-
-fn object(status: &SidecarSetStatus) -> Map<String, Value> {
-    match serde_json::to_value(status) {
-        Ok(Value::Object(map)) => map,
-        _ => Map::new(),
-    }
+    let urgency = Urgency {
+        members: &["observedGeneration", "latestRevision", "collisionCount"],
+        settled: status.updated_ready_pods == status.matched_pods,
+    };
+    let target = Target {
+        resource: ResourceId::SIDECARSETS,
+        namespace: String::new(),
+        name: set.metadata.name.clone(),
+    };
+    let before = reported.then_some(&set.status);
+    status_patch(target, &set.metadata.resource_version, before, &status, urgency)
 }

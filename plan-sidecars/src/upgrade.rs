@@ -1,12 +1,14 @@
-//! Changing the sidecars of one pod: their images, and the annotations that say so.
+//! Changing the sidecars of one pod: their images, and the annotations that record it.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write,
+    Intent, ObjectWrites, Part, Step,
     injected::{Bug, is_injected},
     inplace::ImageStatus,
+    lifecycle::go_time,
+    pod_writes::{self, Guard},
     put,
     sidecars::{Hashes, Record, names, patched},
 };
@@ -15,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{
     condition, hot,
-    member::Member,
-    observe::Observed,
+    pod::Pod,
     sidecars::{Kind, Sidecars},
+    snapshot::Snapshot,
 };
 
 /// What all pods of a plan are upgraded to.
@@ -48,13 +50,13 @@ impl Change {
         self.annotations.insert(key.into(), value.into());
     }
 
-    /// Notes what the containers that change run now, so that it can be told when they have changed.
-    pub(crate) fn record(&mut self, observed: &Observed<'_>, member: &Member<'_>, hash: &str, now: &str) {
+    /// Notes what the containers that change run now, so that their change can be detected.
+    pub(crate) fn record(&mut self, snapshot: &Snapshot<'_>, pod: &Pod<'_>, hash: &str, now: &str) {
         if self.images.is_empty() {
             return;
         }
-        let mut states = member.states.clone().unwrap_or_default();
-        let state = states.0.entry(observed.set.metadata.name.clone()).or_default();
+        let mut states = pod.states.clone().unwrap_or_default();
+        let state = states.0.entry(snapshot.set.metadata.name.clone()).or_default();
         // The first upgrade is the one that is named and dated, as OpenKruise has it.
         if state.revision.is_empty() {
             hash.clone_into(&mut state.revision);
@@ -62,7 +64,7 @@ impl Change {
         }
         let statuses = state.last_container_statuses.get_or_insert_default();
         for container in self.images.keys() {
-            if let Some(status) = member.pod.status_of(container) {
+            if let Some(status) = pod.view.status_of(container) {
                 let before = ImageStatus {
                     image_id: status.image_id.to_string(),
                     container_id: status.running_id().to_owned(),
@@ -73,7 +75,7 @@ impl Change {
         self.annotate(names::INPLACE_STATE, states.write());
     }
 
-    /// The patch. Containers stand in the order of the pod, or the server would reorder those of the pod.
+    /// The patch. Containers are in the order of the pod, or the server would reorder those of the pod.
     pub(crate) fn body(self, pod: &PodView) -> Value {
         let mut body = json!({"metadata": {"annotations": self.annotations}});
         let containers = pod.containers.iter().filter_map(|container| {
@@ -88,21 +90,21 @@ impl Change {
     }
 }
 
-/// The writes that upgrade a pod. The error says why an annotation that the set patches cannot be.
+/// The writes that upgrade a pod. The error is why an annotation that the set patches cannot be merged.
 pub(crate) fn upgrade(
-    observed: &Observed<'_>,
+    snapshot: &Snapshot<'_>,
     goal: &Goal<'_>,
-    member: &Member<'_>,
+    pod: &Pod<'_>,
     now: Timestamp,
-) -> Result<Chain, String> {
-    let set = observed.set;
-    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+) -> Result<ObjectWrites, String> {
+    let set = snapshot.set;
+    let time = go_time(now);
     let mut change = Change::default();
-    metadata(observed, member, &mut change)?;
-    let mut working = member.working.clone();
+    metadata(snapshot, pod, &mut change)?;
+    let mut working = pod.working.clone();
     for sidecar in &goal.sidecars.all {
         match &sidecar.kind {
-            Kind::Cold => change.image(member.pod, &sidecar.name, &sidecar.image),
+            Kind::Cold => change.image(pod.view, &sidecar.name, &sidecar.image),
             Kind::Hot { twins, empty } => {
                 let of = hot::Hot {
                     name: &sidecar.name,
@@ -110,15 +112,15 @@ pub(crate) fn upgrade(
                     empty,
                     image: &sidecar.image,
                 };
-                hot::upgrade(observed, member, &of, &mut working, &mut change);
+                hot::upgrade(snapshot, pod, &of, &mut working, &mut change);
             }
         }
     }
-    if working != member.working {
+    if working != pod.working {
         change.annotate(names::WORKING, working.write());
     }
-    change.record(observed, member, &goal.hashes.full, &time);
-    let mut records = member.records.clone();
+    change.record(snapshot, pod, &goal.hashes.full, &time);
+    let mut records = pod.records.clone();
     let before = records.0.remove(&set.metadata.name).unwrap_or_default();
     let record = Record {
         update_timestamp: time,
@@ -131,23 +133,23 @@ pub(crate) fn upgrade(
     records.0.insert(set.metadata.name.clone(), record);
     change.annotate(names::HASH, records.write());
     let reason = reason(&change);
-    let told = condition::tell(observed, member, true, now);
+    let told = condition::tell(snapshot, pod, true, now);
     let guard = if told.is_some() {
-        Guard::Previous
+        Guard::AfterPrevious
     } else {
-        Guard::Seen
+        Guard::Unchanged
     };
-    let body = change.body(member.pod);
+    let body = change.body(pod.view);
     let mut steps: Vec<Step> = told.into_iter().collect();
     steps.push(patch(
-        member.pod,
+        pod.view,
         Intent::UpdateInPlace,
         Part::Main,
         body,
         guard,
         reason,
     ));
-    Ok(chain(steps))
+    Ok(ObjectWrites::of_pod(steps))
 }
 
 fn reason(change: &Change) -> String {
@@ -164,11 +166,11 @@ fn reason(change: &Change) -> String {
 }
 
 /// The annotations that the set patches, applied in their order.
-fn metadata(observed: &Observed<'_>, member: &Member<'_>, change: &mut Change) -> Result<(), String> {
-    for patch in &observed.set.spec.patch_pod_metadata {
+fn metadata(snapshot: &Snapshot<'_>, pod: &Pod<'_>, change: &mut Change) -> Result<(), String> {
+    for patch in &snapshot.set.spec.patch_pod_metadata {
         for (key, value) in &patch.annotations {
             let present = change.annotations.get(key).map(String::as_str);
-            let present = present.or_else(|| member.pod.annotations.get(key));
+            let present = present.or_else(|| pod.view.annotations.get(key));
             let result =
                 patched(&patch.patch_policy, present, value).map_err(|error| format!("{key} {error}"))?;
             if let Some(result) = result.filter(|result| present != Some(result)) {
@@ -179,14 +181,6 @@ fn metadata(observed: &Observed<'_>, member: &Member<'_>, change: &mut Change) -
     Ok(())
 }
 
-/// What must still be so when a write arrives.
-pub(crate) enum Guard {
-    /// The pod is as it was looked at.
-    Seen,
-    /// The pod is as the step before left it.
-    Previous,
-}
-
 /// A strategic merge patch of a pod.
 pub(crate) fn patch(
     pod: &PodView,
@@ -194,37 +188,12 @@ pub(crate) fn patch(
     part: Part,
     body: Value,
     guard: Guard,
-    reason: String,
+    reason: impl Into<String>,
 ) -> Step {
-    let precondition = match guard {
-        _ if is_injected(Bug::SetVersionDropped) => Precondition::Uid(pod.uid.to_string()),
-        Guard::Seen => Precondition::UidAndVersion(pod.uid.to_string(), pod.resource_version.to_string()),
-        Guard::Previous => Precondition::VersionFromPreviousStep(pod.uid.to_string()),
+    let guard = if is_injected(Bug::SetVersionDropped) {
+        Guard::SamePod
+    } else {
+        guard
     };
-    let write = Write::Patch {
-        intent,
-        target: Target {
-            resource: ResourceId::PODS,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-        },
-        part,
-        patch: Patch::Strategic(Body::from(body)),
-        precondition,
-    };
-    Step {
-        write,
-        reason,
-        done: None,
-        failed: None,
-    }
-}
-
-/// The writes of one pod.
-pub(crate) fn chain(steps: Vec<Step>) -> Chain {
-    Chain {
-        wave: Wave::Pods,
-        pace: Pace::Bounded,
-        steps,
-    }
+    pod_writes::patch(pod, intent, part, body, guard, reason)
 }

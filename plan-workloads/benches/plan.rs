@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs, hint::black_box, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Plan, Template, revision};
-use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ fn stored(image: &str, number: i64) -> Arc<RevisionView> {
 
 fn once(set: &CloneSet, pods: &[Arc<PodView>], revisions: &[Arc<RevisionView>], now: Timestamp) -> Plan {
     plan(
-        &Observed {
+        &Snapshot {
             set,
             api_version: "apps.kruise.io/v1beta1",
             pods,
@@ -151,10 +151,10 @@ fn measure(what: &str, set: &CloneSet, pods: &[Arc<PodView>], revisions: &[Arc<R
         })
         .collect();
     times.sort_unstable();
-    let chains = once(set, pods, revisions, now).chains.len();
+    let writes = once(set, pods, revisions, now).writes.len();
     let (median, worst) = (times[RUNS / 2] as f64 / 1e6, times[RUNS - 1] as f64 / 1e6);
     println!(
-        "{:>6} pods  {what:<22} {median:8.2} ms  (worst {worst:.2})  {chains} writes",
+        "{:>6} pods  {what:<22} {median:8.2} ms  (worst {worst:.2})  {writes} writes",
         pods.len()
     );
 }

@@ -1,10 +1,10 @@
 //! The fields of `v1beta1`.
 
 use go_compat::IntOrString;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::condition::Condition;
 use crate::lifecycle::Lifecycle;
 use crate::meta::{LabelSelector, ObjectMeta, null_as_default};
 use crate::priority::PriorityStrategy;
@@ -163,31 +163,4 @@ pub struct CloneSetStatus {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
-}
-
-/// One condition of a CloneSet.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Condition {
-    /// `Progressing`, `FailedScale` or `FailedUpdate`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
-    /// When the condition was last confirmed or changed.
-    pub last_update_time: Option<Timestamp>,
-    /// When `status` last changed.
-    pub last_transition_time: Option<Timestamp>,
-    /// One word for machines.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub reason: String,
-    /// A sentence for people.
-    #[serde(
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub message: String,
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kruise_api::names::LAUNCH_BARRIER_SELECTOR;
 use kruise_plan_kit::{Memory, ResourceId};
-use kruise_plan_workloads::launch::{self, Observed};
+use kruise_plan_workloads::launch::{self, Snapshot};
 use kruise_runtime::{
     caches::CacheId,
     events::ObjectRef,
@@ -68,7 +68,7 @@ impl Reconciler for Launches {
                 let name = launch::barrier_of(&pod.name);
                 let barriers = self.barriers.snapshot();
                 let barrier = barriers.get(&ObjectKey::new(&*pod.namespace, name));
-                Outcome::Plan(Box::new(launch::plan(Observed {
+                Outcome::Plan(Box::new(launch::plan(Snapshot {
                     pod: &pod,
                     barrier: barrier.as_deref(),
                     seen: seen.map(Version::get),

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use kruise_api::{cloneset::CloneSet, names::conditions};
-use kruise_plan_kit::{Memory, Plan, ResourceId, Step, Wave, Why};
+use kruise_plan_kit::{Memory, Phase, Plan, ResourceId, Step, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::{
     Client,
@@ -248,11 +248,11 @@ pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
             pod == name || alone(name).as_deref() == Some(pod) || alone(pod).as_deref() == Some(name)
         })
     };
-    let steps: Vec<(Wave, &Step)> = plan
-        .chains
+    let steps: Vec<(Phase, &Step)> = plan
+        .writes
         .iter()
-        .filter(|chain| chain.steps.iter().any(|step| about(&step.write.target().name)))
-        .flat_map(|chain| chain.steps.iter().map(move |step| (chain.wave, step)))
+        .filter(|object| object.steps.iter().any(|step| about(&step.write.target().name)))
+        .flat_map(|object| object.steps.iter().map(move |step| (object.phase, step)))
         .collect();
     let _ = writeln!(text, "{subject}");
     for why in plan.why.iter().filter(|why| why.about.is_empty()) {
@@ -292,7 +292,7 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use kruise_api::cloneset::{CloneSet, Condition};
+    use kruise_api::{cloneset::CloneSet, condition::Condition};
     use kruise_plan_kit::{Memory, Plan, Why};
 
     use super::{remembered, render};

@@ -31,7 +31,7 @@ pub(super) async fn explain(
     let set = SidecarSet::from_json(&object)
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
     let all: Vec<Arc<PodView>> = list(client, "/api/v1/pods").await?;
-    let (pods, strangers): (Vec<_>, Vec<_>) = all
+    let (pods, not_injected): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|pod| injected(pod).any(|injected| injected == name));
     let is_it =
@@ -48,10 +48,14 @@ pub(super) async fn explain(
     let is_injected = pod.is_some_and(injected);
     let is_stranger = |about: &str| {
         let namespaced = |have: &PodView| format!("{}/{}", have.namespace, have.name) == about;
-        pod.is_some_and(|pod| strangers.iter().any(|have| is_it(have, pod) && namespaced(have)))
+        pod.is_some_and(|pod| {
+            not_injected
+                .iter()
+                .any(|have| is_it(have, pod) && namespaced(have))
+        })
     };
     let world = World::new(&set, pods.clone(), revisions, namespaces.clone(), names);
-    let world = world.with_strangers(&set, manager_namespace, strangers.clone(), &namespaces, &sets);
+    let world = world.with_not_injected(&set, manager_namespace, not_injected.clone(), &namespaces, &sets);
     let look = Look {
         set: &set,
         api_version: &api_version,

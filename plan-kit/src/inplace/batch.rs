@@ -137,7 +137,7 @@ pub(super) fn as_object_meta(metadata: &mut Value) {
     put(metadata, &["creationTimestamp"], Value::Null);
 }
 
-/// What the container runs now, so that its restart can be told.
+/// What the container runs now, so that its restart can be detected.
 pub(super) fn record(pod: &PodView, name: &str, state: &mut UpdateState) {
     let Some(status) = pod.status_of(name) else { return };
     let before = ImageStatus {

@@ -19,7 +19,7 @@ use super::{
     state::{ImageStatus, UpdateState, read_state},
 };
 
-/// How an in-place update stands.
+/// How far an in-place update is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing under way, or everything arrived.

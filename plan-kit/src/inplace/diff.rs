@@ -13,7 +13,7 @@ pub struct Change {
     /// New image of each container whose image differs.
     pub images: BTreeMap<String, String>,
     /// Labels and annotations that differ and that the environment of a container reads, by container:
-    /// `{"labels": {…}, "annotations": {…}}`, null for what goes.
+    /// `{"labels": {…}, "annotations": {…}}`, null for what is removed.
     pub read: BTreeMap<String, Value>,
     /// Processor time and memory of each container that gets another amount.
     pub resources: BTreeMap<String, Resize>,
@@ -42,7 +42,7 @@ impl Change {
         self
     }
 
-    /// This change and, where it says nothing, what an earlier one has still to do.
+    /// This change and, where it changes nothing, what an earlier one has still to do.
     #[must_use]
     pub fn over(mut self, earlier: Self) -> Self {
         let mut read = earlier.read;

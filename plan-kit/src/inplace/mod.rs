@@ -1,7 +1,7 @@
 //! Changing a running pod to a new template instead of replacing it.
 //!
 //! 1. [`diff()`] says whether the step from one template to another can be taken in place, and what it consists of.
-//! 2. [`Outset`] builds the patches that begin it: readiness off, then other resources, then the change with its progress
+//! 2. [`UpdateSpec`] builds the patches that begin it: readiness off, then other resources, then the change with its progress
 //!    annotation. In this order: had the annotation come before the resources, and nothing after it, then containers
 //!    that have what they always had would seem to have arrived.
 //! 3. [`progress`] says whether the containers run what the specification asks for.
@@ -13,22 +13,22 @@
 
 mod batch;
 mod completion;
-mod departure;
 mod diff;
 mod finish;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod grace;
+mod leftover;
+mod patches;
 mod record;
 mod resources;
 mod resume;
 mod state;
-mod unlabelled;
 
 pub use completion::{Progress, is_pending, progress};
-pub use departure::{Departure, Outset, Phase, RevisionLabels};
 pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};
+pub use leftover::{Amounts, came_with_resources};
+pub use patches::{Patches, RevisionLabels, UpdateLabel, UpdateSpec};
 pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};
-pub use unlabelled::{Amounts, came_with_resources};

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::state::UpdateState;
 
-/// Where the pod's own part goes.
+/// Place of the pod's own part.
 const STATUSES: &str = r#""lastContainerStatuses":"#;
 
 /// A progress annotation without what the pod's containers ran.
@@ -28,7 +28,7 @@ struct Ran<'a> {
 }
 
 impl Record {
-    /// `state` says what all pods have in common.
+    /// `state` is what all pods have in common.
     pub(super) fn new(state: UpdateState) -> Self {
         let bare = UpdateState {
             last_container_statuses: None,

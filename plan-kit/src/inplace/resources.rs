@@ -167,7 +167,7 @@ pub(super) fn restarts_for(container: &Value, name: &str) -> bool {
         .any(|policy| is(policy, "resourceName", name) && is(policy, "restartPolicy", "RestartContainer"))
 }
 
-/// A pod's class of service, as Kubernetes tells it by the amounts that are not zero.
+/// A pod's class of service, as Kubernetes derives it from the amounts that are not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     BestEffort,
@@ -204,7 +204,7 @@ pub(super) fn awaited(pod: &PodView) -> Option<&str> {
     lacks.map(|container| &*container.name)
 }
 
-/// Why a container does not have what it asks for, in the words of its node where that says something.
+/// Why a container does not have what it asks for, in the words of its node where there are any.
 pub(super) fn waiting(pod: &PodView, container: &str) -> String {
     let said = |condition: &ConditionView| {
         let colon = if condition.message.is_empty() { "" } else { ": " };
@@ -230,8 +230,8 @@ pub(super) fn waiting(pod: &PodView, container: &str) -> String {
     }
 }
 
-/// The condition in which a pod's node says that it does not give its containers what they ask for. What it still says of
-/// an earlier wish does not count.
+/// The condition in which a pod's node refuses the resources that its containers request. A refusal of an earlier request
+/// does not count.
 pub fn refusal(pod: &PodView) -> Option<&ConditionView> {
     pod.condition(POD_RESIZE_PENDING)
         .filter(|condition| condition.status == Truth::True && awaited(pod).is_some())

@@ -1,4 +1,4 @@
-//! The annotation that tells how far an in-place update has come. Key order is the wire's.
+//! The annotation with the progress of an in-place update. Key order is the wire's.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub struct ImageStatus {
     /// Digest or id of the image.
     #[serde(rename = "imageID", skip_serializing_if = "String::is_empty")]
     pub image_id: String,
-    /// Id of the container. OpenKruise neither writes nor reads it; it tells a restart under an unchanged image id.
+    /// Id of the container. OpenKruise neither writes nor reads it; it shows a restart under an unchanged image id.
     #[serde(rename = "containerID", skip_serializing_if = "String::is_empty")]
     pub container_id: String,
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{annotation, items, names, shape, twins::is_native};
 
-/// What stands for the containers of a set, on the set and on every pod injected.
+/// Hashes of the containers of a set, on the set and on every pod injected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hashes {
     /// Changes with anything about the containers.

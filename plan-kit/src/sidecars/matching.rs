@@ -16,7 +16,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// The selectors of a set of either version: `spec.namespace` of `v1alpha1` stands for a selector by name, and
+    /// The selectors of a set of either version: `spec.namespace` of `v1alpha1` means a selector by name, and
     /// wins over one.
     pub fn of(set: &Value) -> Self {
         let spec = set.get("spec").unwrap_or(&Value::Null);
@@ -42,7 +42,7 @@ impl Matcher {
         !self.pods.is_empty() && self.pods.matches_by(value_of)
     }
 
-    /// Does the set look at namespaces at all?
+    /// Does the set select by namespace?
     pub fn needs_namespace(&self) -> bool {
         self.namespaces.is_some()
     }

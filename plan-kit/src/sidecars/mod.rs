@@ -1,5 +1,5 @@
 //! What injecting sidecars and upgrading them have in common: which pods a SidecarSet is for, the hashes and revisions
-//! that stand for its containers, and what is recorded about it on a pod.
+//! of its containers, and what is recorded about it on a pod.
 //!
 //! Sets are raw JSON, of either served version where only common fields are read. Every text written here is part of
 //! stored state, byte for byte as OpenKruise writes it: a hash that came out differently would make every injected pod

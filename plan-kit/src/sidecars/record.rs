@@ -1,4 +1,4 @@
-//! What a pod's annotations say about the sets injected into it.
+//! A pod's annotations about the sets injected into it.
 
 use std::collections::BTreeMap;
 

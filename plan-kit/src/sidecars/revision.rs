@@ -24,7 +24,7 @@ fn volume(volume: &Value) -> Value {
     CoreType::Volume.canonical(volume)
 }
 
-/// Data of the revision that stands for a specification. These bytes are hashed for its name.
+/// Data of the revision of a specification. These bytes are hashed for its name.
 pub fn revision_data(spec: &Value) -> String {
     let mut data = Map::new();
     data.insert("$patch".to_owned(), "replace".into());

@@ -1,4 +1,4 @@
-//! What a pod's annotation says about upgrades of its sidecars: what each container ran when its image was changed.
+//! A pod's annotation about upgrades of its sidecars: what each container ran when its image was changed.
 
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ pub fn twins(name: &str) -> [String; 2] {
 pub struct Working(pub BTreeMap<String, String>);
 
 impl Working {
-    /// Reads an annotation. One that is not JSON says nothing about any sidecar.
+    /// Reads an annotation. One that is not JSON counts as empty.
     pub fn read(annotation: &str) -> Self {
         Self(serde_json::from_str(annotation).unwrap_or_default())
     }
@@ -59,7 +59,7 @@ pub fn sidecar_list(spec: &Value) -> Vec<String> {
     list
 }
 
-/// Does a pod have every container the specification would have injected? `has` tells of its containers and init
+/// Does a pod have every container the specification would have injected? `has` knows its containers and init
 /// containers. Pods that do not are invisible to the set.
 pub fn is_structurally_consistent(spec: &Value, has: impl Fn(&str) -> bool, working: &Working) -> bool {
     items(spec, "containers").iter().all(|sidecar| {

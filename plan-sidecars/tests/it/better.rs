@@ -2,10 +2,11 @@
 
 use jiff::SignedDuration;
 use kruise_plan_kit::{Part, Precondition, Write, sidecars::names};
-use kruise_plan_sidecars::{Explain, Turns};
+use kruise_plan_sidecars::{Explain, WriteLocks};
+use kruise_plan_test_kit::text;
 use serde_json::{Value, json};
 
-use crate::world::{World, hot, parsed, text};
+use crate::world::{World, hot, parsed};
 
 #[test]
 fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {
@@ -71,8 +72,8 @@ fn a_set_that_only_injects_counts_its_pods_all_the_same() {
 fn a_pod_whose_upgrade_is_refused_holds_up_no_other() {
     let mut world = World::settled(3);
     world.image("log:2");
-    let first = world.plan().chains.iter().find_map(|chain| {
-        let target = chain.steps[0].write.target();
+    let first = world.plan().writes.iter().find_map(|object| {
+        let target = object.steps[0].write.target();
         target.name.starts_with('p').then(|| target.name.clone())
     });
     let first = first.unwrap();
@@ -239,8 +240,8 @@ fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
     world.image("log:2");
     let plan = world.plan();
     let mut pods = 0;
-    for chain in &plan.chains {
-        for (index, step) in chain.steps.iter().enumerate() {
+    for object in &plan.writes {
+        for (index, step) in object.steps.iter().enumerate() {
             let Write::Patch {
                 precondition,
                 target,
@@ -272,20 +273,20 @@ fn every_write_of_a_pod_is_for_the_version_of_it_that_was_looked_at() {
 fn two_sets_of_one_pod_take_turns() {
     let mut world = World::settled(1);
     world.image("log:2");
-    let mut turns = Turns::default();
+    let mut locks = WriteLocks::default();
     let ours = world.plan();
     let (mut first, mut second) = (ours.clone(), ours.clone());
-    turns.admit("logs", &mut first);
-    turns.admit("other", &mut second);
-    assert_eq!(first.chains.len(), ours.chains.len());
+    locks.lock("logs", &mut first);
+    locks.lock("other", &mut second);
+    assert_eq!(first.writes.len(), ours.writes.len());
     let of_pods = |plan: &kruise_plan_kit::Plan| {
-        plan.chains
+        plan.writes
             .iter()
-            .filter(|chain| chain.steps[0].write.target().name == "p0")
+            .filter(|object| object.steps[0].write.target().name == "p0")
             .count()
     };
     let pod_steps = |plan: &kruise_plan_kit::Plan| {
-        let steps = plan.chains.iter().map(|chain| &chain.steps);
+        let steps = plan.writes.iter().map(|object| &object.steps);
         steps
             .filter(|steps| steps[0].write.target().name == "p0")
             .map(Vec::len)
@@ -295,24 +296,24 @@ fn two_sets_of_one_pod_take_turns() {
     assert!(second.requeue.is_some(), "it comes back");
     // The same set may try again.
     let mut again = ours.clone();
-    turns.admit("logs", &mut again);
+    locks.lock("logs", &mut again);
     assert_eq!(of_pods(&again), 1);
     // Between its two writes the pod is another version, and still nobody else's.
     assert_eq!(pod_steps(&again), 2);
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut between = world.plan();
-    turns.admit("other", &mut between);
+    locks.lock("other", &mut between);
     assert_eq!(of_pods(&between), 0);
     // Once it plans again without that pod, its writes are done.
-    turns.admit("logs", &mut kruise_plan_kit::Plan::default());
+    locks.lock("logs", &mut kruise_plan_kit::Plan::default());
     let mut later = world.plan();
-    turns.admit("other", &mut later);
+    locks.lock("other", &mut later);
     assert_eq!(of_pods(&later), 1);
     // A set that is gone holds nobody.
     let mut third = ours;
-    turns.admit("third", &mut third.clone());
-    turns.forget("other");
-    turns.admit("third", &mut third);
+    locks.lock("third", &mut third.clone());
+    locks.release("other");
+    locks.lock("third", &mut third);
     assert_eq!(of_pods(&third), 1);
 }
 
@@ -322,18 +323,18 @@ fn after_a_turn_of_one_write_the_next_version_is_anybodys() {
     world.image("log:2");
     world.settle();
     world.image("log:3");
-    let mut turns = Turns::default();
+    let mut locks = WriteLocks::default();
     let of_pods = |plan: &kruise_plan_kit::Plan| {
-        let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+        let steps = plan.writes.iter().flat_map(|object| &object.steps);
         steps.filter(|step| step.write.target().name == "p0").count()
     };
     let (mut first, mut second) = (world.plan(), world.plan());
-    turns.admit("logs", &mut first);
-    turns.admit("other", &mut second);
+    locks.lock("logs", &mut first);
+    locks.lock("other", &mut second);
     assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut later = world.plan();
-    turns.admit("other", &mut later);
+    locks.lock("other", &mut later);
     assert_eq!(of_pods(&later), 1);
 }
 

@@ -139,7 +139,7 @@ fn the_custom_version_is_put_on_the_revision_when_it_is_given_later() {
 fn a_name_that_somebody_else_holds_is_counted_and_passed_over() {
     let mut world = World::new();
     let first = world.plan();
-    let name = first.chains[0].steps[0].write.target().name.clone();
+    let name = first.writes[0].steps[0].write.target().name.clone();
     world.memory.taken_names.insert(name.clone());
     world.reconcile();
     assert!(!world.revisions.contains_key(&name) && world.revisions.len() == 1);
@@ -174,6 +174,6 @@ fn a_set_that_is_being_deleted_writes_nothing() {
     world.image("log:2");
     world.set["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
     let plan = world.plan();
-    assert!(plan.chains.is_empty() && plan.status.is_none());
+    assert!(plan.writes.is_empty() && plan.status.is_none());
     assert!(world.why("").contains("keep their sidecars"));
 }

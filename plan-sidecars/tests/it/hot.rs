@@ -43,7 +43,7 @@ fn the_idle_twin_takes_over_and_the_other_one_idles_there_and_back() {
     assert!(world.reconcile().is_empty(), "the new one does not run yet");
     world.run("p0");
     let plan = world.plan();
-    let done = plan.chains[0].steps[0].done.clone().unwrap();
+    let done = plan.writes[0].steps[0].done.clone().unwrap();
     assert!(
         done.reason == "ResetContainerSucceed"
             && done.message.contains("reset sidecar container image empty")
@@ -126,9 +126,9 @@ fn a_pod_in_the_middle_of_a_hot_upgrade_is_not_ready_and_takes_up_the_budget() {
     world.run(&first);
     let plan = world.plan();
     let intents: Vec<String> = plan
-        .chains
+        .writes
         .iter()
-        .map(|chain| chain.steps[0].write.to_string())
+        .map(|object| object.steps[0].write.to_string())
         .collect();
     assert_eq!(
         intents,
@@ -170,7 +170,7 @@ fn a_pod_whose_old_twin_is_told_to_idle_takes_up_the_budget_though_it_is_not_to_
     world.strategy("selector", json!({"matchLabels": {"turn": "second"}}));
     world.image("mesh:3");
     let plan = world.plan();
-    let of_pods = plan.chains.iter().map(|chain| chain.steps[0].write.to_string());
+    let of_pods = plan.writes.iter().map(|object| object.steps[0].write.to_string());
     let of_pods: Vec<String> = of_pods.filter(|write| write.contains("pods/")).collect();
     assert_eq!(of_pods, ["empty-twin pods/p0"], "one may be out of service");
     world.carry_out(&plan);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kruise_plan_kit::{Plan, ResourceId, sidecars::names};
 use kruise_plan_sidecars::Explain;
+use kruise_plan_test_kit::text;
 use serde_json::json;
 
-use crate::world::{World, text};
+use crate::world::World;
 
 #[test]
 fn never_more_than_max_unavailable_pods_are_upgraded_and_not_ready() {
@@ -327,10 +328,10 @@ fn a_pod_that_was_just_made_is_left_alone_for_a_moment() {
     world.pods.remove("p0");
     let plan = world.plan_with(&seen, Explain::Yes);
     let writes_pods = |plan: &Plan| {
-        let mut writes = plan.chains.iter().flat_map(|chain| &chain.steps);
+        let mut writes = plan.writes.iter().flat_map(|object| &object.steps);
         writes.any(|step| step.write.target().resource == ResourceId::PODS)
     };
-    assert!(!writes_pods(&plan), "{:?}", plan.chains);
+    assert!(!writes_pods(&plan), "{:?}", plan.writes);
     assert_eq!(plan.requeue, Some(Duration::from_secs(5)));
     world.now += SignedDuration::from_secs(5);
     assert!(writes_pods(&world.plan_with(&seen, Explain::No)));
@@ -408,11 +409,11 @@ fn an_image_by_digest_is_there_when_the_same_digest_runs() {
         statuses[0]["imageID"] = json!(id);
     };
     report(&mut world, "docker-pullable://log@sha256:11");
-    assert!(world.plan().chains.is_empty(), "another digest runs");
+    assert!(world.plan().writes.is_empty(), "another digest runs");
     report(&mut world, "docker-pullable://other@sha256:22");
-    assert!(world.plan().chains.is_empty(), "of another repository");
+    assert!(world.plan().writes.is_empty(), "of another repository");
     report(&mut world, "docker-pullable://docker.io/library/log@sha256:22");
-    assert_eq!(world.plan().chains.len(), 1, "the next one's turn");
+    assert_eq!(world.plan().writes.len(), 1, "the next one's turn");
 }
 
 #[test]

@@ -99,9 +99,9 @@ fn limit(world: &World) -> usize {
 fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), TestCaseError> {
     let limit = limit(world);
     let mut of_pods: BTreeMap<String, usize> = BTreeMap::new();
-    for chain in &plan.chains {
+    for object in &plan.writes {
         let mut previous = None;
-        for step in &chain.steps {
+        for step in &object.steps {
             oracle.look(world);
             let name = step.write.target().name.clone();
             let served = world.pods.contains_key(&name) && Oracle::serves(world, &name);
@@ -134,7 +134,7 @@ fn carry_out(world: &mut World, oracle: &mut Oracle, plan: &Plan) -> Result<(), 
     }
     prop_assert!(of_pods.values().all(|writes| *writes == 1));
     if let Some(status) = &plan.status {
-        crate::world::strategic(&mut world.set, &status.patch);
+        kruise_plan_test_kit::merge(&mut world.set, &status.patch);
     }
     Ok(())
 }

@@ -5,10 +5,11 @@ use kruise_api::names::SPECIFIED_DELETE;
 use kruise_api::names::sidecarset::RECREATE_UNINJECTED;
 use kruise_plan_kit::sidecars::names;
 use kruise_plan_sidecars::{Explain, uninjected};
+use kruise_plan_test_kit::text;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::world::{World, text};
+use crate::world::World;
 
 impl World {
     /// A running pod of the owner `rs`, made now and without sidecars.
@@ -65,7 +66,7 @@ fn pods_made_without_their_sidecars_are_counted_and_told_and_stay() {
     world.pass(600);
     assert_eq!(world.uninjected(), 2);
     let plan = world.plan();
-    assert!(plan.chains.is_empty(), "{:?}", plan.chains);
+    assert!(plan.writes.is_empty(), "{:?}", plan.writes);
     let events: Vec<_> = plan
         .events
         .iter()
@@ -339,7 +340,7 @@ fn a_manager_that_forgets_everything_counts_pods_on_their_way_out_and_tries_one_
     world.repairs = kruise_plan_sidecars::Repairs::default();
     assert_eq!(world.reconcile(), ["delete-pod p2"], "nothing is known of others");
     let plan = world.plan_and_learn();
-    assert!(plan.chains.is_empty());
+    assert!(plan.writes.is_empty());
     assert!(
         plan.requeue.is_some_and(|wait| wait.as_secs() <= 30),
         "{:?}",
@@ -372,7 +373,7 @@ fn a_manager_that_forgets_everything_leaves_young_pods_alone() {
         world.pass(5);
         world.repairs = kruise_plan_sidecars::Repairs::default();
         let plan = world.plan();
-        assert!(plan.chains.is_empty());
+        assert!(plan.writes.is_empty());
         assert!(plan.requeue.is_some_and(|wait| wait.as_secs() <= 30));
     }
     world.pass(10);
@@ -526,9 +527,9 @@ fn judged(world: &mut World, forgotten: bool) -> Result<(), TestCaseError> {
         .as_u64()
         .unwrap() as usize;
     let plan = world.plan_and_learn();
-    for chain in &plan.chains {
-        let name = chain.steps[0].write.target().name.clone();
-        if chain.steps[0].write.intent().as_str() == "delete-pod" {
+    for object in &plan.writes {
+        let name = object.steps[0].write.target().name.clone();
+        if object.steps[0].write.intent().as_str() == "delete-pod" {
             let serving = world.pods.keys().filter(|pod| serves(world, pod)).count();
             prop_assert!(world.pods[&name]["metadata"]["annotations"][names::INJECTED_LIST].is_null());
             // What was removed before all was forgotten is not known to be missing.
@@ -540,7 +541,7 @@ fn judged(world: &mut World, forgotten: bool) -> Result<(), TestCaseError> {
             }
         }
         let mut previous = None;
-        for step in &chain.steps {
+        for step in &object.steps {
             world.write(&step.write, &mut previous);
         }
         if world.pods.contains_key(&name) {
@@ -599,7 +600,7 @@ fn play(acts: &[Act]) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(world.pods.len(), WANTED);
     prop_assert_eq!(world.uninjected(), 0);
-    prop_assert!(world.plan().chains.is_empty());
+    prop_assert!(world.plan().writes.is_empty());
     Ok(())
 }
 

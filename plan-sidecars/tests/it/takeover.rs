@@ -61,9 +61,9 @@ fn sets_of_three_versions_at_rest_and_half_way_cause_no_write() {
     for (about, world) in stored() {
         let plan = world.plan();
         let writes: Vec<String> = plan
-            .chains
+            .writes
             .iter()
-            .flat_map(|chain| &chain.steps)
+            .flat_map(|object| &object.steps)
             .map(|step| format!("{}: {}", step.write, step.reason))
             .collect();
         assert!(writes.is_empty(), "{about}: {writes:?}");
@@ -79,11 +79,11 @@ fn a_revision_that_openkruise_wrote_is_made_again_with_the_same_bytes() {
         let mut bare = World::new();
         bare.set = world.set.clone();
         let plan = bare.plan_with(&world.set, Explain::No);
-        let chain = plan
-            .chains
+        let object = plan
+            .writes
             .first()
             .unwrap_or_else(|| panic!("{about}: a revision"));
-        let write = &chain.steps[0].write;
+        let write = &object.steps[0].write;
         assert_eq!(
             (write.intent(), write.target().resource),
             (Intent::CreateRevision, ResourceId::REVISIONS)

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::{meta::LabelSelector, sidecarset::SidecarSet};
 use kruise_plan_kit::{
-    Memory, Part, Patch, Plan, Precondition, ResourceId, Write,
+    Memory, Plan, Precondition, ResourceId, Write,
     sidecars::{hashes, names, sidecar_list},
 };
-use kruise_plan_sidecars::{Explain, Observed, Repairs, learn, plan};
+use kruise_plan_sidecars::{Explain, Repairs, Snapshot, learn, plan};
+use kruise_plan_test_kit::{self as kit, Refused, text};
 use kruise_views::{PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -180,8 +181,7 @@ impl World {
         pod["status"]["phase"] = json!("Running");
         pod["status"]["containerStatuses"] = json!(statuses);
         pod["metadata"]["resourceVersion"] = version;
-        let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": now});
-        strategic(pod, &json!({"status": {"conditions": [condition]}}));
+        kit::set_condition(pod, "Ready", if ready { "True" } else { "False" }, &now);
     }
 
     /// The pod's own container stops or starts to serve.
@@ -195,8 +195,7 @@ impl World {
         }
         let statuses = pod["status"]["containerStatuses"].as_array().unwrap();
         let ready = statuses.iter().all(|status| status["ready"] == true);
-        let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": now});
-        strategic(pod, &json!({"status": {"conditions": [condition]}}));
+        kit::set_condition(pod, "Ready", if ready { "True" } else { "False" }, &now);
         pod["metadata"]["resourceVersion"] = version;
     }
 
@@ -205,22 +204,22 @@ impl World {
     }
 
     pub(crate) fn plan_with(&self, set: &Value, explain: Explain) -> Plan {
-        self.look(set, explain, |observed| plan(observed, self.now))
+        self.look(set, explain, |snapshot| plan(snapshot, self.now))
     }
 
     /// Plans, and remembers what was tried for pods without sidecars.
     pub(crate) fn plan_and_learn(&mut self) -> Plan {
         let mut repairs = self.repairs.clone();
-        let plan = self.look(&self.set, Explain::No, |observed| {
-            let plan = plan(observed, self.now);
-            learn(&mut repairs, observed, &plan, self.now);
+        let plan = self.look(&self.set, Explain::No, |snapshot| {
+            let plan = plan(snapshot, self.now);
+            learn(&mut repairs, snapshot, &plan, self.now);
             plan
         });
         self.repairs = repairs;
         plan
     }
 
-    pub(crate) fn look<T>(&self, set: &Value, explain: Explain, look: impl FnOnce(&Observed<'_>) -> T) -> T {
+    pub(crate) fn look<T>(&self, set: &Value, explain: Explain, look: impl FnOnce(&Snapshot<'_>) -> T) -> T {
         let set = SidecarSet::from_json(set).unwrap();
         let pods: Vec<Arc<PodView>> = self.pods.values().map(|pod| Arc::new(decode(pod))).collect();
         let revisions: Vec<Arc<RevisionView>> = self
@@ -229,12 +228,12 @@ impl World {
             .map(|revision| Arc::new(decode(revision)))
             .collect();
         let selector = set.spec.namespace_selector.clone().unwrap_or_default();
-        let observed = Observed {
+        let snapshot = Snapshot {
             set: &set,
             api_version: "apps.kruise.io/v1beta1",
             namespace: "kruise-system",
             pods: &pods,
-            strangers: &pods,
+            not_injected: &pods,
             has_canary: &|pod| pod.labels.get("canary").is_some(),
             repairs: &self.repairs,
             revisions: &revisions,
@@ -243,7 +242,7 @@ impl World {
             memory: &self.memory,
             explain,
         };
-        look(&observed)
+        look(&snapshot)
     }
 
     fn in_namespace(&self, selector: &LabelSelector, name: &str) -> bool {
@@ -252,7 +251,7 @@ impl World {
             .is_some_and(|labels| selector.matches(labels))
     }
 
-    /// Plans and carries it out, all chains to their ends. What was written, as `verb name`, sorted.
+    /// Plans and carries it out, all objects to their ends. What was written, as `verb name`, sorted.
     pub(crate) fn reconcile(&mut self) -> Vec<String> {
         let plan = self.plan_and_learn();
         self.carry_out(&plan)
@@ -260,9 +259,9 @@ impl World {
 
     pub(crate) fn carry_out(&mut self, plan: &Plan) -> Vec<String> {
         let mut done = Vec::new();
-        for chain in &plan.chains {
+        for object in &plan.writes {
             let mut previous = None;
-            for step in &chain.steps {
+            for step in &object.steps {
                 let refused = self.refuses.iter().any(|(verb, pod)| {
                     *verb == step.write.intent().as_str() && *pod == step.write.target().name
                 });
@@ -283,7 +282,7 @@ impl World {
             }
         }
         if let Some(status) = &plan.status {
-            strategic(&mut self.set, &status.patch);
+            kit::merge(&mut self.set, &status.patch);
             self.set["metadata"]["resourceVersion"] = self.version();
         }
         done.sort();
@@ -292,72 +291,48 @@ impl World {
 
     /// Writes as a server would; `false` if the precondition does not hold.
     pub(crate) fn write(&mut self, write: &Write, previous: &mut Option<String>) -> bool {
+        self.send(write, previous).is_ok()
+    }
+
+    fn send(&mut self, write: &Write, previous: &mut Option<String>) -> Result<(), Refused> {
         let version = self.version();
-        let name = write.target().name.clone();
+        let name = &write.target().name;
+        let store = match write.target().resource {
+            ResourceId::PODS => &mut self.pods,
+            _ => &mut self.revisions,
+        };
         match write {
             Write::Create { body, .. } => {
-                let mut object = body.render();
-                if self.revisions.contains_key(&name) {
-                    return false;
+                if store.contains_key(name) {
+                    return Err(Refused::AlreadyExists);
                 }
-                object["metadata"]["uid"] = json!(format!("uid-{name}"));
-                object["metadata"]["resourceVersion"] = version;
-                object["metadata"]["creationTimestamp"] = json!(text(self.now));
-                self.revisions.insert(name, object);
-                true
+                let (uid, now) = (format!("uid-{name}"), text(self.now));
+                let object = kit::create(body.render(), name, &uid, version, &now);
+                store.insert(name.clone(), object);
             }
             Write::Delete {
                 target, precondition, ..
             } => {
-                if target.resource == ResourceId::REVISIONS {
-                    return self.revisions.remove(&name).is_some();
-                }
-                let Precondition::UidAndVersion(uid, version) = precondition else {
-                    panic!("a pod is removed as it was looked at")
-                };
-                let is_it = self.pods.get(&name).is_some_and(|pod| {
-                    pod["metadata"]["uid"] == **uid && pod["metadata"]["resourceVersion"] == **version
-                });
-                is_it && self.pods.remove(&name).is_some()
+                assert!(
+                    target.resource != ResourceId::PODS
+                        || matches!(precondition, Precondition::UidAndVersion(..)),
+                    "a pod is removed as it was read"
+                );
+                kit::may_delete(store.get(name).ok_or(Refused::NotFound)?, precondition)?;
+                store.remove(name);
             }
             Write::Patch {
-                target,
                 part,
                 patch,
                 precondition,
                 ..
             } => {
                 assert!(!matches!(precondition, Precondition::Test(..)));
-                let body = patch.guarded(precondition, previous.as_deref());
-                let store = match target.resource {
-                    ResourceId::PODS => &mut self.pods,
-                    _ => &mut self.revisions,
-                };
-                let Some(stored) = store.get_mut(&name) else {
-                    return false;
-                };
-                for key in ["uid", "resourceVersion"] {
-                    let wanted = &body["metadata"][key];
-                    if !wanted.is_null() && *wanted != stored["metadata"][key] {
-                        return false;
-                    }
-                }
-                let mut changed = stored.clone();
-                strategic(&mut changed, &body);
-                match (part, patch) {
-                    (Part::Main, Patch::Strategic(_)) => {
-                        changed["status"] = stored["status"].clone();
-                        assert_only_images_changed(stored, &changed);
-                    }
-                    (Part::Status, _) => changed["spec"] = stored["spec"].clone(),
-                    _ => {}
-                }
-                changed["metadata"]["resourceVersion"] = version;
-                *stored = changed;
-                *previous = stored["metadata"]["resourceVersion"].as_str().map(str::to_owned);
-                true
+                let stored = store.get_mut(name).ok_or(Refused::NotFound)?;
+                kit::patch(stored, (*part, patch, precondition), previous, version)?;
             }
         }
+        Ok(())
     }
 
     /// Reconciles, with kubelets that follow at once, until nothing more is done.
@@ -417,67 +392,8 @@ impl World {
     }
 }
 
-/// A pod's update may change nothing but images.
-fn assert_only_images_changed(before: &Value, after: &Value) {
-    let without = |pod: &Value| {
-        let mut spec = pod["spec"].clone();
-        for container in spec["containers"].as_array_mut().unwrap() {
-            container["image"] = Value::Null;
-        }
-        spec
-    };
-    assert_eq!(without(before), without(after));
-}
-
 pub(crate) fn decode<T: DeserializeOwned>(object: &Value) -> T {
     serde_json::from_str(&object.to_string()).unwrap()
-}
-
-pub(crate) fn text(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// Kubernetes strategic merge, for the two lists that plans patch. Everything else is merged or replaced.
-pub(crate) fn strategic(into: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (key, value) in members {
-        let merge_key = match key.as_str() {
-            "conditions" => "type",
-            "containers" => "name",
-            _ => {
-                if value.is_null() {
-                    into.as_object_mut().unwrap().remove(key);
-                } else {
-                    strategic(&mut into[key.as_str()], value);
-                }
-                continue;
-            }
-        };
-        if !into[key.as_str()].is_array() {
-            into[key.as_str()] = json!([]);
-        }
-        let list = into[key.as_str()].as_array_mut().unwrap();
-        let mut last = 0;
-        for item in value.as_array().unwrap() {
-            match list.iter().position(|have| have[merge_key] == item[merge_key]) {
-                Some(place) => {
-                    assert!(
-                        key != "containers" || place >= last,
-                        "the server would reorder containers"
-                    );
-                    last = place;
-                    strategic(&mut list[place], item);
-                }
-                None => list.push(item.clone()),
-            }
-        }
-    }
 }
 
 /// Reads JSON in an annotation.

@@ -4,7 +4,7 @@
 //! - **A live pod keeps its claims.** A claim is deleted or given away only if no pod that might use it is left, whoever
 //!   that pod belongs to by now; where the snapshot may be older than a pod, the server is asked.
 //! - **A claim is one pod's.** An id whose claims, or whose pod's name, still exist is never drawn anew.
-//! - **What cannot be told is left alone.** A claim whose label and name disagree is neither reused nor deleted.
+//! - **What is unclear is left alone.** A claim whose label and name disagree is neither reused nor deleted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,16 +15,15 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{
-    Chain, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Why, Write, events,
+    FailureNote, Intent, ObjectWrites, Owner, Part, Patch, Phase, Plan, Precondition, ResourceId, Step,
+    Target, Why, Write, events,
     injected::{Bug, is_injected},
 };
 use kruise_views::{ClaimView, PodView};
 use serde_json::json;
 
-use super::{observe::Observed, writes};
-
-/// How long after its grace period a pod may still stand in the way of its successor. A node that is lost never lets it
-/// go, and the set would be short of a pod for as long.
+/// How long after its grace period a pod may still keep its successor waiting. A node that is lost never deletes it, and
+/// the set would be short of a pod for as long.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The claims that a set controls, by instance id.
@@ -37,7 +36,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// From the claims that `set` controls. `exists` says whether its namespace has a pod of a name, whoever's.
+    /// From the claims that `set` controls. `exists`: is there a pod of this name in its namespace, whoever controls it?
     pub fn new(set: &CloneSet, claims: Vec<Arc<ClaimView>>, exists: impl Fn(&str) -> bool) -> Self {
         let set = &set.metadata.name;
         let mut sorted = claims;
@@ -85,153 +84,160 @@ impl Claims {
     }
 }
 
-/// The id in a pod's name.
-pub(super) fn id_of<'p>(set: &str, pod: &'p str) -> Option<&'p str> {
-    pod.strip_prefix(set)?.strip_prefix('-')
-}
-
-/// The id in the name of a pod or a claim: what follows the last dash.
-pub(super) fn last_part(name: &str) -> Option<&str> {
-    name.rsplit_once('-').map(|(_, id)| id)
-}
-
-/// The set's pods, in any state, by the id in their names; none if there are no claims to look up.
-fn by_id<'a>(observed: &Observed<'a>) -> BTreeMap<&'a str, &'a PodView> {
-    if observed.claims.sorted.is_empty() {
-        return BTreeMap::new();
-    }
-    let set = &observed.set.metadata.name;
-    let pods = observed.pods.iter();
-    pods.filter_map(|pod| Some((id_of(set, &pod.name)?, &**pod)))
-        .collect()
-}
-
-/// Deletions of a pod's claims, which follow its own: until it is gone it keeps them.
-pub(super) fn deletions(observed: &Observed<'_>, pod: &PodView) -> Vec<Step> {
-    let Some(id) = id_of(&observed.set.metadata.name, &pod.name) else {
-        return Vec::new();
-    };
-    let live = observed.claims.of(id).iter().filter(|claim| !claim.deleting);
-    let reason = || "its pod is deleted for good".to_owned();
-    live.map(|claim| delete(claim, Precondition::Uid(claim.uid.to_string()), reason()))
-        .collect()
+/// The claims of a set as a plan uses them.
+pub(super) struct Places<'a> {
+    pub(super) owner: Owner<'a>,
+    pub(super) claims: &'a Claims,
+    /// The set's pods, in any state.
+    pub(super) pods: &'a [Arc<PodView>],
+    /// Names that objects of others have.
+    pub(super) taken_names: &'a BTreeSet<String>,
+    /// Do new pods take the claims of vanished ones?
+    pub(super) reuse: bool,
 }
 
 /// What vanished pods, or pods that were never made, left behind.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Vacant {
     /// Ids whose pod is gone, sorted.
     pub(super) free: Vec<String>,
-    /// Pods that are going, whose successors wait.
+    /// Pods being deleted, whose successors wait.
     pub(super) leaving: Vec<Leaving>,
 }
 
-/// A pod on its way out that has claims.
+/// A pod being deleted that has claims.
 pub(super) struct Leaving {
     pub(super) pod: String,
     /// How long its place is kept.
     pub(super) left: Duration,
 }
 
-/// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are lost:
-/// nobody knows when their names will be free.
-pub(super) fn places(observed: &Observed<'_>, now: Timestamp) -> Places {
-    let mut places = Places::default();
-    let pods = by_id(observed);
-    let taken = &observed.memory.taken_names;
-    let taken: BTreeSet<&str> = taken.iter().filter_map(|name| last_part(name)).collect();
-    for (id, claims) in observed.claims.groups() {
-        if claims.iter().any(|claim| claim.deleting) || taken.contains(id) {
-            continue;
-        }
-        match pods.get(id) {
-            Some(pod) => places.leaving.extend(leaving(pod, now)),
-            None if !observed.claims.held.contains(id) => places.free.push(id.to_owned()),
-            None => {}
-        }
+impl<'a> Places<'a> {
+    /// The id in a pod's name.
+    pub(super) fn id_of<'p>(&self, pod: &'p str) -> Option<&'p str> {
+        pod.strip_prefix(self.owner.name)?.strip_prefix('-')
     }
-    places
+
+    /// The pods by the id in their names; none if there are no claims to look up.
+    fn by_id(&self) -> BTreeMap<&'a str, &'a PodView> {
+        if self.claims.sorted.is_empty() {
+            return BTreeMap::new();
+        }
+        let pods = self.pods.iter();
+        pods.filter_map(|pod| Some((self.id_of(&pod.name)?, &**pod)))
+            .collect()
+    }
+
+    /// Deletions of a pod's claims, which follow its own: until it is gone it keeps them.
+    pub(super) fn deletions(&self, pod: &PodView) -> Vec<Step> {
+        let Some(id) = self.id_of(&pod.name) else {
+            return Vec::new();
+        };
+        let live = self.claims.of(id).iter().filter(|claim| !claim.deleting);
+        let reason = "its pod is deleted for good";
+        live.map(|claim| delete(claim, Precondition::Uid(claim.uid.to_string()), reason))
+            .collect()
+    }
+
+    /// The ids in names that objects of others have.
+    pub(super) fn taken_ids(&self) -> impl Iterator<Item = &'a str> {
+        let names = self.taken_names.iter();
+        names.filter_map(|name| Some(name.rsplit_once('-')?.1))
+    }
+
+    /// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are
+    /// lost: nobody knows when their names will be free.
+    pub(super) fn vacant(&self, now: Timestamp) -> Vacant {
+        let mut vacant = Vacant::default();
+        let pods = self.by_id();
+        let taken: BTreeSet<&str> = self.taken_ids().collect();
+        for (id, claims) in self.claims.groups() {
+            if claims.iter().any(|claim| claim.deleting) || taken.contains(id) {
+                continue;
+            }
+            match pods.get(id) {
+                Some(pod) => vacant.leaving.extend(leaving(pod, now)),
+                None if !self.claims.held.contains(id) => vacant.free.push(id.to_owned()),
+                None => {}
+            }
+        }
+        vacant
+    }
+
+    /// Where claims are not reused: those of pods that others deleted are deleted with them, and those without a pod now.
+    /// Pods that the plan creates find theirs.
+    pub(super) fn clean_up(&self, plan: &mut Plan) {
+        if self.reuse {
+            return;
+        }
+        let pods = self.by_id();
+        let writes = plan
+            .writes
+            .iter()
+            .flat_map(|object| &object.steps)
+            .map(|step| &step.write);
+        let created = writes.filter(|write| write.intent() == Intent::CreatePod);
+        let created: BTreeSet<&str> = created.map(|write| write.target().name.as_str()).collect();
+        let mut writes = Vec::new();
+        for (id, claims) in self.claims.groups() {
+            let name = format!("{}-{id}", self.owner.name);
+            let live = claims.iter().filter(|claim| !claim.deleting);
+            match pods.get(id) {
+                Some(pod) if pod.is_active() && is_injected(Bug::ClaimOfLivePod) => {
+                    let same = |claim: &ClaimView| Precondition::Uid(claim.uid.to_string());
+                    writes.extend(live.map(|claim| object_writes(delete(claim, same(claim), ""))));
+                }
+                Some(pod) if pod.is_active() => {}
+                Some(pod) => writes.extend(live.map(|claim| self.give(claim, pod))),
+                None if self.claims.held.contains(id) => {
+                    let text = "is not this set's any more: the claims made for it stay while it does";
+                    plan.why.push(Why::new(name, text));
+                }
+                None if created.contains(name.as_str()) => {}
+                None => writes.extend(live.map(|claim| {
+                    let pod = self.owner.target(ResourceId::PODS, name.as_str());
+                    let unused = Precondition::Unused(claim.uid.to_string(), pod);
+                    object_writes(delete(
+                        claim,
+                        unused,
+                        "its pod is gone, and claims are not reused",
+                    ))
+                })),
+            }
+        }
+        plan.writes.extend(writes);
+    }
+
+    /// The pod becomes the owner in the set's place: its claim is deleted when it is. It does not hold up the pod's
+    /// deletion: that takes the right to change finalizers of pods where the server checks it.
+    fn give(&self, claim: &ClaimView, pod: &PodView) -> ObjectWrites {
+        let owners = json!([
+            {"$patch": "delete", "uid": self.owner.uid},
+            {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": true},
+        ]);
+        let write = Write::Patch {
+            intent: Intent::GiveClaim,
+            target: target(claim),
+            part: Part::Main,
+            patch: Patch::Strategic(json!({"metadata": {"ownerReferences": owners}}).into()),
+            precondition: Precondition::Uid(claim.uid.to_string()),
+        };
+        let mut step = Step::new(write, "its pod is going, and claims are not reused");
+        let failed = format!("failed to update PVC {}: ", claim.name);
+        step.failed = Some(FailureNote::new(&events::FAILED_UPDATE, failed));
+        object_writes(step)
+    }
 }
 
 fn leaving(pod: &PodView, now: Timestamp) -> Option<Leaving> {
-    // Nodes report the end of a pod that is being deleted before they let it go.
+    // Nodes report the end of a pod that is being deleted before they delete it.
     let end = pod.gone_by?.checked_add(PATIENCE).ok()?;
     let left = Duration::try_from(end.duration_since(now)).ok()?;
     let pod = pod.name.to_string();
     (!left.is_zero()).then_some(Leaving { pod, left })
 }
 
-/// Where claims are not reused: those of pods that went by other hands go with them, and those without a pod go now. Pods
-/// that `planned` creates find theirs.
-pub(super) fn tend(observed: &Observed<'_>, planned: &[Chain]) -> (Vec<Chain>, Vec<Why>) {
-    let (mut chains, mut why) = (Vec::new(), Vec::new());
-    if observed.set.spec.scale_strategy.enable_pvc_reuse {
-        return (chains, why);
-    }
-    let pods = by_id(observed);
-    let writes = planned
-        .iter()
-        .flat_map(|chain| &chain.steps)
-        .map(|step| &step.write);
-    let created = writes.filter(|write| write.intent() == Intent::CreatePod);
-    let created: BTreeSet<&str> = created.map(|write| write.target().name.as_str()).collect();
-    for (id, claims) in observed.claims.groups() {
-        let name = format!("{}-{id}", observed.set.metadata.name);
-        let live = claims.iter().filter(|claim| !claim.deleting);
-        match pods.get(id) {
-            Some(pod) if pod.is_active() && is_injected(Bug::ClaimOfLivePod) => {
-                let same = |claim: &ClaimView| Precondition::Uid(claim.uid.to_string());
-                chains.extend(live.map(|claim| chain(delete(claim, same(claim), String::new()))));
-            }
-            Some(pod) if pod.is_active() => {}
-            Some(pod) => chains.extend(live.map(|claim| give(observed, claim, pod))),
-            None if observed.claims.held.contains(id) => why.push(Why {
-                about: name,
-                text: "is not this set's any more: the claims made for it stay while it does".into(),
-            }),
-            None if created.contains(name.as_str()) => {}
-            None => chains.extend(live.map(|claim| {
-                let unused = Precondition::Unused(claim.uid.to_string(), pod_named(observed, &name));
-                let reason = "its pod is gone, and claims are not reused".to_owned();
-                chain(delete(claim, unused, reason))
-            })),
-        }
-    }
-    (chains, why)
-}
-
-fn pod_named(observed: &Observed<'_>, name: &str) -> Target {
-    Target {
-        resource: ResourceId::PODS,
-        namespace: observed.set.metadata.namespace.clone(),
-        name: name.to_owned(),
-    }
-}
-
-/// The pod takes the set's place as owner: its claim goes when it does. It does not hold up the pod's deletion: to ask for
-/// that takes the right to change finalizers of pods where the server checks it.
-fn give(observed: &Observed<'_>, claim: &ClaimView, pod: &PodView) -> Chain {
-    let owners = json!([
-        {"$patch": "delete", "uid": observed.set.metadata.uid},
-        {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": true},
-    ]);
-    let write = Write::Patch {
-        intent: Intent::GiveClaim,
-        target: target(claim),
-        part: Part::Main,
-        patch: Patch::Strategic(json!({"metadata": {"ownerReferences": owners}}).into()),
-        precondition: Precondition::Uid(claim.uid.to_string()),
-    };
-    let failed = format!("failed to update PVC {}: ", claim.name);
-    chain(Step {
-        write,
-        reason: "its pod is going, and claims are not reused".into(),
-        done: None,
-        failed: Some(writes::failure(&events::FAILED_UPDATE, failed)),
-    })
-}
-
-fn delete(claim: &ClaimView, precondition: Precondition, reason: String) -> Step {
+fn delete(claim: &ClaimView, precondition: Precondition, reason: &str) -> Step {
     let write = Write::Delete {
         intent: Intent::DeleteClaim,
         target: target(claim),
@@ -239,10 +245,8 @@ fn delete(claim: &ClaimView, precondition: Precondition, reason: String) -> Step
     };
     let failed = format!("failed to delete pvc {}: ", claim.name);
     Step {
-        write,
-        reason,
-        done: None,
-        failed: Some(writes::failure(&events::FAILED_DELETE, failed)),
+        failed: Some(FailureNote::new(&events::FAILED_DELETE, failed)),
+        ..Step::new(write, reason)
     }
 }
 
@@ -254,10 +258,6 @@ fn target(claim: &ClaimView) -> Target {
     }
 }
 
-fn chain(step: Step) -> Chain {
-    Chain {
-        wave: Wave::Cleanup,
-        pace: Pace::Bounded,
-        steps: vec![step],
-    }
+fn object_writes(step: Step) -> ObjectWrites {
+    ObjectWrites::new(Phase::Cleanup, vec![step])
 }

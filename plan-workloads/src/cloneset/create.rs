@@ -1,26 +1,24 @@
 //! New pods.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use jiff::Timestamp;
 use kruise_api::names::{
     IN_PLACE_UPDATE_READY, INSTANCE_ID, KRUISE_POD_READY, LIFECYCLE_STATE, LIFECYCLE_TIMESTAMP,
     POD_TEMPLATE_HASH, REVISION_HASH,
 };
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, ResourceId, Step, Target, Wave, Why, Write, events, instance,
+    Batching, Body, EventNote, FailureNote, Intent, ObjectWrites, Phase, Plan, ResourceId, Step, Why, events,
+    instance,
     lifecycle::{State, go_time},
     put,
     revision::Revision,
+    rollout::Rollout,
 };
 use serde_json::{Map, Value, json};
 
 use super::{
-    claims::{self, Leaving, Places},
-    history::Revisions,
-    observe::Observed,
+    claims::{Leaving, Places, Vacant},
     volumes::Volumes,
-    writes,
 };
 
 /// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
@@ -30,119 +28,125 @@ const MOST: usize = 5000;
 /// [`INSTANCE_ID`] as a JSON pointer.
 pub(super) const INSTANCE_ID_POINTER: &str = "/metadata/labels/apps.kruise.io~1cloneset-instance-id";
 
-/// New pods, or why they are not made yet.
-#[derive(Default)]
-pub(super) struct Created {
-    pub(super) chains: Vec<Chain>,
-    pub(super) why: Vec<Why>,
-    /// When a place that is waited for is given up.
-    pub(super) requeue: Option<Duration>,
+/// Makes new pods.
+pub(super) struct NewPods<'a> {
+    pub(super) places: &'a Places<'a>,
+    /// Their claim templates.
+    pub(super) volumes: Volumes<'a>,
+    /// Version of the set: names come out of it.
+    pub(super) version: &'a str,
+    /// Do pods carry the `KruisePodReady` gate?
+    pub(super) ready_gate: bool,
 }
 
-/// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`].
-pub(super) fn create(
-    observed: &Observed<'_>,
-    revisions: &Revisions,
-    count: usize,
-    old: usize,
-    now: Timestamp,
-) -> Created {
-    let count = count.min(MOST);
-    let mut created = Created::default();
-    let Places { free, leaving } = claims::places(observed, now);
-    let (mut ids, open) = if observed.set.spec.scale_strategy.enable_pvc_reuse {
-        let free: Vec<String> = free.into_iter().take(count).collect();
-        created.wait_for(leaving.into_iter().take(count - free.len()));
-        (free, Vec::new())
-    } else {
-        (Vec::new(), free)
-    };
-    let fresh = count.saturating_sub(ids.len() + created.why.len());
-    let metadata = &observed.set.metadata;
-    let used = used_ids(observed, &open);
-    ids.extend(instance::ids(
-        &metadata.uid,
-        &metadata.resource_version,
-        &used,
-        fresh,
-    ));
-    ids.sort_unstable();
-    let current = Arc::new(pod(observed, &revisions.current, now));
-    let update = Arc::new(pod(observed, &revisions.update, now));
-    let volumes = Volumes::new(observed);
-    let chains = ids.into_iter().enumerate().map(|(index, id)| {
-        let base = Arc::clone(if index < old { &current } else { &update });
-        one(observed, &volumes, base, &id)
-    });
-    created.chains = chains.collect();
-    created
-}
+impl NewPods<'_> {
+    /// Creates `count` pods, `old` of them on the current revision; of many only the first [`MOST`]. Says in the plan why
+    /// some are not made yet.
+    pub(super) fn create(
+        &self,
+        rollout: &Rollout<'_>,
+        count: usize,
+        old: usize,
+        plan: &mut Plan,
+    ) -> Vec<ObjectWrites> {
+        let count = count.min(MOST);
+        let Vacant { free, leaving } = self.places.vacant(rollout.now);
+        let mut waiting = 0;
+        let (mut ids, open) = if self.places.reuse {
+            let free: Vec<String> = free.into_iter().take(count).collect();
+            let leaving = leaving.into_iter().take(count - free.len());
+            waiting = leaving.len();
+            wait_for(leaving, plan);
+            (free, Vec::new())
+        } else {
+            (Vec::new(), free)
+        };
+        let fresh = count.saturating_sub(ids.len() + waiting);
+        let used = self.used_ids(&open);
+        ids.extend(instance::ids(rollout.owner.uid, self.version, &used, fresh));
+        ids.sort_unstable();
+        let current = Arc::new(self.pod(rollout, &rollout.current));
+        let update = Arc::new(self.pod(rollout, &rollout.update));
+        let volumes = self.volumes.prepared();
+        let bases = std::iter::repeat_n(&current, old).chain(std::iter::repeat(&update));
+        let pods = ids.into_iter().zip(bases);
+        pods.map(|(id, base)| {
+            let mut steps = volumes.claims(self.places, &id);
+            let mounted = volumes.of_pod(rollout.owner.name, &id, base.pointer("/spec/volumes"));
+            steps.push(one(rollout, Arc::clone(base), &id, mounted));
+            ObjectWrites {
+                batching: Batching::SlowStart,
+                ..ObjectWrites::new(Phase::Pods, steps)
+            }
+        })
+        .collect()
+    }
 
-impl Created {
-    /// A pod that is still going keeps its place until it is gone: one line of explanation for each, and no pod.
-    fn wait_for(&mut self, leaving: impl Iterator<Item = Leaving>) {
-        for Leaving { pod, left } in leaving {
-            let text = "is being deleted: the pod in its place takes its name and its claims, and waits until it is gone";
-            self.why.push(Why {
-                about: pod,
-                text: text.into(),
-            });
-            self.requeue = Some(self.requeue.map_or(left, |soonest| soonest.min(left)));
+    /// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of `open`:
+    /// their claims have no pod. If this very version of the set made them, an earlier attempt at the same plan got no
+    /// further, and they are drawn again, so that a pod that was made all the same meets itself.
+    fn used_ids(&self, open: &[String]) -> Vec<&str> {
+        let Places { pods, claims, .. } = self.places;
+        let mut used = Vec::with_capacity(pods.len());
+        for pod in *pods {
+            let (label, name) = (pod.labels.get(INSTANCE_ID), self.places.id_of(&pod.name));
+            used.extend(label);
+            used.extend(name.filter(|_| name != label));
         }
+        used.extend(self.places.taken_ids());
+        let is_open = |id: &&str| open.binary_search_by(|open| open.as_str().cmp(id)).is_ok();
+        used.extend(claims.ids().filter(|id| !is_open(id)));
+        used.sort_unstable();
+        used
+    }
+
+    /// The pod all new pods of a revision start from. The specification is the template's, whole.
+    fn pod(&self, rollout: &Rollout<'_>, revision: &Revision) -> Value {
+        let of_template = |member: &str| revision.template.pointer(&format!("/metadata/{member}")).cloned();
+        let mut labels = object(of_template("labels"));
+        labels.insert(REVISION_HASH.into(), rollout.label_of(revision).into());
+        labels.insert(POD_TEMPLATE_HASH.into(), revision.hash.as_str().into());
+        labels.insert(LIFECYCLE_STATE.into(), State::PreparingNormal.as_str().into());
+        let mut annotations = object(of_template("annotations"));
+        annotations.insert(LIFECYCLE_TIMESTAMP.into(), go_time(rollout.now).into());
+        let owner = &rollout.owner;
+        let mut metadata = json!({
+            "generateName": format!("{}-", owner.name),
+            "namespace": owner.namespace,
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [owner.reference()],
+        });
+        if let Some(finalizers) = of_template("finalizers").filter(|finalizers| !finalizers.is_null()) {
+            put(&mut metadata, &["finalizers"], finalizers);
+        }
+        let mut spec = object(revision.template.get("spec").cloned());
+        add_gates(&mut spec, self.ready_gate);
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     }
 }
 
-/// Ids that a pod or a claim of this set, in any state, or somebody else's object holds, sorted. Not those of `open`:
-/// their claims have no pod. If this very version of the set made them, an earlier attempt at the same plan got no
-/// further, and they are drawn again, so that a pod that was made all the same meets itself.
-fn used_ids<'a>(observed: &Observed<'a>, open: &[String]) -> Vec<&'a str> {
-    let set = &observed.set.metadata.name;
-    let of_name = |name: &'a str| claims::id_of(set, name);
-    let mut used = Vec::with_capacity(observed.pods.len());
-    for pod in observed.pods {
-        let (label, name) = (pod.labels.get(INSTANCE_ID), of_name(&pod.name));
-        used.extend(label);
-        used.extend(name.filter(|_| name != label));
+/// A pod that is still being deleted keeps its place until it is gone: one line of explanation for each, and no pod.
+fn wait_for(leaving: impl Iterator<Item = Leaving>, plan: &mut Plan) {
+    for Leaving { pod, left } in leaving {
+        let text = "is being deleted: the pod in its place takes its name and its claims, and waits until it is gone";
+        plan.why.push(Why::new(pod, text));
+        plan.requeue_after([left]);
     }
-    used.extend(
-        observed
-            .memory
-            .taken_names
-            .iter()
-            .filter_map(|name| claims::last_part(name)),
-    );
-    let is_open = |id: &&str| open.binary_search_by(|open| open.as_str().cmp(id)).is_ok();
-    used.extend(observed.claims.ids().filter(|id| !is_open(id)));
-    used.sort_unstable();
-    used
 }
 
-/// A pod, and before it the claims that it mounts.
-fn one(observed: &Observed<'_>, volumes: &Volumes<'_, '_>, base: Arc<Value>, id: &str) -> Chain {
-    let metadata = &observed.set.metadata;
-    let name = format!("{}-{id}", metadata.name);
+fn one(rollout: &Rollout<'_>, base: Arc<Value>, id: &str, volumes: Option<Value>) -> Step {
+    let owner = &rollout.owner;
+    let name = format!("{}-{id}", owner.name);
     let mut set = vec![
         ("/metadata/name", name.as_str().into()),
         (INSTANCE_ID_POINTER, id.into()),
     ];
-    let of_pod = volumes.of_pod(id, base.pointer("/spec/volumes"));
-    set.extend(of_pod.map(|volumes| ("/spec/volumes", volumes)));
+    set.extend(volumes.map(|volumes| ("/spec/volumes", volumes)));
     let body = Body { base, set };
-    let target = Target {
-        resource: ResourceId::PODS,
-        namespace: metadata.namespace.clone(),
-        name: name.clone(),
-    };
-    let write = Write::Create {
-        intent: Intent::CreatePod,
-        target,
-        body,
-        owner_uid: metadata.uid.clone(),
-    };
-    let step = Step {
-        write,
-        reason: "replicas are missing".into(),
-        done: Some(writes::event(
+    let write = owner.create(Intent::CreatePod, ResourceId::PODS, name.as_str(), body);
+    Step {
+        done: Some(EventNote::new(
             &events::SUCCESSFUL_CREATE,
             format!("succeed to create pod {name}"),
         )),
@@ -151,45 +155,7 @@ fn one(observed: &Observed<'_>, volumes: &Volumes<'_, '_>, base: Arc<Value>, id:
             prefix: "failed to create pod: ".into(),
             suffix: format!(", pod: {name}"),
         }),
-    };
-    Chain {
-        wave: Wave::Pods,
-        pace: Pace::SlowStart,
-        steps: volumes.claims(id).into_iter().chain([step]).collect(),
-    }
-}
-
-/// The pod all new pods of a revision start from. The specification is the template's, whole.
-fn pod(observed: &Observed<'_>, revision: &Revision, now: Timestamp) -> Value {
-    let set = observed.set;
-    let of_template = |member: &str| revision.template.pointer(&format!("/metadata/{member}")).cloned();
-    let mut labels = object(of_template("labels"));
-    labels.insert(REVISION_HASH.into(), revision_label(observed, revision).into());
-    labels.insert(POD_TEMPLATE_HASH.into(), revision.hash.as_str().into());
-    labels.insert(LIFECYCLE_STATE.into(), State::PreparingNormal.as_str().into());
-    let mut annotations = object(of_template("annotations"));
-    annotations.insert(LIFECYCLE_TIMESTAMP.into(), go_time(now).into());
-    let mut metadata = json!({
-        "generateName": format!("{}-", set.metadata.name),
-        "namespace": set.metadata.namespace,
-        "labels": labels,
-        "annotations": annotations,
-        "ownerReferences": [writes::owner_reference(observed)],
-    });
-    if let Some(finalizers) = of_template("finalizers").filter(|finalizers| !finalizers.is_null()) {
-        put(&mut metadata, &["finalizers"], finalizers);
-    }
-    let mut spec = object(revision.template.get("spec").cloned());
-    add_gates(&mut spec, observed.options.pod_ready_gate);
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-}
-
-/// Value of the revision label.
-pub(super) fn revision_label<'r>(observed: &Observed<'_>, revision: &'r Revision) -> &'r str {
-    if observed.options.short_hash {
-        &revision.hash
-    } else {
-        &revision.name
+        ..Step::new(write, "replicas are missing")
     }
 }
 

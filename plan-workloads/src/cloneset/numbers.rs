@@ -2,10 +2,11 @@
 
 use go_compat::{IntOrString, Rounding, partition};
 use kruise_api::cloneset::{CloneSetSpec, RollingUpdate};
-use kruise_plan_kit::injected::{Bug, is_injected};
-
-use super::members::{Member, Side, Standing};
-use kruise_plan_kit::lifecycle::State;
+use kruise_plan_kit::{
+    injected::{Bug, is_injected},
+    lifecycle::State,
+    rollout::{Class, Pod},
+};
 
 /// No set has as many pods. Larger limits are accepted, and mean the same; sums of smaller ones cannot overflow.
 const MANY: i32 = 1 << 24;
@@ -78,9 +79,9 @@ impl Limits {
     }
 }
 
-/// Pods of one side, counted by standing.
+/// Pods of the update revision, or of all others, counted by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Counts {
     /// Held before deletion.
     pub preparing_delete: i32,
     /// Asked to go and in service.
@@ -93,26 +94,26 @@ pub struct Tally {
     pub available: i32,
 }
 
-impl Tally {
-    /// Counts one side. `held_as_new` moves pods held before an update to the new side.
-    pub fn of(members: &[Member<'_>], side: Side, held_as_new: bool) -> Self {
-        let mut tally = Self::default();
-        for member in members {
-            let held = held_as_new && member.state == State::PreparingUpdate;
-            let counts_as = if held { Side::New } else { member.side };
-            if counts_as != side {
+impl Counts {
+    /// Counts the pods that are `updated`, or those that are not. `held_as_updated` counts pods held before an update among
+    /// the updated ones.
+    pub fn of(pods: &[Pod<'_>], updated: bool, held_as_updated: bool) -> Self {
+        let mut counts = Self::default();
+        for pod in pods {
+            let held = held_as_updated && pod.state == State::PreparingUpdate;
+            if (held || pod.updated) != updated {
                 continue;
             }
-            let slot = match (member.standing(), member.service.is_available()) {
-                (Standing::PreparingDelete, _) => &mut tally.preparing_delete,
-                (Standing::Specified, true) => &mut tally.specified_available,
-                (Standing::Specified, false) => &mut tally.specified_unavailable,
-                (Standing::Unavailable, _) => &mut tally.unavailable,
-                (Standing::Available, _) => &mut tally.available,
+            let slot = match (pod.class(), pod.service.is_available()) {
+                (Class::PreparingDelete, _) => &mut counts.preparing_delete,
+                (Class::Specified, true) => &mut counts.specified_available,
+                (Class::Specified, false) => &mut counts.specified_unavailable,
+                (Class::Unavailable, _) => &mut counts.unavailable,
+                (Class::Available, _) => &mut counts.available,
             };
             *slot += 1;
         }
-        tally
+        counts
     }
 
     fn specified(self) -> i32 {
@@ -153,8 +154,8 @@ pub struct Numbers {
     pub update_max_unavailable: i32,
 }
 
-/// Computes the numbers from the limits and both sides' counts.
-pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
+/// Computes the numbers from the limits and the counts of old and updated pods.
+pub fn numbers(limits: Limits, old: Counts, new: Counts) -> Numbers {
     let Limits {
         replicas,
         partition,
@@ -170,9 +171,9 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
     let specified = old.specified() + new.specified();
     let (surge, surge_old) = surge(limits, troubled, specified, new.specified(), old_diff, new_diff);
 
-    let excluded = |tally: Tally| {
+    let excluded = |counts: Counts| {
         if limits.exclude_preparing_delete {
-            tally.preparing_delete
+            counts.preparing_delete
         } else {
             0
         }
@@ -189,7 +190,7 @@ pub fn numbers(limits: Limits, old: Tally, new: Tally) -> Numbers {
         0
     };
     // Pods on their way out never come into service, so they do not use up the room for new ones. Nor do broken pods
-    // that the rollout replaces: waiting for them to heal would keep out the very pods that mend the set.
+    // that the rollout replaces: waiting for them to become available would keep out the very pods that repair the set.
     let waited_for = (new.unavailable - new_diff.max(0)).max(0) + (old.unavailable - old_diff.max(0)).max(0);
     let room = limits
         .scale_max_unavailable

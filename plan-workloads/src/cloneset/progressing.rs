@@ -1,101 +1,29 @@
-//! The `Progressing` condition: does the rollout get anywhere, within the deadline?
-//!
-//! The clock starts when there is something to do: a new update revision, more replicas, a partition that moved, a
-//! rollout resumed. It starts anew whenever more updated pods are ready.
+//! What the `Progressing` condition of a CloneSet depends on.
 
-use std::time::Duration;
-
-use jiff::{SignedDuration, Timestamp};
-use kruise_api::cloneset::{CloneSet, CloneSetStatus, Condition};
-use kruise_api::names::conditions::{
-    CLONESET_AVAILABLE, CLONESET_PAUSED, CLONESET_UPDATED, DEADLINE_EXCEEDED, PARTITION_AVAILABLE,
-    PROGRESSING,
+use jiff::Timestamp;
+use kruise_api::{
+    cloneset::{CloneSet, CloneSetStatus},
+    names::conditions::{CLONESET_AVAILABLE, CLONESET_PAUSED, CLONESET_UPDATED, PARTITION_AVAILABLE},
 };
+use kruise_plan_kit::rollout::progressing::{self, Progress, Report};
 
-/// A deadline that means none.
-const NEVER: i32 = i32::MAX;
-
-/// What became of the condition.
-#[derive(Default)]
-pub(super) struct Progress {
-    /// When to look again.
-    pub(super) again: Option<Duration>,
-    /// The deadline has passed since the last look: the condition's message.
-    pub(super) exceeded: Option<String>,
-}
-
-/// Sets, renews or removes the condition in `status`. `held_by` says what a late rollout waits for.
+/// Sets, renews or removes the condition in `status`. `held_by` describes what a late rollout waits for.
 pub(super) fn progressing(
     set: &CloneSet,
     status: &mut CloneSetStatus,
     held_by: &dyn Fn() -> String,
     now: Timestamp,
 ) -> Progress {
-    let Some(deadline) = set
-        .spec
-        .progress_deadline_seconds
-        .filter(|&deadline| deadline != NEVER)
-    else {
-        status
-            .conditions
-            .retain(|condition| condition.kind != PROGRESSING);
-        return Progress::default();
+    let report = Report {
+        kind: "CloneSet",
+        revision: &status.update_revision,
+        deadline: progressing::deadline(set.spec.progress_deadline_seconds),
+        moved: set.status.update_revision != status.update_revision
+            || status.updated_ready_replicas > set.status.updated_ready_replicas,
+        resting: resting(set, status),
+        working: CLONESET_UPDATED,
     };
-    let before = status
-        .conditions
-        .iter()
-        .find(|condition| condition.kind == PROGRESSING)
-        .cloned();
-    let moved = set.status.update_revision != status.update_revision
-        || status.updated_ready_replicas > set.status.updated_ready_replicas;
-    // Under any other reason nothing was to be done, and no clock ran.
-    let running =
-        |before: &&Condition| [CLONESET_UPDATED, DEADLINE_EXCEEDED].contains(&before.reason.as_str());
-    let started = match before.as_ref().filter(running) {
-        Some(before) if !moved => before.last_update_time.unwrap_or(now),
-        _ => now,
-    };
-    let due = started
-        .saturating_add(SignedDuration::from_secs(i64::from(deadline.max(0))))
-        .unwrap_or(Timestamp::MAX);
-    let (verdict, reason, mut message) = verdict(set, status, before.as_ref().filter(|_| !moved), now > due);
-    let same = before
-        .as_ref()
-        .is_some_and(|before| before.status == verdict && before.reason == reason);
-    let exceeded = reason == DEADLINE_EXCEEDED && !same;
-    if exceeded {
-        let held_by = held_by();
-        let comma = if held_by.is_empty() { "" } else { "; " };
-        message = format!("{message}{comma}{held_by}");
-    }
-    let told = exceeded.then(|| message.clone());
-    if !same || moved {
-        let kept = before.as_ref().filter(|before| before.status == verdict);
-        let condition = Condition {
-            kind: PROGRESSING.into(),
-            status: verdict.into(),
-            last_update_time: Some(now),
-            last_transition_time: kept.map_or(Some(now), |before| before.last_transition_time),
-            reason: reason.into(),
-            message,
-        };
-        match status
-            .conditions
-            .iter_mut()
-            .find(|condition| condition.kind == PROGRESSING)
-        {
-            Some(slot) => *slot = condition,
-            None => status.conditions.push(condition),
-        }
-    }
-    let again = (reason == CLONESET_UPDATED).then(|| {
-        let left = due.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
-        left + Duration::from_secs(1)
-    });
-    Progress {
-        again,
-        exceeded: told,
-    }
+    progressing::progressing(report, &mut status.conditions, held_by, now)
 }
 
 /// Is something left to do that nobody holds on purpose? Under `OnDelete` old pods that serve wait for whoever deletes them.
@@ -114,12 +42,8 @@ fn resting(set: &CloneSet, status: &CloneSetStatus) -> Option<(&'static str, &'s
         status.updated_replicas,
         status.updated_available_replicas,
     ];
-    let paused = set
-        .spec
-        .update_strategy
-        .rolling_update
-        .as_ref()
-        .is_some_and(|rolling| rolling.paused);
+    let rolling = set.spec.update_strategy.rolling_update.as_ref();
+    let paused = rolling.is_some_and(|rolling| rolling.paused);
     let expected = status.expected_updated_replicas;
     if status.current_revision == status.update_revision && all.iter().all(|count| *count == replicas) {
         Some((CLONESET_AVAILABLE, "CloneSet is available"))
@@ -132,26 +56,6 @@ fn resting(set: &CloneSet, status: &CloneSetStatus) -> Option<(&'static str, &'s
         ))
     } else {
         None
-    }
-}
-
-fn verdict(
-    set: &CloneSet,
-    status: &CloneSetStatus,
-    before: Option<&Condition>,
-    late: bool,
-) -> (&'static str, &'static str, String) {
-    let timed_out = before.is_some_and(|before| before.reason == DEADLINE_EXCEEDED) || late;
-    if let Some((reason, message)) = resting(set, status) {
-        ("True", reason, message.into())
-    } else if timed_out {
-        let message = format!(
-            "CloneSet revision {} has timed out progressing",
-            status.update_revision
-        );
-        ("False", DEADLINE_EXCEEDED, message)
-    } else {
-        ("True", CLONESET_UPDATED, "CloneSet is progressing".into())
     }
 }
 
@@ -184,8 +88,8 @@ mod tests {
         }
     }
 
-    /// Runs one look at `second`, stores its outcome, and returns the reason.
-    fn look(set: &mut CloneSet, updated_ready: i32, second: i64) -> String {
+    /// Reports at `second`, stores the outcome, and returns the reason.
+    fn report(set: &mut CloneSet, updated_ready: i32, second: i64) -> String {
         let mut status = status(set, updated_ready);
         progressing(set, &mut status, &String::new, at(second));
         set.status = status;
@@ -199,35 +103,35 @@ mod tests {
     #[test]
     fn without_a_deadline_or_with_the_largest_one_there_is_no_condition() {
         for deadline in [None, Some(i32::MAX)] {
-            assert_eq!(look(&mut set(deadline), 0, 0), "");
+            assert_eq!(report(&mut set(deadline), 0, 0), "");
         }
     }
 
     #[test]
     fn taking_the_deadline_back_removes_the_condition() {
         let mut set = set(Some(10));
-        assert_eq!(look(&mut set, 0, 0), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 0, 0), "CloneSetUpdated");
         set.spec.progress_deadline_seconds = None;
-        assert_eq!(look(&mut set, 0, 1), "");
+        assert_eq!(report(&mut set, 0, 1), "");
     }
 
     #[test]
     fn progress_restarts_the_clock_and_its_absence_exceeds_the_deadline() {
         let mut set = set(Some(10));
-        assert_eq!(look(&mut set, 0, 0), "CloneSetUpdated");
-        assert_eq!(look(&mut set, 1, 9), "CloneSetUpdated");
-        assert_eq!(look(&mut set, 1, 18), "CloneSetUpdated");
-        assert_eq!(look(&mut set, 1, 20), "ProgressDeadlineExceeded");
-        assert_eq!(look(&mut set, 1, 21), "ProgressDeadlineExceeded");
+        assert_eq!(report(&mut set, 0, 0), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 1, 9), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 1, 18), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 1, 20), "ProgressDeadlineExceeded");
+        assert_eq!(report(&mut set, 1, 21), "ProgressDeadlineExceeded");
     }
 
     #[test]
     fn a_new_revision_or_new_progress_ends_an_exceeded_deadline() {
         let mut set = set(Some(10));
-        look(&mut set, 0, 0);
-        assert_eq!(look(&mut set, 0, 30), "ProgressDeadlineExceeded");
-        assert_eq!(look(&mut set, 1, 31), "CloneSetUpdated");
-        assert_eq!(look(&mut set, 1, 60), "ProgressDeadlineExceeded");
+        report(&mut set, 0, 0);
+        assert_eq!(report(&mut set, 0, 30), "ProgressDeadlineExceeded");
+        assert_eq!(report(&mut set, 1, 31), "CloneSetUpdated");
+        assert_eq!(report(&mut set, 1, 60), "ProgressDeadlineExceeded");
         let mut status = status(&set, 1);
         status.update_revision = "web-c".into();
         progressing(&set, &mut status, &String::new, at(61));

@@ -1,152 +1,135 @@
-//! Changing pods to the update revision, or back to the current one where a raised partition asks for that.
+//! Updating pods to the update revision, or back to the current one where a raised partition asks for that.
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-use kruise_api::names::REVISION_HASH;
-use kruise_plan_kit::{Why, lifecycle::State, order::sort_for_update, priority, revision::Revision};
+use kruise_plan_kit::{
+    Explain, Plan,
+    lifecycle::State,
+    order::sort_for_update,
+    priority,
+    revision::Revision,
+    rollout::{Pod, Rollout, Updater},
+};
 use kruise_views::Labels;
 
-use super::{
-    members::{Member, Side},
-    mover::{Movers, Updated, call_off},
-    numbers::Numbers,
-    observe::{Explain, Observed},
-};
+use super::numbers::Numbers;
 
-pub(super) fn update(
-    observed: &Observed<'_>,
-    movers: &mut Movers<'_, '_>,
-    members: &[Member<'_>],
-    numbers: Numbers,
-    now: Timestamp,
-) -> Updated {
-    let mut updated = Updated::default();
-    let back = numbers.update < 0;
-    let (mover, side) = if back {
-        (&mut movers.back, Side::New)
-    } else {
-        (&mut movers.forward, Side::Old)
-    };
-    let waiting = members.iter().filter(|member| member.side == Side::Old);
-    if let Some(held) = strategy_holds(observed) {
-        explain(observed, waiting, held, &mut updated);
-        if observed.set.spec.update_strategy.kind == "OnDelete" {
-            let spared = members.iter().filter(|member| member.side == Side::Old);
-            call_off(observed, spared, now, &mut updated);
+/// The updates that a plan may make.
+pub(super) struct Updaters<'r> {
+    /// To the update revision.
+    pub(super) forward: Updater<'r>,
+    /// To the current one.
+    pub(super) back: Updater<'r>,
+}
+
+impl<'r> Updaters<'r> {
+    pub(super) fn new(rollout: &'r Rollout<'r>) -> Self {
+        Self {
+            forward: Updater::new(rollout, &rollout.update),
+            back: Updater::new(rollout, &rollout.current),
         }
-        if observed.options.partition_rollback {
-            let spared = members.iter().filter(|member| member.side == Side::New);
-            call_off(observed, spared, now, &mut updated);
+    }
+
+    /// Updates the pods that are next in order, and explains what keeps the others.
+    pub(super) fn update(
+        &mut self,
+        rollout: &Rollout<'_>,
+        pods: &[Pod<'_>],
+        numbers: Numbers,
+        plan: &mut Plan,
+    ) {
+        let back = numbers.update < 0;
+        let updater = if back { &mut self.back } else { &mut self.forward };
+        let cancel = |updated: bool, plan: &mut Plan| {
+            let pods = pods.iter().filter(|pod| pod.updated == updated);
+            plan.writes.extend(pods.filter_map(|pod| rollout.cancel(pod)));
+        };
+        if let Some(held) = rollout.strategy.held() {
+            for pod in pods.iter().filter(|pod| !pod.updated) {
+                rollout.explain(plan, pod, held);
+            }
+            if rollout.strategy.on_delete {
+                cancel(false, plan);
+            }
+            if rollout.options.goes_back {
+                cancel(true, plan);
+            }
+            return;
         }
-        return updated;
-    }
-    if observed.options.partition_rollback {
-        // Held on the way that is not gone any more.
-        let spared = members.iter().filter(|member| member.side != side);
-        call_off(observed, spared, now, &mut updated);
-    }
-    // Those that cannot move are called off here; whose turn it is shows only among the others.
-    let able = mover.able(candidates(observed, members, side), numbers, &mut updated);
-    let count = numbers.update.unsigned_abs() as usize;
-    call_off(observed, able.iter().skip(count).copied(), now, &mut updated);
-    let (chosen, limit) = choose(&able, members, mover.target(), numbers);
-    // Of updated pods those that stay have nothing to wait for.
-    let subject_count = if back { count } else { able.len() };
-    if observed.explain == Explain::Yes {
-        let chosen: BTreeSet<&str> = chosen.iter().map(|member| &*member.pod.name).collect();
-        let rest = able
-            .iter()
-            .copied()
-            .take(subject_count)
-            .filter(|member| !chosen.contains(&*member.pod.name));
-        explain(observed, rest, &limit, &mut updated);
-    }
-    mover.run(chosen, &mut updated);
-    updated
-}
-
-fn strategy_holds(observed: &Observed<'_>) -> Option<&'static str> {
-    let strategy = &observed.set.spec.update_strategy;
-    if strategy.kind == "OnDelete" {
-        return Some("not updated: the strategy is OnDelete");
-    }
-    strategy
-        .rolling_update
-        .as_ref()
-        .is_some_and(|rolling| rolling.paused)
-        .then_some("not updated: the update is paused")
-}
-
-fn explain<'m>(
-    observed: &Observed<'_>,
-    members: impl Iterator<Item = &'m Member<'m>>,
-    text: &str,
-    updated: &mut Updated,
-) {
-    if observed.explain == Explain::Yes {
-        updated.why.extend(members.map(|m| Why {
-            about: m.pod.name.to_string(),
-            text: text.to_owned(),
-        }));
+        if rollout.options.goes_back {
+            // Held on the way to the other revision.
+            cancel(!back, plan);
+        }
+        let mut able = candidates(rollout, pods, back);
+        if numbers.update != 0 {
+            // Those that cannot be updated are cancelled here; which pods are next is decided among the others.
+            able = updater.able(able, plan);
+        }
+        let count = numbers.update.unsigned_abs() as usize;
+        let spared = able.iter().skip(count);
+        plan.writes.extend(spared.filter_map(|pod| rollout.cancel(pod)));
+        let (chosen, limit) = choose(&able, pods, updater.target, numbers);
+        if rollout.explain == Explain::Yes {
+            // Of updated pods those that stay have nothing to wait for.
+            let subject_count = if back { count } else { able.len() };
+            let names: BTreeSet<&str> = chosen.iter().map(|pod| &*pod.view.name).collect();
+            let subjects = able.iter().take(subject_count);
+            for pod in subjects.filter(|pod| !names.contains(&*pod.view.name)) {
+                rollout.explain(plan, pod, &*limit);
+            }
+        }
+        updater.run(chosen, plan);
     }
 }
 
-/// Pods of a side that may change, in the order in which they should.
-fn candidates<'m, 'a>(observed: &Observed<'_>, members: &'m [Member<'a>], side: Side) -> Vec<&'m Member<'a>> {
-    let mut sorted: Vec<&Member<'_>> = members
+/// Pods that may change, of those that are `updated` or those that are not, in the order in which they should.
+fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool) -> Vec<&'m Pod<'a>> {
+    let mut sorted: Vec<&Pod<'_>> = pods
         .iter()
-        .filter(|member| member.side == side && member.state != State::PreparingDelete && !member.specified)
+        .filter(|pod| pod.updated == updated && pod.state != State::PreparingDelete && !pod.specified)
         .collect();
-    sort_for_update(&mut sorted, |member| member.candidate());
-    if let Some(rolling) = &observed.set.spec.update_strategy.rolling_update {
-        if let Some(strategy) = &rolling.priority_strategy {
-            priority::prioritise(&mut sorted, |member| &member.pod.labels, strategy);
-        }
-        if !rolling.scatter_strategy.is_empty() {
-            let all: Vec<&Labels> = members.iter().map(|member| &member.pod.labels).collect();
-            sorted = priority::scatter(
-                sorted,
-                |member| &member.pod.labels,
-                &all,
-                &rolling.scatter_strategy,
-            );
-        }
+    sort_for_update(&mut sorted, |pod| pod.candidate());
+    if let Some(strategy) = rollout.strategy.priority {
+        priority::prioritise(&mut sorted, |pod| &pod.view.labels, strategy);
     }
-    sorted.sort_by_key(|member| member.state != State::PreparingUpdate);
+    let scatter = rollout.strategy.scatter;
+    if !scatter.is_empty() {
+        let all: Vec<&Labels> = pods.iter().map(|pod| &pod.view.labels).collect();
+        sorted = priority::scatter(sorted, |pod| &pod.view.labels, &all, scatter);
+    }
+    sorted.sort_by_key(|pod| pod.state != State::PreparingUpdate);
     sorted
 }
 
-/// Takes candidates while the limits allow; says in plain words which limit ended it.
+/// Takes candidates while the limits allow; returns which limit ended it, in plain words.
 ///
 /// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
 /// would wait for.
 fn choose<'m, 'a>(
-    candidates: &[&'m Member<'a>],
-    members: &[Member<'_>],
+    candidates: &[&'m Pod<'a>],
+    pods: &[Pod<'_>],
     target: &Revision,
     numbers: Numbers,
-) -> (Vec<&'m Member<'a>>, String) {
+) -> (Vec<&'m Pod<'a>>, String) {
     let limit = numbers.update_max_unavailable;
-    let is_on_target = |m: &Member<'_>| target.labels(m.pod.labels.get(REVISION_HASH).unwrap_or_default());
-    let unavailable = |counts: &dyn Fn(&Member<'_>) -> bool| {
-        let out = |m: &&Member<'_>| !m.service.is_available() && counts(m);
-        members.iter().filter(out).count() as i32
+    let unavailable = |counts: &dyn Fn(&Pod<'_>) -> bool| {
+        let out = |pod: &&Pod<'_>| !pod.service.is_available() && counts(pod);
+        pods.iter().filter(out).count() as i32
     };
-    let on_target = unavailable(&is_on_target);
+    let on_target = unavailable(&|pod| target.labels(pod.label()));
     let mut out = unavailable(&|_| true);
-    let mut chosen: Vec<&Member<'_>> = Vec::new();
+    let mut chosen: Vec<&Pod<'_>> = Vec::new();
     let mut held = None;
-    for member in candidates.iter().take(numbers.update.unsigned_abs() as usize) {
+    for pod in candidates.iter().take(numbers.update.unsigned_abs() as usize) {
         let spent = on_target + chosen.len() as i32 >= limit;
-        if spent || (member.service.is_available() && out >= limit) {
+        if spent || (pod.service.is_available() && out >= limit) {
             held.get_or_insert_with(|| {
                 format!("waits: maxUnavailable is reached, {out} pods are out of service and {limit} may be")
             });
             continue;
         }
-        out += i32::from(member.service.is_available());
-        chosen.push(member);
+        out += i32::from(pod.service.is_available());
+        chosen.push(pod);
     }
     let held = held.unwrap_or_else(|| "stays on its revision: the partition holds it".to_owned());
     (chosen, held)

@@ -11,20 +11,20 @@
 //!   after that, as soon as a container waits for it.
 //! - A barrier of an earlier pod of the same name is replaced, whoever wrote it last. What a kubelet starts before the
 //!   manager knows of the pod, it starts by the old keys. A ConfigMap that is no barrier is left alone, whatever its
-//!   name, and an event says what the pod waits for.
-//! - A barrier goes with its pod, of which it is owned.
+//!   name, and an event reports what the pod waits for.
+//! - A barrier is owned by its pod, and is deleted with it.
 
 mod writes;
 
 use std::{collections::BTreeSet, time::Duration};
 
 use kruise_api::names::LAUNCH_COMPLETED;
-use kruise_plan_kit::{Chain, EventNote, Memory, Pace, Plan, Step, Wave, events};
+use kruise_plan_kit::{EventNote, Memory, ObjectWrites, Plan, Step, events};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, PodView};
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The pod.
     pub pod: &'a PodView,
     /// The barrier of its name, whosever it is.
@@ -62,13 +62,13 @@ pub fn concerns(pod: &PodView) -> bool {
 }
 
 /// Opens what may be opened.
-pub fn plan(observed: Observed<'_>) -> Plan {
-    let Observed {
+pub fn plan(snapshot: Snapshot<'_>) -> Plan {
+    let Snapshot {
         pod,
         barrier,
         seen,
         memory,
-    } = observed;
+    } = snapshot;
     if !concerns(pod) {
         return Plan::default();
     }
@@ -78,7 +78,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
     let mut steps = match barrier {
         Some(barrier) if barrier.is_of(&pod.uid) => opened(barrier, &open),
         // Perhaps one of a later pod that is not known yet: it changed after all that is known of this one. Whether it
-        // is shows when the pods are seen up to then, of which nobody would say so.
+        // is shows when the pods are seen up to then, of which no event would come.
         Some(barrier) if !is_older(barrier, pod, seen) => {
             return Plan {
                 requeue: Some(LOOK_AGAIN),
@@ -88,7 +88,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
         Some(barrier) => vec![writes::delete(barrier), writes::create(pod, &open)],
         None => match memory.holders.get(&name) {
             Some(holder) if holder.owners.contains(&pod.uid.to_string()) => {
-                // If it is gone by then, nobody would say so.
+                // If it is gone by then, no event would come.
                 requeue = Some(LOOK_AGAIN);
                 vec![writes::adopt(pod, &holder.uid, &open)]
             }
@@ -104,7 +104,7 @@ pub fn plan(observed: Observed<'_>) -> Plan {
         steps.push(writes::complete(pod));
     }
     Plan {
-        chains: chains(steps),
+        writes: writes(steps),
         events,
         requeue,
         ..Plan::default()
@@ -116,15 +116,11 @@ fn key(number: i64) -> String {
     format!("p_{number}")
 }
 
-fn chains(steps: Vec<Step>) -> Vec<Chain> {
+fn writes(steps: Vec<Step>) -> Vec<ObjectWrites> {
     if steps.is_empty() {
         return Vec::new();
     }
-    vec![Chain {
-        wave: Wave::Pods,
-        pace: Pace::Bounded,
-        steps,
-    }]
+    vec![ObjectWrites::of_pod(steps)]
 }
 
 /// What is missing in the pod's own barrier.
@@ -197,8 +193,5 @@ fn refused(name: &str, why: &str) -> EventNote {
 }
 
 fn warning(message: String) -> EventNote {
-    EventNote {
-        reason: &events::FAILED_LAUNCH,
-        message,
-    }
+    EventNote::new(&events::FAILED_LAUNCH, message)
 }

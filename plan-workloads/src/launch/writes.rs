@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kruise_api::names::{LAUNCH_BARRIER_LABEL, LAUNCH_COMPLETED};
-use kruise_plan_kit::{Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write};
+use kruise_plan_kit::{Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write, pod_writes};
 use kruise_views::{BarrierView, PodView};
 use serde_json::{Map, Value, json};
 
@@ -48,44 +48,27 @@ pub(super) fn open(seen: &BarrierView, missing: &BTreeSet<i64>) -> Step {
     step(patched(Intent::OpenBarrier, target, &seen.uid, patch), missing)
 }
 
-/// A barrier of another pod goes.
+/// Deletes the barrier of another pod.
 pub(super) fn delete(seen: &BarrierView) -> Step {
-    Step {
-        write: Write::Delete {
-            intent: Intent::DeleteBarrier,
-            target: barrier(&seen.namespace, &seen.name),
-            precondition: Precondition::Uid(seen.uid.to_string()),
-        },
-        reason: "it is of an earlier pod of this name".into(),
-        done: None,
-        failed: None,
-    }
+    let write = Write::Delete {
+        intent: Intent::DeleteBarrier,
+        target: barrier(&seen.namespace, &seen.name),
+        precondition: Precondition::Uid(seen.uid.to_string()),
+    };
+    Step::new(write, "it is of an earlier pod of this name")
 }
 
 /// Nothing is left to be ordered.
 pub(super) fn complete(pod: &PodView) -> Step {
-    let target = Target {
-        resource: ResourceId::PODS,
-        namespace: pod.namespace.to_string(),
-        name: pod.name.to_string(),
-    };
     let patch = json!({"metadata": {"annotations": {LAUNCH_COMPLETED: "true"}}});
-    Step {
-        write: patched(Intent::CompleteLaunch, target, &pod.uid, patch),
-        reason: "all its containers may start".into(),
-        done: None,
-        failed: None,
-    }
+    let write = patched(Intent::CompleteLaunch, pod_writes::target(pod), &pod.uid, patch);
+    Step::new(write, "all its containers may start")
 }
 
 fn step(write: Write, open: &BTreeSet<i64>) -> Step {
     let keys: Vec<String> = open.iter().rev().map(|number| key(*number)).collect();
-    Step {
-        write,
-        reason: format!("containers may start that wait for {}", keys.join(", ")),
-        done: None,
-        failed: None,
-    }
+    let keys = keys.join(", ");
+    Step::new(write, format!("containers may start that wait for {keys}"))
 }
 
 fn patched(intent: Intent, target: Target, uid: &str, patch: Value) -> Write {

@@ -2,14 +2,16 @@
 //! nothing up until somebody asks it to.
 //!
 //! # What it promises
-//! - A condition that exists, whatever its status, is never touched: whoever turned it off turns it on.
+//! - A condition that exists, whatever its status, is never touched: whoever set it False sets it True again.
 //! - Pods of a CloneSet are left to the CloneSet's own plan, which sets the condition together with the others in one
 //!   request.
 
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
 use kruise_plan_kit::{
-    Chain, Intent, Part, Patch, Plan, Precondition, ResourceId, Target, Wave, Write, lifecycle::go_time,
+    Intent, ObjectWrites, Part, Plan,
+    lifecycle::go_time,
+    pod_writes::{self, Guard},
 };
 use kruise_views::PodView;
 use serde_json::json;
@@ -32,19 +34,12 @@ pub fn plan(pod: &PodView, now: Timestamp) -> Plan {
         return Plan::default();
     }
     let condition = json!({"type": KRUISE_POD_READY, "status": "True", "lastTransitionTime": go_time(now)});
-    let write = Write::Patch {
-        intent: Intent::MarkReady,
-        target: Target {
-            resource: ResourceId::PODS,
-            namespace: pod.namespace.to_string(),
-            name: pod.name.to_string(),
-        },
-        part: Part::Status,
-        patch: Patch::Strategic(json!({"status": {"conditions": [condition]}}).into()),
-        precondition: Precondition::Uid(pod.uid.to_string()),
-    };
+    let body = json!({"status": {"conditions": [condition]}});
+    let reason = "its gate has no condition yet";
+    let (intent, part) = (Intent::MarkReady, Part::Status);
+    let step = pod_writes::patch(pod, intent, part, body, Guard::SamePod, reason);
     Plan {
-        chains: vec![Chain::alone(Wave::Pods, write, "its gate has no condition yet")],
+        writes: vec![ObjectWrites::of_pod(vec![step])],
         ..Plan::default()
     }
 }
@@ -65,7 +60,7 @@ mod tests {
     }
 
     fn writes(pod: &PodView) -> usize {
-        plan(pod, Timestamp::UNIX_EPOCH).chains.len()
+        plan(pod, Timestamp::UNIX_EPOCH).writes.len()
     }
 
     #[test]

@@ -3,15 +3,16 @@
 //!
 //! A pod is one line: name, revision letter, and words for what is special about it; without any it is available.
 
-use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, env, fs, path::PathBuf, sync::Arc};
 
-use jiff::{SignedDuration, Timestamp};
-use kruise_plan_kit::{Part, Plan, Template, Write, inplace::VerticalScaling, revision};
+use jiff::Timestamp;
+use kruise_plan_kit::{Template, inplace::VerticalScaling, revision};
+use kruise_plan_test_kit::{Labelled, merge, pod, spoken, strategic, text};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::world::{World, strategic, text, wrote};
+use crate::world::World;
 
 const NOW: &str = "2026-01-01T01:00:00Z";
 
@@ -134,7 +135,7 @@ fn world(case: &Case, names: &Names) -> World {
             "podUpdatePolicy": "ReCreate", "partition": 0, "maxUnavailable": 1, "maxSurge": 0}},
     });
     if !case.spec.is_null() {
-        strategic(&mut spec, &case.spec);
+        merge(&mut spec, &case.spec);
     }
     spec["template"] = names.get(&case.update).0.clone();
     let mut world = World::new(spec, NOW.parse().unwrap());
@@ -186,7 +187,7 @@ fn world(case: &Case, names: &Names) -> World {
             "currentRevision": names.get(&case.current).1, "labelSelector": "app=web", "collisionCount": 0});
     }
     if !case.status.is_null() {
-        strategic(&mut world.set["status"], &case.status);
+        merge(&mut world.set["status"], &case.status);
     }
     for line in &case.jobs {
         let (letter, rest) = line.split_once(' ').unwrap();
@@ -208,7 +209,14 @@ fn world(case: &Case, names: &Names) -> World {
             .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
     }
     for line in &case.pods {
-        let pod = pod(line, names, world.now);
+        let labelled = |letter: &str| {
+            let (template, revision) = names.get(letter);
+            Labelled {
+                template: template.clone(),
+                revision: revision.to_owned(),
+            }
+        };
+        let pod = pod(line, labelled, &owner(), world.now);
         world
             .pods
             .insert(pod["metadata"]["name"].as_str().unwrap().to_owned(), pod);
@@ -242,282 +250,6 @@ fn claim(line: &str, now: Timestamp) -> Value {
 fn owner() -> Value {
     json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "name": "web", "uid": "set-uid",
            "controller": true, "blockOwnerDeletion": true})
-}
-
-/// Reads one line: `NAME REVISION WORD…`.
-fn pod(line: &str, names: &Names, now: Timestamp) -> Value {
-    let mut words = line.split_whitespace();
-    let (name, letter) = (words.next().unwrap(), words.next().unwrap());
-    let (template, revision_name) = names.get(letter);
-    let ago = |seconds: i64| text(now - SignedDuration::from_secs(seconds));
-    let mut pod = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"), "resourceVersion": "9",
-                     "creationTimestamp": ago(3600), "ownerReferences": [owner()]},
-        "spec": {"nodeName": "a1", "readinessGates": [{"conditionType": "InPlaceUpdateReady"}, {"conditionType": "KruisePodReady"}]},
-        "status": {"phase": "Running", "conditions": []},
-    });
-    strategic(&mut pod, template);
-    let hash = revision::short_hash(revision_name);
-    pod["metadata"]["labels"]["controller-revision-hash"] = json!(revision_name);
-    pod["metadata"]["labels"]["pod-template-hash"] = json!(hash);
-    pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"] = json!("Normal");
-    let containers = pod["spec"]["containers"].as_array().unwrap();
-    let statuses: Vec<Value> = containers
-        .iter()
-        .map(|c| json!({"name": c["name"], "image": c["image"], "imageID": format!("id-of-{}", c["image"].as_str().unwrap()),
-                        "containerID": "cri://1", "ready": true, "restartCount": 0, "resources": c["resources"]}))
-        .collect();
-    pod["status"]["containerStatuses"] = json!(statuses);
-    for kind in ["Ready", "ContainersReady", "InPlaceUpdateReady", "KruisePodReady"] {
-        set(&mut pod, kind, "True", &ago(3000));
-    }
-    for word in words {
-        describe(&mut pod, word, hash, &ago);
-    }
-    pod
-}
-
-fn set(pod: &mut Value, kind: &str, status: &str, since: &str) {
-    let entry = json!({"type": kind, "status": status, "lastTransitionTime": since});
-    strategic(pod, &json!({"status": {"conditions": [entry]}}));
-}
-
-fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String) {
-    let (key, value) = word.split_once('=').unwrap_or((word, ""));
-    let state = "lifecycle.apps.kruise.io/state";
-    match key {
-        "unready" => set(pod, "Ready", "False", &ago(60)),
-        "new" | "scheduled" => {
-            pod["status"] = json!({"phase": "Pending"});
-            pod["metadata"]["labels"][state] = json!("PreparingNormal");
-            if key == "new" {
-                pod["spec"]["nodeName"] = Value::Null;
-            }
-        }
-        "starting" => {
-            set(pod, "Ready", "False", &ago(2));
-            pod["status"]["containerStatuses"][0]["imageID"] = json!("");
-        }
-        "terminating" => pod["metadata"]["deletionTimestamp"] = json!(ago(1)),
-        "overdue" => pod["metadata"]["deletionTimestamp"] = json!(ago(31)),
-        "nobodys" => pod["metadata"]["ownerReferences"] = json!([]),
-        "failed" => pod["status"]["phase"] = json!("Failed"),
-        "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),
-        "short" => pod["metadata"]["labels"]["controller-revision-hash"] = json!(hash),
-        "marked" => set(pod, "InPlaceUpdateReady", "False", &ago(10)),
-        // Out of service by these keys of ours, or of somebody else.
-        "held" => hold(pod, value, &ago(10)),
-        "state" => pod["metadata"]["labels"][state] = json!(value),
-        "node" => pod["spec"]["nodeName"] = json!(value),
-        "readySeconds" => set_again(pod, "Ready", &ago(value.parse().unwrap())),
-        "restarts" => {
-            pod["status"]["containerStatuses"][0]["restartCount"] = json!(value.parse::<i32>().unwrap());
-        }
-        "cost" => pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] = json!(value),
-        "finalizer" => strategic(pod, &json!({"metadata": {"finalizers": [value]}})),
-        "runs" => {
-            pod["status"]["containerStatuses"][0]["image"] = json!(value);
-            pod["status"]["containerStatuses"][0]["imageID"] = json!(format!("id-of-{value}"));
-        }
-        // An update under way: the image id that the container had when it was changed.
-        "from" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
-                               "lastContainerStatuses": {"main": {"imageID": format!("id-of-{value}")}}});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-        }
-        "environment" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateEnvFromMetadata": true, "lastContainerStatuses": null});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-        }
-        // Its containers were asked to have other resources.
-        "resizing" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "lastContainerStatuses": null, "updateResources": true});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-        }
-        // What a container has of a processor.
-        "given" => pod["status"]["containerStatuses"][0]["resources"] = json!({"limits": {"cpu": value}}),
-        // What a container asks for, and who asked by the resize endpoint.
-        "asks" => {
-            let (cpu, manager) = value.split_once('/').unwrap();
-            pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] = json!(cpu);
-            pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] = json!(cpu);
-            wrote(pod, manager, "main", "limits/cpu");
-        }
-        // What it requests besides, and who asked for that, if not who made the pod.
-        "requested" => {
-            let (cpu, manager) = value.split_once('/').unwrap_or((value, ""));
-            for at in [
-                "/spec/containers/0/resources",
-                "/status/containerStatuses/0/resources",
-            ] {
-                pod.pointer_mut(at).unwrap()["requests"]["cpu"] = json!(cpu);
-            }
-            if !manager.is_empty() {
-                wrote(pod, manager, "main", "requests/cpu");
-            }
-        }
-        // It came to its revision with other resources.
-        "came" => {
-            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
-            let state = json!({"revision": revision, "updateTimestamp": ago(600), "lastContainerStatuses": null, "updateResources": true});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-        }
-        // What its node says to that.
-        "refused" => {
-            let (reason, message) = (value, format!("node-says-{value}"));
-            let condition =
-                json!({"type": "PodResizePending", "status": "True", "reason": reason, "message": message});
-            strategic(pod, &json!({"status": {"conditions": [condition]}}));
-        }
-        // The first batch has its resources, the container `log` is to follow.
-        "nextLimit" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateResources": true, "lastContainerStatuses": null,
-                               "nextContainerResources": {"log": {"limits": {"cpu": value}}},
-                               "preCheckBeforeNext": {"containersRequiredReady": ["main"]}});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-            let before = json!({"limits": {"cpu": "1"}});
-            pod["spec"]["containers"][1]["resources"] = before.clone();
-            pod["status"]["containerStatuses"][1]["resources"] = before;
-        }
-        // In a grace period of ten seconds on the way to this image, since five seconds or since a minute.
-        "grace" => grace(pod, value, &ago(5)),
-        "graceOver" => grace(pod, value, &ago(60)),
-        // The same on the way to this share of a processor, before which nothing was scheduled.
-        "graceOverLimit" => {
-            let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
-            let state = json!({"revision": revision, "updateTimestamp": ago(60), "lastContainerStatuses": null, "updateResources": true});
-            let limits = json!({"main": {"limits": {"cpu": value}}});
-            let grace = json!({"revision": revision, "containerResources": limits, "graceSeconds": 10});
-            for (key, value) in [("state", state), ("grace", grace)] {
-                pod["metadata"]["annotations"][format!("apps.kruise.io/inplace-update-{key}")] =
-                    json!(value.to_string());
-            }
-            pod["spec"]["containers"][0]["resources"] = json!({"limits": {"cpu": "99"}});
-        }
-        // The first batch is changed, this image of the container `log` is to follow.
-        "next" => {
-            let state = json!({"revision": "", "updateTimestamp": ago(5), "updateImages": true,
-                               "lastContainerStatuses": {"main": {"imageID": "id-of-web:1"}},
-                               "nextContainerImages": {"log": value},
-                               "preCheckBeforeNext": {"containersRequiredReady": ["main"]}});
-            pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
-            pod["spec"]["containers"][1]["image"] = json!("log:1");
-        }
-        "mainUnready" => pod["status"]["containerStatuses"][0]["ready"] = json!(false),
-        "garbage" => pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!("{"),
-        "label" => {
-            let (key, value) = value.split_once(':').unwrap();
-            pod["metadata"]["labels"][key] = json!(value);
-        }
-        other => panic!("a pod that is {other}?"),
-    }
-}
-
-fn hold(pod: &mut Value, keys: &str, since: &str) {
-    let hold = |key: &str| match key {
-        "restart" => json!({"userAgent": "ContainerRecreateRequest", "key": "shop/restart"}),
-        own => json!({"userAgent": "Lifecycle", "key": own}),
-    };
-    let holds: Vec<Value> = keys.split(',').map(hold).collect();
-    set(pod, "KruisePodReady", "False", since);
-    set(pod, "Ready", "False", since);
-    let message = json!({"type": "KruisePodReady", "message": json!(holds).to_string()});
-    strategic(pod, &json!({"status": {"conditions": [message]}}));
-}
-
-fn grace(pod: &mut Value, image: &str, since: &str) {
-    let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
-    let state = json!({"revision": revision, "updateTimestamp": since, "lastContainerStatuses": null, "updateImages": true});
-    let grace = json!({"revision": revision, "containerImages": {"main": image}, "graceSeconds": 10});
-    for (key, value) in [("state", state), ("grace", grace)] {
-        pod["metadata"]["annotations"][format!("apps.kruise.io/inplace-update-{key}")] =
-            json!(value.to_string());
-    }
-    pod["spec"]["containers"][0]["image"] = json!("web:1");
-    pod["status"]["containerStatuses"][0]["image"] = json!("web:1");
-    pod["status"]["containerStatuses"][0]["imageID"] = json!("id-of-web:1");
-}
-
-fn set_again(pod: &mut Value, kind: &str, since: &str) {
-    set(pod, kind, "True", since);
-}
-
-/// The plan, one decision a line.
-fn spoken(plan: &Plan) -> String {
-    let mut out = String::new();
-    for chain in &plan.chains {
-        for (index, step) in chain.steps.iter().enumerate() {
-            let then = if index > 0 { "  then " } else { "" };
-            writeln!(out, "{then}{}: {}", step.write, step.reason).unwrap();
-            writeln!(out, "    {}", details(&step.write)).unwrap();
-        }
-    }
-    for event in &plan.events {
-        writeln!(
-            out,
-            "event {} {}: {}",
-            event.reason.kind.as_str(),
-            event.reason,
-            event.message
-        )
-        .unwrap();
-    }
-    if let Some(status) = &plan.status {
-        let pace = if status.urgent { "now" } else { "soon" };
-        writeln!(out, "status {pace} {}", status.patch["status"]).unwrap();
-    }
-    if let Some(requeue) = plan.requeue {
-        writeln!(out, "again in {requeue:?}").unwrap();
-    }
-    for why in &plan.why {
-        let about = if why.about.is_empty() {
-            "the set"
-        } else {
-            &why.about
-        };
-        writeln!(out, "why {about}: {}", why.text).unwrap();
-    }
-    out
-}
-
-fn details(write: &Write) -> String {
-    match write {
-        Write::Create { body, .. } => {
-            let object = body.render();
-            let of_pod = json!([
-                object["metadata"]["labels"],
-                object["spec"]["containers"],
-                object["spec"]["readinessGates"]
-            ]);
-            let of_revision = json!([
-                object["revision"],
-                object["metadata"]["labels"],
-                object["metadata"]["annotations"]
-            ]);
-            let volumes = &object["spec"]["volumes"];
-            match object["kind"].as_str() {
-                Some("Pod") if volumes.is_null() => of_pod.to_string(),
-                Some("Pod") => format!("{of_pod} {volumes}"),
-                Some("PersistentVolumeClaim" | "ImagePullJob") => object.to_string(),
-                _ => of_revision.to_string(),
-            }
-        }
-        Write::Delete { precondition, .. } => format!("if {precondition:?}"),
-        Write::Patch {
-            part,
-            patch,
-            precondition,
-            ..
-        } => {
-            let part = match part {
-                Part::Main => "main",
-                Part::Status => "status",
-                Part::Resize => "resize",
-            };
-            format!("{part} {} if {precondition:?}", patch.body())
-        }
-    }
 }
 
 fn folder() -> PathBuf {

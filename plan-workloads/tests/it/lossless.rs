@@ -37,12 +37,12 @@ fn world() -> World {
 
 fn execute(world: &mut World) -> Vec<Write> {
     let plan = world.plan();
-    let mut chains: Vec<_> = plan.chains.iter().collect();
-    chains.sort_by_key(|chain| chain.wave);
+    let mut objects: Vec<_> = plan.writes.iter().collect();
+    objects.sort_by_key(|object| object.phase);
     let mut writes = Vec::new();
-    for chain in chains {
+    for object in objects {
         let mut previous = None;
-        for step in &chain.steps {
+        for step in &object.steps {
             world.apply(&step.write, &mut previous).unwrap();
             writes.push(step.write.clone());
         }

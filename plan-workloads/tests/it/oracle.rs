@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kruise_plan_kit::{Intent, Part, Patch, Plan, Precondition, ResourceId, Step, Write};
+use kruise_plan_test_kit::{Refused, condition};
 use serde_json::Value;
 
 use crate::{
     resources,
-    world::{Refused, World, condition, mounts, uid_of},
+    world::{World, mounts, uid_of},
 };
 
 const STATE: &str = "lifecycle.apps.kruise.io/state";
@@ -555,9 +556,9 @@ pub(crate) fn assert_removal_order(world: &World, plan: &Plan) {
         return;
     };
     let surplus: BTreeSet<&str> = plan
-        .chains
+        .writes
         .iter()
-        .flat_map(|chain| &chain.steps)
+        .flat_map(|object| &object.steps)
         .filter(|step| step.reason.starts_with("there are more pods than replicas"))
         .map(|step| step.write.target().name.as_str())
         .collect();

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kruise_plan_kit::{Chain, Plan, Target, Wave, inplace::VerticalScaling};
+use kruise_plan_kit::{ObjectWrites, Phase, Plan, Target, inplace::VerticalScaling};
+use kruise_plan_test_kit::{Refused, condition};
 use kruise_plan_workloads::cloneset::Explain;
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 
 use crate::{
     oracle, resources,
-    world::{NODE_NAMES, Refused, World, condition},
+    world::{NODE_NAMES, World},
 };
 
 /// Longest way to rest: twelve pods one by one, each through hooks, restarts and `minReadySeconds`.
@@ -329,7 +330,7 @@ impl History {
             }),
             Event::UserDeletes(pod) => self.pod(*pod, |world, name| {
                 world.touch(name, |pod, now, _| {
-                    pod["metadata"]["deletionTimestamp"] = json!(crate::world::text(now));
+                    pod["metadata"]["deletionTimestamp"] = json!(kruise_plan_test_kit::text(now));
                 });
             }),
             Event::Plan(bits) => {
@@ -377,41 +378,41 @@ impl History {
             "the order of the input shows"
         );
         let explained = world.plan_of(&shuffled, Explain::Yes);
-        assert_eq!(plan.chains, explained.chains, "explaining changes decisions");
+        assert_eq!(plan.writes, explained.writes, "explaining changes decisions");
         oracle::assert_removal_order(world, &plan);
-        let first = |chain: &Chain| chain.steps[0].write.target().clone();
-        let targets: Vec<Target> = plan.chains.iter().map(first).collect();
+        let first = |object: &ObjectWrites| object.steps[0].write.target().clone();
+        let targets: Vec<Target> = plan.writes.iter().map(first).collect();
         let distinct: BTreeSet<&Target> = targets.iter().collect();
         assert_eq!(
             distinct.len(),
             targets.len(),
-            "two chains for one object: {targets:?}"
+            "two writes for one object: {targets:?}"
         );
         self.execute(&plan, bits);
-        !plan.chains.is_empty() || plan.status.is_some()
+        !plan.writes.is_empty() || plan.status.is_some()
     }
 
     fn execute(&mut self, plan: &Plan, bits: u32) {
-        let mut chains: Vec<_> = plan.chains.iter().collect();
-        chains.sort_by_key(|chain| chain.wave);
+        let mut writes: Vec<_> = plan.writes.iter().collect();
+        writes.sort_by_key(|object| object.phase);
         let mut cancelled = false;
-        for (index, chain) in chains.iter().enumerate() {
+        for (index, object) in writes.iter().enumerate() {
             let everything = bits == u32::MAX;
             let fate = (bits >> (2 * (index % 16))) & 3;
             let steps = match fate {
-                _ if everything => chain.steps.len(),
+                _ if everything => object.steps.len(),
                 0 => 0,
                 1 => 1,
-                _ => chain.steps.len(),
+                _ => object.steps.len(),
             };
-            if chain.wave == Wave::Revisions && steps == 0 {
+            if object.phase == Phase::Revisions && steps == 0 {
                 cancelled = true;
             }
             if cancelled {
                 continue;
             }
             let mut previous = None;
-            for step in chain.steps.iter().take(steps) {
+            for step in object.steps.iter().take(steps) {
                 match oracle::apply(&mut self.world, step, &mut previous) {
                     Ok(()) => {}
                     Err(Refused::AlreadyExists) => self.learn(&step.write.target().name),

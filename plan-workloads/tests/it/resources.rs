@@ -1,11 +1,12 @@
 //! The oracle's eyes on resources that change in place.
 
 use kruise_plan_kit::Write;
+use kruise_plan_test_kit::condition;
 use serde_json::Value;
 
 use crate::{
     oracle,
-    world::{World, condition, uid_of},
+    world::{World, uid_of},
 };
 
 /// What the containers of a pod, or of a template, ask for.

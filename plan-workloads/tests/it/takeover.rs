@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Intent, Memory, Plan, ResourceId};
-use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ fn latest(pod: &Value) -> Option<Timestamp> {
 
 fn take_over(stored: &Stored) -> Plan {
     plan(
-        &Observed {
+        &Snapshot {
             set: &stored.set,
             api_version: &stored.set.api_version,
             pods: &stored.pods,
@@ -119,7 +119,7 @@ fn no_pod_and_no_revision_of_a_stored_set_is_written() {
     for phase in ["rest", "mid"] {
         for stored in stored(phase) {
             let plan = take_over(&stored);
-            for step in plan.chains.iter().flat_map(|chain| &chain.steps) {
+            for step in plan.writes.iter().flat_map(|object| &object.steps) {
                 let (write, resource) = (&step.write, step.write.target().resource);
                 assert!(
                     resource != ResourceId::PODS,
@@ -157,7 +157,7 @@ fn the_update_revision_is_the_one_that_status_names() {
 
 /// What a first report may change: a failure that OpenKruise reported once and never took back.
 fn is_healed_failure(set: &CloneSet, condition: &Value) -> bool {
-    let same = |have: &&kruise_api::cloneset::Condition| serde_json::to_value(have).unwrap() == *condition;
+    let same = |have: &&kruise_api::condition::Condition| serde_json::to_value(have).unwrap() == *condition;
     let failure = condition["type"] == "FailedScale" || condition["type"] == "FailedUpdate";
     set.status.conditions.iter().any(|have| same(&have)) || (failure && condition["status"] == "False")
 }
@@ -214,7 +214,7 @@ fn a_rollout_found_half_way_goes_on_once_a_pod_reports() {
         later.now += SignedDuration::from_hours(1);
         let plan = take_over(&later);
         let touched: Vec<String> = plan
-            .chains
+            .writes
             .iter()
             .flat_map(|c| &c.steps)
             .map(|s| s.write.to_string())
@@ -243,7 +243,7 @@ fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
             stored.set.spec.template["spec"]["containers"][0]["novel"] = json!({"a": [1]});
             let writes = |stored: &Stored| -> Vec<String> {
                 let plan = take_over(stored);
-                let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+                let steps = plan.writes.iter().flat_map(|object| &object.steps);
                 steps.map(|step| step.write.to_string()).collect()
             };
             assert_eq!(writes(&stored), Vec::<String>::new(), "{}", stored.about);
@@ -277,7 +277,7 @@ fn a_rollout_found_half_way_goes_on_in_place_though_its_revisions_lack_a_field()
         stored.now += SignedDuration::from_hours(1);
         let plan = take_over(&stored);
         let intents: Vec<Intent> = plan
-            .chains
+            .writes
             .iter()
             .flat_map(|c| &c.steps)
             .map(|s| s.write.intent())

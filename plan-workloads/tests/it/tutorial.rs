@@ -1,10 +1,11 @@
 //! The tutorial's rollout: five replicas, a surge of 20 %, nobody out of service, partition 3 and then 0. Every step counts
 //! as it should.
 
+use kruise_plan_test_kit::condition;
 use kruise_plan_workloads::cloneset::Explain;
 use serde_json::{Value, json};
 
-use crate::world::{World, condition};
+use crate::world::World;
 
 /// Old and new pods that are not on their way out.
 type Counts = (usize, usize);
@@ -38,9 +39,9 @@ fn run(world: &mut World) -> Vec<Counts> {
     for _ in 0..100 {
         let plan = world.plan_of(&world.pod_views(), Explain::No);
         let (pods, status) = (world.pods.clone(), plan.status.clone());
-        for chain in &plan.chains {
+        for object in &plan.writes {
             let mut previous = None;
-            for step in &chain.steps {
+            for step in &object.steps {
                 world.apply(&step.write, &mut previous).unwrap();
             }
         }

@@ -1,7 +1,7 @@
 //! The published arithmetic, row by row.
 
 use kruise_api::cloneset::CloneSetSpec;
-use kruise_plan_workloads::cloneset::{Limits, Numbers, Tally, numbers};
+use kruise_plan_workloads::cloneset::{Counts, Limits, Numbers, numbers};
 use serde_json::{Value, json};
 
 /// One side of the rollout: available, unavailable, specified and available, held before deletion.
@@ -185,13 +185,13 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-fn tally([available, unavailable, specified_available, preparing_delete]: Side) -> Tally {
-    Tally {
+fn tally([available, unavailable, specified_available, preparing_delete]: Side) -> Counts {
+    Counts {
         available,
         unavailable,
         specified_available,
         preparing_delete,
-        ..Tally::default()
+        ..Counts::default()
     }
 }
 
@@ -249,13 +249,13 @@ fn every_deliberate_difference_is_one() {
 fn a_specified_pod_out_of_service_lends_its_place_to_nobody() {
     // Five pods, one may be out of service, one specified pod already is: no available pod may follow it.
     let limits = limits(&row("", 5, json!({"maxUnavailable": 1}), [0; 4], [0; 4], [0; 10]));
-    let new = Tally {
+    let new = Counts {
         available: 3,
         specified_available: 1,
         specified_unavailable: 1,
-        ..Tally::default()
+        ..Counts::default()
     };
-    assert_eq!(numbers(limits, Tally::default(), new).delete_available, 0);
+    assert_eq!(numbers(limits, Counts::default(), new).delete_available, 0);
 }
 
 #[test]

@@ -10,10 +10,11 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Part, Patch, Plan, Precondition, ResourceId, Write};
-use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_plan_kit::{Memory, Plan, Precondition, ResourceId, Write};
+use kruise_plan_test_kit::{self as kit, Refused, condition, text};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// API version that owner references carry.
 pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
@@ -30,15 +31,6 @@ static NODES: LazyLock<BTreeMap<String, NodeView>> = LazyLock::new(|| {
     };
     NODE_NAMES.iter().map(node).collect()
 });
-
-/// Why the server refuses a write.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    AlreadyExists,
-    NotFound,
-    /// A uid or version that is no longer so, or a failed test.
-    Conflict,
-}
 
 /// Everything that exists.
 #[derive(Clone, Debug)]
@@ -148,7 +140,7 @@ impl World {
     pub(crate) fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
         let set = self.decoded_set();
         plan(
-            &Observed {
+            &Snapshot {
                 set: &set,
                 api_version: API_VERSION,
                 pods,
@@ -195,7 +187,6 @@ impl World {
                 precondition,
                 ..
             } => {
-                let body = patch.guarded(precondition, previous.as_deref());
                 let version = self.next_version();
                 let stored = match target.resource {
                     ResourceId::PODS => self.pods.get_mut(&target.name),
@@ -205,13 +196,7 @@ impl World {
                     other => panic!("no CloneSet changes {other}"),
                 };
                 let stored = stored.ok_or(Refused::NotFound)?;
-                let changed = patched(stored, &body, patch, *part)?;
-                if changed != *stored {
-                    *stored = changed;
-                    stored["metadata"]["resourceVersion"] = version;
-                }
-                *previous = stored["metadata"]["resourceVersion"].as_str().map(str::to_owned);
-                Ok(())
+                kit::patch(stored, (*part, patch, precondition), previous, version)
             }
         }
     }
@@ -219,13 +204,13 @@ impl World {
     /// Applies the plan's status patch.
     pub(crate) fn report(&mut self, plan: &Plan) {
         if let Some(status) = &plan.status {
-            merge(&mut self.set, &status.patch);
+            kit::merge(&mut self.set, &status.patch);
             let version = self.next_version();
             self.set["metadata"]["resourceVersion"] = version;
         }
     }
 
-    fn create(&mut self, resource: ResourceId, name: &str, mut object: Value) -> Result<(), Refused> {
+    fn create(&mut self, resource: ResourceId, name: &str, object: Value) -> Result<(), Refused> {
         let version = self.next_version();
         self.serial += 1;
         let store = match resource {
@@ -238,13 +223,8 @@ impl World {
         if store.contains_key(name) {
             return Err(Refused::AlreadyExists);
         }
-        assert_eq!(
-            object["metadata"]["name"], *name,
-            "the body carries the target's name"
-        );
-        object["metadata"]["uid"] = json!(format!("uid-{}", self.serial));
-        object["metadata"]["resourceVersion"] = version;
-        object["metadata"]["creationTimestamp"] = json!(text(self.now));
+        let (uid, now) = (format!("uid-{}", self.serial), text(self.now));
+        let mut object = kit::create(object, name, &uid, version, &now);
         if resource == ResourceId::PODS {
             object["status"] = json!({"phase": "Pending"});
             let claims = mounts(&object)
@@ -280,15 +260,8 @@ impl World {
             other => panic!("no CloneSet deletes {other}"),
         };
         let object = store.get_mut(name).ok_or(Refused::NotFound)?;
+        kit::may_delete(object, guard)?;
         let metadata = &mut object["metadata"];
-        if guard.uid().is_some_and(|uid| metadata["uid"] != uid) {
-            return Err(Refused::Conflict);
-        }
-        if let Precondition::UidAndVersion(_, wanted) = guard
-            && metadata["resourceVersion"] != wanted.as_str()
-        {
-            return Err(Refused::Conflict);
-        }
         if matches!(resource, ResourceId::REVISIONS | ResourceId::IMAGE_PULL_JOBS) {
             store.remove(name);
         } else if metadata["deletionTimestamp"].is_null() {
@@ -417,11 +390,6 @@ pub(crate) fn uid_of(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
-/// RFC 3339 as servers write it.
-pub(crate) fn text(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 fn run(pod: &Value, container: &Value, serial: u64, broken: Option<&str>) -> Value {
     let (name, image) = (&container["name"], &container["image"]);
     let statuses = pod["status"]["containerStatuses"].as_array();
@@ -456,218 +424,10 @@ fn report_readiness(pod: &mut Value, now: Timestamp) {
     set_condition(pod, "Ready", containers && gates, now);
 }
 
-/// Status of a pod's condition.
-pub(crate) fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a str> {
-    let list = pod["status"]["conditions"].as_array()?;
-    list.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
-}
-
 fn set_condition(pod: &mut Value, kind: &str, truth: bool, now: Timestamp) {
     let wanted = if truth { "True" } else { "False" };
     if condition(pod, kind) == Some(wanted) {
         return;
     }
-    let entry = json!({"type": kind, "status": wanted, "lastTransitionTime": text(now)});
-    let patch = json!({"status": {"conditions": [entry]}});
-    strategic(pod, &patch);
-}
-
-/// The object after a patch request, or why the server refuses it.
-fn patched(stored: &Value, body: &Value, patch: &Patch, part: Part) -> Result<Value, Refused> {
-    let mut changed = stored.clone();
-    match patch {
-        Patch::Json(_) => json_patch(&mut changed, body)?,
-        Patch::Merge(_) | Patch::Strategic(_) => {
-            for key in ["uid", "resourceVersion"] {
-                let wanted = &body["metadata"][key];
-                if !wanted.is_null() && *wanted != stored["metadata"][key] {
-                    return Err(Refused::Conflict);
-                }
-            }
-            if matches!(patch, Patch::Merge(_)) {
-                merge(&mut changed, body);
-            } else {
-                strategic(&mut changed, body);
-            }
-        }
-    }
-    match part {
-        // The main endpoint keeps the status, the status endpoint keeps the specification.
-        Part::Main => changed["status"] = stored["status"].clone(),
-        Part::Status => changed["spec"] = stored["spec"].clone(),
-        Part::Resize => return Ok(resized(stored, &changed)),
-    }
-    if stored["kind"] == "Pod" {
-        assert_pod_update(stored, &changed);
-    }
-    Ok(changed)
-}
-
-/// The resize endpoint takes resources of containers, and drops everything else; the server remembers who wrote them.
-fn resized(stored: &Value, changed: &Value) -> Value {
-    let mut after = stored.clone();
-    let names = after["spec"]["containers"].as_array().unwrap().iter();
-    let names: Vec<Value> = names.map(|container| container["name"].clone()).collect();
-    for (index, name) in names.iter().enumerate() {
-        for place in ["limits/cpu", "limits/memory", "requests/cpu", "requests/memory"] {
-            let at = format!("/spec/containers/{index}/resources/{place}");
-            if stored.pointer(&at) != changed.pointer(&at) {
-                wrote(&mut after, "kruise-manager", name.as_str().unwrap(), place);
-            }
-        }
-    }
-    let containers = after["spec"]["containers"].as_array_mut().unwrap();
-    for (container, wanted) in containers
-        .iter_mut()
-        .zip(changed["spec"]["containers"].as_array().unwrap())
-    {
-        assert_eq!(
-            container["name"], wanted["name"],
-            "the server refuses another order"
-        );
-        container["resources"] = wanted["resources"].clone();
-    }
-    after
-}
-
-/// Notes who last wrote an amount of a container by the resize endpoint.
-pub(crate) fn wrote(pod: &mut Value, manager: &str, container: &str, place: &str) {
-    let (list, resource) = place.split_once('/').unwrap();
-    let key = format!("k:{}", json!({"name": container}));
-    if !pod["metadata"]["managedFields"].is_array() {
-        pod["metadata"]["managedFields"] = json!([]);
-    }
-    let entries = pod["metadata"]["managedFields"].as_array_mut().unwrap();
-    let (list, resource) = (format!("f:{list}"), format!("f:{resource}"));
-    for entry in entries.iter_mut() {
-        let lists = &mut entry["fieldsV1"]["f:spec"]["f:containers"][&key]["f:resources"];
-        if let Some(fields) = lists.get_mut(&list).and_then(Value::as_object_mut) {
-            fields.remove(&resource);
-        }
-    }
-    let found = entries.iter().position(|entry| entry["manager"] == manager);
-    let index = found.unwrap_or_else(|| {
-        entries.push(json!({"manager": manager, "operation": "Update", "subresource": "resize"}));
-        entries.len() - 1
-    });
-    entries[index]["fieldsV1"]["f:spec"]["f:containers"][&key]["f:resources"][&list][&resource] = json!({});
-}
-
-/// The server lets nothing of a pod's specification change but images.
-fn assert_pod_update(before: &Value, after: &Value) {
-    let masked = |pod: &Value| {
-        let mut spec = pod["spec"].clone();
-        for container in spec["containers"].as_array_mut().unwrap() {
-            container["image"] = Value::Null;
-        }
-        spec
-    };
-    assert_eq!(
-        masked(before),
-        masked(after),
-        "the server refuses to change a pod's specification"
-    );
-}
-
-/// RFC 7386.
-fn merge(into: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    for (key, value) in members {
-        if value.is_null() {
-            into.as_object_mut().unwrap().remove(key);
-        } else {
-            merge(&mut into[key.as_str()], value);
-        }
-    }
-}
-
-/// Kubernetes strategic merge, for the lists that a pod has.
-pub(crate) fn strategic(into: &mut Value, patch: &Value) {
-    let Value::Object(members) = patch else {
-        *into = patch.clone();
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    let object = into.as_object_mut().unwrap();
-    for (key, value) in members {
-        if let Some(list) = key.strip_prefix("$deleteFromPrimitiveList/") {
-            let dropped = value.as_array().unwrap();
-            if let Some(Value::Array(items)) = object.get_mut(list) {
-                items.retain(|item| !dropped.contains(item));
-            }
-        } else if value.is_null() {
-            object.remove(key);
-        } else if let Value::Array(items) = value {
-            strategic_list(key, object, items);
-        } else {
-            strategic(object.entry(key).or_insert(Value::Null), value);
-        }
-    }
-}
-
-fn strategic_list(key: &str, object: &mut Map<String, Value>, items: &[Value]) {
-    let slot = object.entry(key).or_insert_with(|| json!([]));
-    let list = slot.as_array_mut().unwrap();
-    let merge_key = match key {
-        "conditions" => "type",
-        "containers" => "name",
-        "ownerReferences" => "uid",
-        "finalizers" => {
-            let new: Vec<Value> = items
-                .iter()
-                .filter(|item| !list.contains(item))
-                .cloned()
-                .collect();
-            list.extend(new);
-            return;
-        }
-        _ => {
-            *list = items.to_vec();
-            return;
-        }
-    };
-    for item in items {
-        let found = list.iter().position(|have| have[merge_key] == item[merge_key]);
-        match found {
-            Some(index) if item["$patch"] == "delete" => {
-                list.remove(index);
-            }
-            Some(index) => strategic(&mut list[index], item),
-            None if item["$patch"] == "delete" => {}
-            None => {
-                let mut fresh = json!({});
-                strategic(&mut fresh, item);
-                list.push(fresh);
-            }
-        }
-    }
-}
-
-/// RFC 6902: the operations that plans use.
-fn json_patch(object: &mut Value, operations: &Value) -> Result<(), Refused> {
-    for operation in operations.as_array().unwrap() {
-        let path = operation["path"].as_str().unwrap();
-        let (parent, key) = path.rsplit_once('/').unwrap();
-        match operation["op"].as_str().unwrap() {
-            "test" if object.pointer(path) == Some(&operation["value"]) => {}
-            "test" => return Err(Refused::Conflict),
-            "remove" => {
-                let parent = object.pointer_mut(parent).ok_or(Refused::Conflict)?;
-                parent.as_object_mut().unwrap().remove(key);
-            }
-            "replace" => {
-                *object.pointer_mut(path).ok_or(Refused::Conflict)? = operation["value"].clone();
-            }
-            other => panic!("no plan uses {other}"),
-        }
-    }
-    Ok(())
+    kit::set_condition(pod, kind, wanted, &text(now));
 }

@@ -10,7 +10,7 @@ use crate::{ApiError, Client, Served};
 
 /// What is asked before each call.
 pub struct World<'w> {
-    /// Is the run to end early? Chains under way end in order.
+    /// Is the run to end early? Objects under way end in order.
     pub should_stop: &'w (dyn Fn() -> bool + Sync),
     /// Version of the object with this uid, as the caches show it.
     pub newest: &'w (dyn Fn(&Target, &str) -> Option<Version> + Sync),

@@ -1,9 +1,9 @@
-//! The executor without I/O: a plan's chains in, calls out, replies in, a report out.
+//! The executor without I/O: a plan's writes in, calls out, replies in, a report out.
 
 use std::collections::BTreeMap;
 
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::{Chain, EventNote, Pace, Part, Patch, Precondition, Step, Wave, Write};
+use kruise_plan_kit::{Batching, EventNote, ObjectWrites, Part, Patch, Phase, Precondition, Step, Write};
 use kruise_plan_kit::{Holder, ResourceId, Target};
 use kube_cache::{Expectation, Version};
 
@@ -61,18 +61,18 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Track {
-    chain: Chain,
+    object: ObjectWrites,
     state: State,
     step: usize,
-    /// Version the previous reply of this chain returned.
+    /// Version the previous reply of this object returned.
     version: Option<String>,
     has_failed: bool,
 }
 
-/// The chains a slow start has begun, and how many it may begin after them.
+/// The objects a slow start has begun, and how many it may begin after them.
 #[derive(Clone, Copy, Debug)]
 struct SlowStart {
-    wave: Wave,
+    phase: Phase,
     started: usize,
     size: usize,
 }
@@ -90,11 +90,11 @@ pub struct Run {
 
 impl Run {
     /// A run that has sent nothing yet.
-    pub fn new(chains: Vec<Chain>, limits: Limits) -> Self {
+    pub fn new(writes: Vec<ObjectWrites>, limits: Limits) -> Self {
         let report = Report {
-            steps: chains
+            steps: writes
                 .iter()
-                .map(|chain| vec![StepResult::Skipped; chain.steps.len()])
+                .map(|object| vec![StepResult::Skipped; object.steps.len()])
                 .collect(),
             expectations: Vec::new(),
             events: Vec::new(),
@@ -103,19 +103,19 @@ impl Run {
             failures: Vec::new(),
             status_form: limits.status_form,
         };
-        let track = |chain: Chain| Track {
-            state: if chain.steps.is_empty() {
+        let track = |object: ObjectWrites| Track {
+            state: if object.steps.is_empty() {
                 State::Ended
             } else {
                 State::Waiting
             },
-            chain,
+            object,
             step: 0,
             version: None,
             has_failed: false,
         };
         Self {
-            tracks: chains.into_iter().map(track).collect(),
+            tracks: writes.into_iter().map(track).collect(),
             in_flight: BTreeMap::new(),
             slow_start: None,
             concurrency: limits.concurrency.max(1),
@@ -127,7 +127,7 @@ impl Run {
     /// The calls to send now. The run is over when this is empty and nothing is in flight.
     pub fn due(&mut self) -> Vec<(CallId, Call)> {
         self.start_chains();
-        // A slow start that gives up may open the next wave at once.
+        // A slow start that gives up may open the next phase at once.
         while !self.is_over() && !self.tracks.iter().any(Track::is_active) {
             self.start_chains();
         }
@@ -136,7 +136,7 @@ impl Run {
             let State::Due(stage) = track.state else { continue };
             let stage = track.first_stage(stage, self.report.status_form);
             let Some(call) = track
-                .chain
+                .object
                 .steps
                 .get(track.step)
                 .map(|step| track.call(step, stage))
@@ -163,7 +163,7 @@ impl Run {
         let State::InFlight(stage) = track.state else {
             return;
         };
-        let Some(step) = track.chain.steps.get(track.step).cloned() else {
+        let Some(step) = track.object.steps.get(track.step).cloned() else {
             return;
         };
         let found = outcome.as_ref().ok().filter(|_| stage == Stage::Inspect);
@@ -198,7 +198,7 @@ impl Run {
     /// Is this call for a version of its object that is known to be outdated? It could only be refused.
     pub fn is_overtaken(&self, id: CallId, newest: &dyn Fn(&Target, &str) -> Option<Version>) -> bool {
         let track = self.in_flight.get(&id).and_then(|index| self.tracks.get(*index));
-        let Some((track, step)) = track.and_then(|track| Some((track, track.chain.steps.get(track.step)?)))
+        let Some((track, step)) = track.and_then(|track| Some((track, track.object.steps.get(track.step)?)))
         else {
             return false;
         };
@@ -218,14 +218,17 @@ impl Run {
             return;
         };
         let track = self.tracks.get(index);
-        let Some(step) = track.and_then(|track| track.chain.steps.get(track.step)).cloned() else {
+        let Some(step) = track
+            .and_then(|track| track.object.steps.get(track.step))
+            .cloned()
+        else {
             return;
         };
         let message = format!("{} has changed since it was looked at", step.write.target());
         self.step_failed(index, &step, Failure::Conflict(message));
     }
 
-    /// Starts no further chain; those under way run to their end.
+    /// Starts no further object; those under way run to their end.
     pub fn stop(&mut self) {
         for track in &mut self.tracks {
             if track.state == State::Waiting {
@@ -245,18 +248,18 @@ impl Run {
     }
 
     fn start_chains(&mut self) {
-        let Some(wave) = self.current_wave() else { return };
+        let Some(phase) = self.current_phase() else { return };
         let active = self.tracks.iter().filter(|track| track.is_active()).count();
         let mut free = self.concurrency.saturating_sub(active);
-        let mut slow = self.slow_budget(wave);
+        let mut slow = self.slow_budget(phase);
         for track in &mut self.tracks {
             if free == 0 {
                 break;
             }
-            if track.chain.wave != wave || track.state != State::Waiting {
+            if track.object.phase != phase || track.state != State::Waiting {
                 continue;
             }
-            if track.chain.pace == Pace::SlowStart && !is_injected(Bug::SlowStartOff) {
+            if track.object.batching == Batching::SlowStart && !is_injected(Bug::SlowStartOff) {
                 if slow == 0 {
                     continue;
                 }
@@ -270,37 +273,38 @@ impl Run {
         }
     }
 
-    /// The wave whose chains may start, after cancelling what an earlier failure rules out.
-    fn current_wave(&mut self) -> Option<Wave> {
-        let blocks = |track: &Track| track.has_failed && track.chain.wave == Wave::Revisions;
+    /// The phase whose objects may start, after cancelling what an earlier failure rules out.
+    fn current_phase(&mut self) -> Option<Phase> {
+        let blocks = |track: &Track| track.has_failed && track.object.phase == Phase::Revisions;
         let failed = self
             .tracks
             .iter()
             .filter(|track| blocks(track))
-            .map(|track| track.chain.wave)
+            .map(|track| track.object.phase)
             .min();
         if let Some(failed) = failed {
             for track in &mut self.tracks {
-                if track.state == State::Waiting && track.chain.wave > failed {
+                if track.state == State::Waiting && track.object.phase > failed {
                     track.state = State::Ended;
                 }
             }
         }
         let open = self.tracks.iter().filter(|track| track.state != State::Ended);
-        open.map(|track| track.chain.wave).min()
+        open.map(|track| track.object.phase).min()
     }
 
-    /// How many slow-start chains of `wave` may still start in the current batch.
-    fn slow_budget(&mut self, wave: Wave) -> usize {
+    /// How many slow-start objects of `phase` may still start in the current batch.
+    fn slow_budget(&mut self, phase: Phase) -> usize {
         let mut batch = match self.slow_start {
-            Some(batch) if batch.wave == wave => batch,
+            Some(batch) if batch.phase == phase => batch,
             _ => SlowStart {
-                wave,
+                phase,
                 started: 0,
                 size: 1,
             },
         };
-        let is_slow = |track: &&mut Track| track.chain.wave == wave && track.chain.pace == Pace::SlowStart;
+        let is_slow =
+            |track: &&mut Track| track.object.phase == phase && track.object.batching == Batching::SlowStart;
         if batch.started == batch.size {
             let is_running = self
                 .tracks
@@ -339,7 +343,7 @@ impl Run {
         if !stored.version.is_empty() {
             track.version = Some(stored.version.clone());
         }
-        track.state = if track.step < track.chain.steps.len() {
+        track.state = if track.step < track.object.steps.len() {
             State::Due(Stage::Write)
         } else {
             State::Ended
@@ -388,7 +392,7 @@ impl Track {
 
     /// Skips the merged form on a server known to refuse it.
     fn first_stage(&self, stage: Stage, form: StatusForm) -> Stage {
-        let write = self.chain.steps.get(self.step).map(|step| &step.write);
+        let write = self.object.steps.get(self.step).map(|step| &step.write);
         match write {
             Some(Write::Patch {
                 part: Part::Status,

@@ -2,8 +2,8 @@
 //! calls.
 //!
 //! # Invariants
-//! * Never two calls of one chain at a time, and no step after one that failed.
-//! * A wave starts when all earlier waves have ended.
+//! * Never two calls of one object at a time, and no step after one that failed.
+//! * A phase starts when all earlier phases have ended.
 //! * A write that is for one version of an object is not sent once the caches show a newer one.
 //! * A write is sent once. Only the client repeats it, and only when the server answered 429, which proves that
 //!   nothing was written. A lost reply is [`Failure::Unknown`]: look at the server, then plan again.

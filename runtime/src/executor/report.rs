@@ -5,7 +5,7 @@ use kube_cache::Expectation;
 
 use super::StatusForm;
 
-/// How one step of one chain ended.
+/// How one step of one object ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepResult {
     /// The server did it.
@@ -16,9 +16,9 @@ pub enum StepResult {
     Gone,
     /// Not deleted: what uses it exists.
     Spared,
-    /// It failed, which ended its chain.
+    /// It failed, which ended the writes of its object.
     Failed(Failure),
-    /// Never sent: its chain, its wave or the run ended before.
+    /// Never sent: the writes of its object, its phase or the run ended before.
     Skipped,
 }
 
@@ -55,7 +55,7 @@ impl Failure {
 /// What a run came to: everything its owner's next plan, gate and user need to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Results by chain, then step, in the order of the plan.
+    /// Results by object, then step, in the order of the plan.
     pub steps: Vec<Vec<StepResult>>,
     /// What the caches must show before the owner is planned again.
     pub expectations: Vec<Expectation<ResourceId>>,

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kruise_plan_kit::{
-    Body, Chain, FailureNote, Intent, Pace, Part, Patch, Precondition, ResourceId, Step, Target, Wave, Write,
+    Batching, Body, FailureNote, Intent, ObjectWrites, Part, Patch, Phase, Precondition, ResourceId, Step,
+    Target, Write,
 };
 use kube_cache::{Expectation, Version};
 use proptest::prelude::*;
@@ -63,16 +64,19 @@ fn delete(name: &str) -> Write {
     }
 }
 
-fn chain(wave: Wave, pace: Pace, writes: Vec<Write>) -> Chain {
-    Chain {
-        wave,
-        pace,
+fn object_writes(phase: Phase, batching: Batching, writes: Vec<Write>) -> ObjectWrites {
+    ObjectWrites {
+        phase,
+        batching,
         steps: writes.into_iter().map(step).collect(),
     }
 }
 
 fn single(writes: Vec<Write>) -> Run {
-    Run::new(vec![chain(Wave::Pods, Pace::Bounded, writes)], Limits::default())
+    Run::new(
+        vec![object_writes(Phase::Pods, Batching::Bounded, writes)],
+        Limits::default(),
+    )
 }
 
 fn stored(version: &str) -> Stored {
@@ -274,23 +278,27 @@ fn a_refused_merged_status_patch_is_sent_as_two_and_remembered() {
         status_form: StatusForm::Split,
         ..Limits::default()
     };
-    let chains = vec![chain(
-        Wave::Pods,
-        Pace::Bounded,
+    let writes = vec![object_writes(
+        Phase::Pods,
+        Batching::Bounded,
         vec![patch("a", Part::Status, guard)],
     )];
-    let (_, call) = only(&mut Run::new(chains, limits));
+    let (_, call) = only(&mut Run::new(writes, limits));
     let Call::Patch { body, .. } = call else { panic!() };
     assert!(body["metadata"].get("labels").is_none(), "known beforehand");
 }
 
 #[test]
 fn slow_start_doubles_and_ends_with_the_batch_that_failed() {
-    let mut chains: Vec<_> = (0..20)
-        .map(|i| chain(Wave::Pods, Pace::SlowStart, vec![create(&format!("p{i}"))]))
+    let mut writes: Vec<_> = (0..20)
+        .map(|i| object_writes(Phase::Pods, Batching::SlowStart, vec![create(&format!("p{i}"))]))
         .collect();
-    chains.push(chain(Wave::Cleanup, Pace::Bounded, vec![delete("old")]));
-    let mut run = Run::new(chains, Limits::default());
+    writes.push(object_writes(
+        Phase::Cleanup,
+        Batching::Bounded,
+        vec![delete("old")],
+    ));
+    let mut run = Run::new(writes, Limits::default());
     for (size, fails) in [(1, false), (2, false), (4, true)] {
         let calls = run.due();
         assert_eq!(calls.len(), size);
@@ -317,11 +325,11 @@ fn slow_start_doubles_and_ends_with_the_batch_that_failed() {
 
 #[test]
 fn a_run_that_is_stopped_finishes_only_what_it_began() {
-    let chains = vec![
-        chain(Wave::Pods, Pace::Bounded, vec![delete("a"), create("a")]),
-        chain(Wave::Cleanup, Pace::Bounded, vec![delete("b")]),
+    let writes = vec![
+        object_writes(Phase::Pods, Batching::Bounded, vec![delete("a"), create("a")]),
+        object_writes(Phase::Cleanup, Batching::Bounded, vec![delete("b")]),
     ];
-    let mut run = Run::new(chains, Limits::default());
+    let mut run = Run::new(writes, Limits::default());
     let (id, _) = only(&mut run);
     run.stop();
     run.reply(id, Ok(stored("1")));
@@ -406,7 +414,7 @@ fn without_an_answer_to_the_look_nothing_is_deleted() {
     assert!(!report.needs_live_read());
 }
 
-const WAVES: [Wave; 3] = [Wave::Revisions, Wave::Pods, Wave::Cleanup];
+const WAVES: [Phase; 3] = [Phase::Revisions, Phase::Pods, Phase::Cleanup];
 
 proptest! {
     #[test]
@@ -415,24 +423,24 @@ proptest! {
         fates in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 100),
         concurrency in 1..6usize,
     ) {
-        let chains: Vec<_> = shapes.iter().enumerate().map(|(i, (wave, slow, steps))| {
-            let pace = if *slow { Pace::SlowStart } else { Pace::Bounded };
-            chain(WAVES[*wave], pace, (0..*steps).map(|_| delete(&i.to_string())).collect())
+        let writes: Vec<_> = shapes.iter().enumerate().map(|(i, (phase, slow, steps))| {
+            let batching = if *slow { Batching::SlowStart } else { Batching::Bounded };
+            object_writes(WAVES[*phase], batching, (0..*steps).map(|_| delete(&i.to_string())).collect())
         }).collect();
         let limits = Limits { concurrency, ..Limits::default() };
-        let mut run = Run::new(chains, limits);
+        let mut run = Run::new(writes, limits);
         let mut flying: BTreeMap<CallId, usize> = BTreeMap::new();
         let mut sent = vec![0; shapes.len()];
         let mut dead = vec![false; shapes.len()];
         for (pick, fate) in fates {
             for (id, call) in run.due() {
                 let index: usize = call.target().name.parse().unwrap();
-                prop_assert!(!flying.values().any(|other| *other == index), "two calls of one chain");
+                prop_assert!(!flying.values().any(|other| *other == index), "two calls of one object");
                 prop_assert!(!dead[index], "a step after a failed one");
                 sent[index] += 1;
-                let wave = shapes[index].0;
-                prop_assert!(flying.values().all(|other| shapes[*other].0 == wave), "waves overlap");
-                let blocked = (0..shapes.len()).any(|i| dead[i] && shapes[i].0 < wave && shapes[i].0 == 0);
+                let phase = shapes[index].0;
+                prop_assert!(flying.values().all(|other| shapes[*other].0 == phase), "phases overlap");
+                let blocked = (0..shapes.len()).any(|i| dead[i] && shapes[i].0 < phase && shapes[i].0 == 0);
                 prop_assert!(!blocked, "a failed barrier was passed");
                 flying.insert(id, index);
             }

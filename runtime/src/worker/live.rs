@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::{Chain, Part, ResourceId, Target};
+use kruise_plan_kit::{ObjectWrites, Part, ResourceId, Target};
 use kube_cache::{Expectation, ObjectKey};
 
 use super::{Controller, Reconciler};
@@ -23,8 +23,8 @@ pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
 impl<R: Reconciler> Controller<R> {
     /// Resources that must be seen anew when a reply to one of these writes is lost: what was written, and what the
     /// controller writes at all.
-    pub(super) fn may_be_outdated(&self, chains: &[Chain]) -> BTreeSet<ResourceId> {
-        let steps = chains.iter().flat_map(|chain| &chain.steps);
+    pub(super) fn may_be_outdated(&self, writes: &[ObjectWrites]) -> BTreeSet<ResourceId> {
+        let steps = writes.iter().flat_map(|object| &object.steps);
         let written = steps.map(|step| step.write.target().resource);
         written
             .chain(self.settings.caches.written().iter().copied())

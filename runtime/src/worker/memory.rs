@@ -1,17 +1,17 @@
 //! What an execution teaches the next plan.
 
-use kruise_plan_kit::{Chain, Intent, Memory, Step};
+use kruise_plan_kit::{Intent, Memory, ObjectWrites, Step};
 
 use crate::executor::{Report, StepResult};
 
-/// What each step was for, and the uid of its object if the object was there, by chain and step.
+/// What each step was for, and the uid of its object if the object was there, by object and step.
 pub(super) type Intents = Vec<Vec<(Intent, Option<String>)>>;
 
-pub(super) fn intents(chains: &[Chain]) -> Intents {
+pub(super) fn intents(writes: &[ObjectWrites]) -> Intents {
     let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
-    chains
+    writes
         .iter()
-        .map(|chain| chain.steps.iter().map(of).collect())
+        .map(|object| object.steps.iter().map(of).collect())
         .collect()
 }
 

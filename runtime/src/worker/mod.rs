@@ -12,7 +12,7 @@
 //! - A status is written over the object it was planned from, or not at all.
 //! - A plan that panics costs its own key a delay, and nobody else anything.
 //! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
-//! - On a stop, chains under way end in order; nothing new starts.
+//! - On a stop, objects under way end in order; nothing new starts.
 
 mod live;
 mod memory;
@@ -285,7 +285,7 @@ impl<R: Reconciler> Controller<R> {
     }
 
     fn print(&self, key: &ObjectKey, plan: &Plan) -> &'static str {
-        let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+        let steps = plan.writes.iter().flat_map(|object| &object.steps);
         let lines: BTreeSet<_> = steps
             .map(|step| ("plan", format!("{}: {}", step.write, step.reason)))
             .collect();
@@ -305,10 +305,10 @@ impl<R: Reconciler> Controller<R> {
             status_form: self.lock().status_form,
             ..Limits::default()
         };
-        let intents = memory::intents(&plan.chains);
-        let written = self.may_be_outdated(&plan.chains);
+        let intents = memory::intents(&plan.writes);
+        let written = self.may_be_outdated(&plan.writes);
         let stopping = || self.lock().phase == Phase::Stopping;
-        let run = Run::new(plan.chains, limits);
+        let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
         let world = World {
             should_stop: &stopping,

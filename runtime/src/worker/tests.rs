@@ -7,7 +7,8 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Body, Chain, EventNote, Intent, Memory, Plan, Precondition, ResourceId, Target, Wave, Write, events,
+    Body, EventNote, Intent, Memory, ObjectWrites, Phase, Plan, Precondition, ResourceId, Target, Write,
+    events,
 };
 use kube_cache::{ObjectKey, Version};
 use kube_client::client::Body as HttpBody;
@@ -38,7 +39,7 @@ impl Reconciler for Stub {
         let mut plan = Plan::default();
         if &*key.name == "changed" && reconciles == 1 {
             let outdated = (0..20).map(|number| delete(&format!("outdated-{number}")));
-            plan.chains.extend(outdated.chain([delete("current")]));
+            plan.writes.extend(outdated.chain([delete("current")]));
         } else if &*key.name == "limited" {
             let message = if reconciles < 4 { "limit: 1" } else { "limit: 2" };
             plan.events.push(EventNote {
@@ -47,7 +48,7 @@ impl Reconciler for Stub {
             });
             plan.requeue = Some(Duration::from_millis(1));
         } else if reconciles == 1 {
-            plan.chains.push(create(&key.name));
+            plan.writes.push(create(&key.name));
         }
         Outcome::Plan(Box::new(plan))
     }
@@ -101,8 +102,8 @@ fn target(name: &str) -> Target {
     }
 }
 
-fn create(name: &str) -> Chain {
-    chain(Write::Create {
+fn create(name: &str) -> ObjectWrites {
+    object_writes(Write::Create {
         intent: Intent::CreatePod,
         target: target(name),
         body: Body::from(json!({"metadata": {"name": name}})),
@@ -111,16 +112,16 @@ fn create(name: &str) -> Chain {
 }
 
 /// For version 5 of the pod.
-fn delete(name: &str) -> Chain {
-    chain(Write::Delete {
+fn delete(name: &str) -> ObjectWrites {
+    object_writes(Write::Delete {
         intent: Intent::DeletePod,
         target: target(name),
         precondition: Precondition::UidAndVersion("u".into(), "5".into()),
     })
 }
 
-fn chain(write: Write) -> Chain {
-    Chain::alone(Wave::Pods, write, "")
+fn object_writes(write: Write) -> ObjectWrites {
+    ObjectWrites::alone(Phase::Pods, write, "")
 }
 
 #[derive(Default)]

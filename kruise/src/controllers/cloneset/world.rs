@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
 use kruise_plan_kit::{Memory, Plan};
-use kruise_plan_workloads::cloneset::{Claims, Explain, Observed, Options, plan};
+use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 
@@ -62,7 +62,7 @@ impl World {
         now: Timestamp,
     ) -> Plan {
         let node = |name: &str| self.nodes.get(name).map(|node| &**node);
-        let observed = Observed {
+        let observed = Snapshot {
             set,
             api_version,
             pods: &self.pods,

@@ -1,4 +1,4 @@
-//! SidecarSet: its registration, what it watches, how sets that share pods take turns, and what is remembered of
+//! SidecarSet: its registration, what it watches, how sets that share pods lock them, and what is remembered of
 //! repairs. What a plan is made from is in [`World`].
 
 mod cached;
@@ -15,7 +15,7 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use kruise_api::sidecarset::{KIND, SidecarSet};
 use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, events};
-use kruise_plan_sidecars::{Explain, Repairs, Turns, learn, plan, uninjected as missing};
+use kruise_plan_sidecars::{Explain, Repairs, WriteLocks, learn, plan, uninjected as missing};
 use kruise_runtime::{
     Served,
     events::ObjectRef,
@@ -75,7 +75,7 @@ pub struct SidecarSets {
     /// Pods that sets may have missed.
     uninjected: Uninjected,
     /// Whose turn it is to write which pod.
-    turns: Mutex<Turns>,
+    write_locks: Mutex<WriteLocks>,
     /// Are sidecars injected at all? Where they are not, no pod is missed.
     injects: bool,
     /// What was tried for pods without sidecars, by set; and the uid of the set that tried it.
@@ -96,7 +96,7 @@ impl Controls for SidecarSets {
             namespace: setup.parts.config.webhook.namespace.clone(),
             missed: setup.parts.metrics.objects(&MISSED),
             uninjected: Uninjected::default(),
-            turns: Mutex::default(),
+            write_locks: Mutex::default(),
             injects: setup.parts.config.gates.on("PodWebhook"),
             repairs: Mutex::default(),
         }
@@ -132,7 +132,7 @@ impl Reconciler for SidecarSets {
             Err(error) => {
                 // Which pods it is for is not known.
                 self.missed.forget(&[&key.name]);
-                self.turns().forget(&key.name);
+                self.write_locks().release(&key.name);
                 let note = EventNote {
                     reason: &events::INVALID_SPEC,
                     message: format!("the specification cannot be read: {error}"),
@@ -145,7 +145,7 @@ impl Reconciler for SidecarSets {
         };
         let mut world = self.observe(&cached, &set);
         if !self.injects {
-            world.strangers.clear();
+            world.not_injected.clear();
         }
         let uid = &set.metadata.uid;
         let tried = self.repairs().get(key).filter(|(of, _)| of == uid).cloned();
@@ -161,7 +161,7 @@ impl Reconciler for SidecarSets {
         let mut repairs = tried.clone();
         let plan = world.look(&look, |observed| {
             let mut plan = plan(observed, now);
-            self.turns().admit(&set.metadata.name, &mut plan);
+            self.write_locks().lock(&set.metadata.name, &mut plan);
             learn(&mut repairs, observed, &plan, now);
             let missed = missing(observed);
             self.missed.set(&[&set.metadata.name], missed);
@@ -188,12 +188,12 @@ impl SidecarSets {
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write_locks(&self) -> MutexGuard<'_, WriteLocks> {
+        self.write_locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn forget(&self, key: &ObjectKey) {
-        self.turns().forget(&key.name);
+        self.write_locks().release(&key.name);
         self.repairs().remove(key);
         self.uninjected.forget(&key.name);
         self.missed.forget(&[&key.name]);

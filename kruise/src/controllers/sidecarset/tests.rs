@@ -1,4 +1,4 @@
-use kruise_plan_kit::{Chain, Intent, Precondition, Target, Wave, Write, sidecars::names};
+use kruise_plan_kit::{Intent, ObjectWrites, Phase, Precondition, Target, Write, sidecars::names};
 use kruise_runtime::metrics::Metrics;
 use kube_cache::{Delta, Event, Version};
 use prometheus_client::registry::Registry;
@@ -33,7 +33,7 @@ fn sets(injects: bool) -> (SidecarSets, Registry) {
         namespace: "system".into(),
         missed: metrics.objects(&MISSED),
         uninjected: Uninjected::default(),
-        turns: Mutex::default(),
+        write_locks: Mutex::default(),
         injects,
         repairs: Mutex::default(),
     };
@@ -106,7 +106,7 @@ fn deletion() -> Plan {
         precondition: Precondition::UidAndVersion("p".into(), "1".into()),
     };
     Plan {
-        chains: vec![Chain::alone(Wave::Pods, write, "")],
+        writes: vec![ObjectWrites::alone(Phase::Pods, write, "")],
         ..Plan::default()
     }
 }
@@ -116,8 +116,8 @@ async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
     let (sets, _) = sets(true);
     let may_write = |set: &str| {
         let mut plan = deletion();
-        sets.turns().admit(set, &mut plan);
-        !plan.chains.is_empty()
+        sets.write_locks().lock(set, &mut plan);
+        !plan.writes.is_empty()
     };
     assert!(may_write("gone") && !may_write("other"));
     let outcome = sets.reconcile(
@@ -127,7 +127,7 @@ async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
     );
     assert!(matches!(outcome, Outcome::Gone));
     assert!(may_write("other"));
-    sets.turns().forget("other");
+    sets.write_locks().release("other");
     assert!(may_write("logs") && !may_write("other"));
     break_logs(&sets);
     assert!(may_write("other"));

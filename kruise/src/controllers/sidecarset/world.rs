@@ -7,7 +7,7 @@ use kruise_plan_kit::{
     Memory,
     sidecars::{Matcher, canary_of, names},
 };
-use kruise_plan_sidecars::{Explain, Observed, Repairs};
+use kruise_plan_sidecars::{Explain, Repairs, Snapshot};
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::controllers::caches::PODS_BY_SIDECARSET;
 pub struct World {
     pods: Vec<Arc<PodView>>,
     /// Pods that may be meant and do not have its sidecars.
-    pub(super) strangers: Vec<Arc<PodView>>,
+    pub(super) not_injected: Vec<Arc<PodView>>,
     /// Which pods get a canary of it instead.
     canaries: Vec<Matcher>,
     pub(super) revisions: Vec<Arc<RevisionView>>,
@@ -52,7 +52,7 @@ impl World {
         Self {
             namespaces: namespaces.map(|namespace| namespace.name().to_owned()).collect(),
             pods,
-            strangers: Vec::new(),
+            not_injected: Vec::new(),
             canaries: Vec::new(),
             revisions,
             sets,
@@ -61,7 +61,7 @@ impl World {
 
     /// With the pods that may be meant and do not have the sidecars of the set, of a cluster with all these sets.
     #[must_use]
-    pub fn with_strangers(
+    pub fn with_not_injected(
         mut self,
         set: &SidecarSet,
         manager_namespace: &str,
@@ -81,7 +81,7 @@ impl World {
             .filter(is_canary)
             .map(|canary| Matcher::of(canary))
             .collect();
-        self.strangers = pods;
+        self.not_injected = pods;
         self
     }
 
@@ -92,14 +92,14 @@ impl World {
     }
 
     /// Lets `look` see it.
-    pub fn look<T>(&self, at: &Look<'_>, look: impl FnOnce(&Observed<'_>) -> T) -> T {
+    pub fn look<T>(&self, at: &Look<'_>, look: impl FnOnce(&Snapshot<'_>) -> T) -> T {
         let is_set = |name: &str| self.sets.binary_search_by(|have| have.as_str().cmp(name)).is_ok();
-        let observed = Observed {
+        let observed = Snapshot {
             set: at.set,
             api_version: at.api_version,
             namespace: at.namespace,
             pods: &self.pods,
-            strangers: &self.strangers,
+            not_injected: &self.not_injected,
             has_canary: &|pod| self.has_canary(pod),
             repairs: at.repairs,
             revisions: &self.revisions,
@@ -140,10 +140,10 @@ impl SidecarSets {
         } else {
             Vec::new()
         };
-        let mut strangers = self.uninjected.of(&cached.set, &self.pods);
-        if !strangers.is_empty() {
+        let mut not_injected = self.uninjected.of(&cached.set, &self.pods);
+        if !not_injected.is_empty() {
             let snapshot = self.lookups.namespaces.snapshot();
-            strangers.retain(|pod| {
+            not_injected.retain(|pod| {
                 let of_pod = snapshot.get(&ObjectKey::new("", &*pod.namespace));
                 *pod.namespace != *self.namespace && is_in_reach(&pod.namespace, of_pod.as_deref())
             });
@@ -159,7 +159,7 @@ impl SidecarSets {
             found.iter().map(|one| one.view.clone()).collect()
         };
         World {
-            strangers,
+            not_injected,
             canaries,
             ..World::new(set, pods, revisions, namespaces, sets)
         }

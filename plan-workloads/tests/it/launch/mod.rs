@@ -3,7 +3,7 @@
 mod random;
 
 use kruise_plan_kit::{Holder, Memory, Patch, Plan, Precondition, Step, Write};
-use kruise_plan_workloads::launch::{Observed, barrier_of, concerns, plan, pod_of};
+use kruise_plan_workloads::launch::{Snapshot, barrier_of, concerns, plan, pod_of};
 use kruise_views::{BarrierView, ContainerStatusView, ContainerView, Phase, PodView};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn barrier(owner: &str, keys: &[&str]) -> BarrierView {
 }
 
 fn planned(pod: &PodView, barrier: Option<&BarrierView>, memory: &Memory) -> Plan {
-    plan(Observed {
+    plan(Snapshot {
         pod,
         barrier,
         seen: None,
@@ -90,7 +90,7 @@ fn planned(pod: &PodView, barrier: Option<&BarrierView>, memory: &Memory) -> Pla
 }
 
 fn steps(plan: &Plan) -> Vec<&Step> {
-    plan.chains.iter().flat_map(|chain| &chain.steps).collect()
+    plan.writes.iter().flat_map(|object| &object.steps).collect()
 }
 
 /// Each write with the keys that it opens.
@@ -160,7 +160,7 @@ fn the_next_key_waits_until_all_above_are_ready_and_the_last_completes_the_pod()
         ]
     );
     assert_eq!(
-        plan.chains.len(),
+        plan.writes.len(),
         1,
         "no pod is complete before its last key is there"
     );
@@ -262,7 +262,7 @@ fn a_barrier_of_another_pod_that_was_written_last_is_replaced_once_no_later_pod_
     other.resource_version = "101".into();
     let memory = Memory::default();
     let planned = |seen| {
-        plan(Observed {
+        plan(Snapshot {
             pod: &pod,
             barrier: Some(&other),
             seen,

@@ -242,7 +242,7 @@ impl World {
 
     /// Sends the writes, in order. What was written is seen before the next plan.
     fn execute(&mut self, plan: &Plan) {
-        for step in plan.chains.iter().flat_map(|chain| &chain.steps) {
+        for step in plan.writes.iter().flat_map(|object| &object.steps) {
             let lost = self.faulty && self.chance.one_in(8);
             if lost && self.chance.one_in(2) {
                 return;
@@ -261,7 +261,7 @@ impl World {
                 return;
             }
         }
-        if plan.chains.iter().any(|chain| !chain.steps.is_empty()) {
+        if plan.writes.iter().any(|object| !object.steps.is_empty()) {
             self.memory = Memory::default();
         }
     }
@@ -369,7 +369,7 @@ impl World {
                 self.kubelet(at);
             }
             self.seen = [self.pods.len() - 1, self.barriers.len() - 1];
-            if self.version == before && self.plan().chains.is_empty() {
+            if self.version == before && self.plan().writes.is_empty() {
                 return;
             }
         }

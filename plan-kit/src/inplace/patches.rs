@@ -29,7 +29,7 @@ use crate::{
 /// How a pod is labelled with its revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RevisionLabels<'a> {
-    /// Name of the `ControllerRevision`; goes into the progress annotation.
+    /// Name of the `ControllerRevision`, for the progress annotation.
     pub name: &'a str,
     /// Value of `controller-revision-hash`.
     pub label: &'a str,
@@ -37,18 +37,18 @@ pub struct RevisionLabels<'a> {
     pub hash: &'a str,
 }
 
-/// What a pod's lifecycle label tells while it changes.
+/// A pod's lifecycle label while it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum UpdateLabel {
     /// `Updating`, until its containers run what was asked for.
     Updating,
-    /// What it told before: nothing restarts and nobody waits for the label.
+    /// As before: nothing restarts and nothing waits for the label.
     Unchanged,
 }
 
 /// The patches that take one pod to a revision.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Departure {
+pub struct Patches {
     /// Strategic merge patch of the status: readiness off. `None` if nothing restarts, the pod has no such gate, or it
     /// is off already.
     pub unready: Option<Body>,
@@ -61,7 +61,7 @@ pub struct Departure {
 
 /// One step of many pods: what their patches share is built once.
 #[derive(Clone, Debug)]
-pub struct Outset {
+pub struct UpdateSpec {
     change: Change,
     record: Record,
     /// The patch, without what depends on the pod.
@@ -89,13 +89,13 @@ const STALE: [(&str, &str); 3] = [
     (INPLACE_GRACE_LEGACY, "/metadata/annotations/inplace-update-grace"),
 ];
 
-impl Outset {
+impl UpdateSpec {
     /// Prepares the step to a revision, taken now. Between readiness off and the change pods get `grace_seconds`; resources
     /// change as `scaling` says.
     pub fn new(
         change: Change,
         revision: RevisionLabels<'_>,
-        phase: Phase,
+        label: UpdateLabel,
         grace_seconds: i32,
         scaling: VerticalScaling,
         now: Timestamp,
@@ -103,7 +103,7 @@ impl Outset {
         let mut metadata =
             json!({"labels": {REVISION_HASH: revision.label, POD_TEMPLATE_HASH: revision.hash}});
         put(&mut metadata, &["annotations", INPLACE_STATE], "".into());
-        if phase == Phase::Updating {
+        if label == UpdateLabel::Updating {
             for (map, values) in State::Updating.metadata(now).as_object().into_iter().flatten() {
                 for (key, value) in values.as_object().into_iter().flatten() {
                     put(&mut metadata, &[map, key], value.clone());
@@ -136,13 +136,13 @@ impl Outset {
     }
 
     /// The patches for one pod.
-    pub fn depart(&self, pod: &PodView) -> Departure {
+    pub fn patches_of(&self, pod: &PodView) -> Patches {
         let carried = carried(pod);
         let alone = carried.is_some()
             || (self.grace_seconds > 0 && self.change.restarts())
             || batch::first(&self.change, pod).is_some();
         if alone {
-            return self.depart_alone(pod, carried);
+            return self.patches_of_one(pod, carried);
         }
         let mut set = vec![(STATE, self.progress_annotation(pod).into())];
         for (stale, pointer) in STALE {
@@ -155,7 +155,7 @@ impl Outset {
             .resize
             .as_ref()
             .filter(|_| !self.change.resources.iter().all(asks));
-        Departure {
+        Patches {
             unready: self.unready(pod, &self.change),
             resize: resize.map(|resize| Body {
                 base: Arc::clone(resize),
@@ -169,7 +169,7 @@ impl Outset {
     }
 
     /// The patches for a pod whose change is its own: it comes later, in parts, or on top of one that has not been made.
-    fn depart_alone(&self, pod: &PodView, carried: Option<Carried>) -> Departure {
+    fn patches_of_one(&self, pod: &PodView, carried: Option<Carried>) -> Patches {
         let mut change = self.change.clone();
         let mut since = self.now.clone();
         let mut is_given_later = false;
@@ -184,7 +184,7 @@ impl Outset {
                 .retain(|name, resize| !resize.is_asked(pod.resources_of(name)));
             // A write before this one has asked, and the node has not given it yet.
             is_given_later = change.resources.len() < wanted && awaited(pod).is_some();
-            // Whoever changes his mind more often than the period lasts must not keep the pod out of service for good.
+            // Templates that change more often than the period lasts must not keep the pod out of service for good.
             since = carried.since.unwrap_or(since);
         }
         let mut state = UpdateState {
@@ -228,7 +228,7 @@ impl Outset {
                 put(&mut update, &["metadata", "annotations", stale], Value::Null);
             }
         }
-        Departure {
+        Patches {
             unready: self.unready(pod, &change),
             resize: resize.map(Body::from),
             update: update.into(),
@@ -281,7 +281,7 @@ fn split(applied: Applied, scaling: VerticalScaling) -> (Value, Option<Value>) {
     (patch, None)
 }
 
-/// A change that a pod's labels tell of and that its containers have not seen yet.
+/// A change that is in a pod's labels and that its containers have not received yet.
 struct Carried {
     change: Change,
     /// When its grace period began.
@@ -347,7 +347,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Departure, INPLACE_STATE, Outset, Phase, Resize, RevisionLabels, STALE, STATE, VerticalScaling,
+        INPLACE_STATE, Patches, Resize, RevisionLabels, STALE, STATE, UpdateLabel, UpdateSpec,
+        VerticalScaling,
     };
     use crate::inplace::{
         Change,
@@ -372,16 +373,16 @@ mod tests {
         hash: "abc",
     };
 
-    fn start(change: Change) -> Departure {
-        Outset::new(
+    fn start(change: Change) -> Patches {
+        UpdateSpec::new(
             change,
             REVISION,
-            Phase::Updating,
+            UpdateLabel::Updating,
             0,
             VerticalScaling::Endpoint,
             now(),
         )
-        .depart(&pod())
+        .patches_of(&pod())
     }
 
     #[test]
@@ -401,15 +402,15 @@ mod tests {
             metadata: json!({}),
             ..Change::default()
         };
-        let departure = start(change);
-        let conditions = &departure.unready.unwrap().render()["status"]["conditions"];
+        let patches = start(change);
+        let conditions = &patches.unready.unwrap().render()["status"]["conditions"];
         assert_eq!(conditions[0]["reason"], "StartInPlaceUpdate");
         assert_eq!(conditions[1]["type"], "Ready");
         assert_eq!(
             conditions[1]["message"],
             "the status of pod readiness gate \"InPlaceUpdateReady\" is not \"True\", but False"
         );
-        let update = departure.update.render();
+        let update = patches.update.render();
         assert_eq!(
             update["spec"],
             json!({"containers": [{"name": "main", "image": "web:2"}]})
@@ -435,9 +436,9 @@ mod tests {
             metadata: json!({"annotations": {"a": null, "b": "2"}}),
             ..Change::default()
         };
-        let departure = start(change);
-        assert_eq!(departure.unready, None);
-        let update = departure.update.render();
+        let patches = start(change);
+        assert_eq!(patches.unready, None);
+        let update = patches.update.render();
         assert!(update.get("spec").is_none());
         assert_eq!(update["metadata"]["annotations"]["b"], "2");
     }
@@ -450,23 +451,23 @@ mod tests {
         }
     }
 
-    fn graced(change: Change, pod: &PodView) -> Departure {
-        Outset::new(
+    fn graced(change: Change, pod: &PodView) -> Patches {
+        UpdateSpec::new(
             change,
             REVISION,
-            Phase::Updating,
+            UpdateLabel::Updating,
             10,
             VerticalScaling::Endpoint,
             now(),
         )
-        .depart(pod)
+        .patches_of(pod)
     }
 
     #[test]
     fn a_grace_period_holds_back_everything_but_readiness_and_the_revision() {
-        let departure = graced(image(), &pod());
-        assert!(departure.unready.is_some());
-        let update = departure.update.render();
+        let patches = graced(image(), &pod());
+        assert!(patches.unready.is_some());
+        let update = patches.update.render();
         assert!(update.get("spec").is_none() && update["metadata"]["labels"].get("tier").is_none());
         assert_eq!(
             update["metadata"]["labels"]["controller-revision-hash"],
@@ -489,9 +490,9 @@ mod tests {
             metadata: json!({"annotations": {"a": "1"}}),
             ..Change::default()
         };
-        let departure = graced(change, &pod());
-        assert_eq!(departure.unready, None);
-        assert_eq!(departure.update.render()["metadata"]["annotations"]["a"], "1");
+        let patches = graced(change, &pod());
+        assert_eq!(patches.unready, None);
+        assert_eq!(patches.update.render()["metadata"]["annotations"]["a"], "1");
     }
 
     /// In its grace period on the way from `web:1` to `web:2`, begun a minute ago.
@@ -526,9 +527,9 @@ mod tests {
             metadata: json!({"labels": {"tier": "a"}}),
             ..Change::default()
         };
-        let departure = graced(back, &waiting());
-        assert_eq!(departure.unready, None);
-        let update = departure.update.render();
+        let patches = graced(back, &waiting());
+        assert_eq!(patches.unready, None);
+        let update = patches.update.render();
         assert!(update.get("spec").is_none());
         assert_eq!(update["metadata"]["labels"]["tier"], "a");
         assert!(update["metadata"]["annotations"]["apps.kruise.io/inplace-update-grace"].is_null());
@@ -577,15 +578,15 @@ mod tests {
         let mut batched = waiting();
         let state = r#"{"revision":"web-old","updateTimestamp":null,"lastContainerStatuses":null,"nextContainerImages":{"log":"log:2"}}"#;
         batched.annotations = [(INPLACE_STATE, state)].into_iter().collect();
-        let outset = Outset::new(
+        let spec = UpdateSpec::new(
             image(),
             REVISION,
-            Phase::Updating,
+            UpdateLabel::Updating,
             0,
             VerticalScaling::Endpoint,
             now(),
         );
-        let update = outset.depart(&batched).update.render();
+        let update = spec.patches_of(&batched).update.render();
         assert_eq!(
             update["spec"]["containers"],
             json!([{"name": "log", "image": "log:2"}, {"name": "main", "image": "web:2"}])
@@ -602,12 +603,12 @@ mod tests {
 
     #[test]
     fn resources_have_a_patch_of_their_own_and_a_pod_that_nothing_restarts_stays_in_service() {
-        let departure = start(more_cpu(false));
-        assert_eq!(departure.unready, None);
+        let patches = start(more_cpu(false));
+        assert_eq!(patches.unready, None);
         let asked =
             json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}});
-        assert_eq!(departure.resize.unwrap().render(), asked);
-        let update = departure.update.render();
+        assert_eq!(patches.resize.unwrap().render(), asked);
+        let update = patches.update.render();
         assert!(update.get("spec").is_none());
         assert_eq!(
             update["metadata"]["annotations"][INPLACE_STATE],
@@ -623,20 +624,21 @@ mod tests {
             ..more_cpu(false)
         };
         let old = VerticalScaling::Specification;
-        let departure = Outset::new(change, REVISION, Phase::Updating, 0, old, now()).depart(&pod());
-        assert_eq!(departure.resize, None);
+        let patches =
+            UpdateSpec::new(change, REVISION, UpdateLabel::Updating, 0, old, now()).patches_of(&pod());
+        assert_eq!(patches.resize, None);
         assert_eq!(
-            departure.update.render()["spec"]["containers"],
+            patches.update.render()["spec"]["containers"],
             json!([{"name": "main", "image": "web:2", "resources": {"limits": {"cpu": "2"}}}])
         );
     }
 
     #[test]
     fn a_restarting_resize_waits_for_its_grace_period_and_another_one_does_not() {
-        let departure = graced(more_cpu(true), &pod());
-        assert_eq!(departure.resize, None);
+        let patches = graced(more_cpu(true), &pod());
+        assert_eq!(patches.resize, None);
         assert_eq!(
-            departure.update.render()["metadata"]["annotations"]["apps.kruise.io/inplace-update-grace"],
+            patches.update.render()["metadata"]["annotations"]["apps.kruise.io/inplace-update-grace"],
             r#"{"revision":"web-abc","containerResources":{"main":{"limits":{"cpu":"2"}}},"graceSeconds":10}"#
         );
         assert!(graced(more_cpu(false), &pod()).resize.is_some());
@@ -654,10 +656,10 @@ mod tests {
             resources: Some(Box::new(asked)),
             ..kruise_views::ContainerView::default()
         }]);
-        let outset = Outset::new(
+        let spec = UpdateSpec::new(
             more_cpu(false),
             REVISION,
-            Phase::Updating,
+            UpdateLabel::Updating,
             0,
             VerticalScaling::Endpoint,
             now(),
@@ -669,9 +671,9 @@ mod tests {
             ..resized.clone()
         };
         for pod in [resized, between] {
-            let departure = outset.depart(&pod);
-            assert_eq!(departure.resize, None);
-            let state = departure.update.render()["metadata"]["annotations"][INPLACE_STATE].to_string();
+            let patches = spec.patches_of(&pod);
+            assert_eq!(patches.resize, None);
+            let state = patches.update.render()["metadata"]["annotations"][INPLACE_STATE].to_string();
             assert!(state.contains("updateResources"), "{state}");
         }
     }

@@ -10,7 +10,7 @@ use kruise_plan_kit::{
 use kruise_views::{Phase, PodView};
 use serde_json::Value;
 
-use crate::{consistency::is_consistent, observe::Observed, sidecars::Sidecars};
+use crate::{consistency::is_consistent, sidecars::Sidecars, snapshot::Snapshot};
 
 /// How long another set's change of a pod is waited for.
 const MOTION: Duration = Duration::from_secs(10);
@@ -20,8 +20,8 @@ const UNNOTICED: Duration = Duration::from_mins(2);
 pub(crate) const FRESH: Duration = Duration::from_secs(5);
 
 /// An active pod with every container that the set would have injected.
-pub(crate) struct Member<'a> {
-    pub(crate) pod: &'a Arc<PodView>,
+pub(crate) struct Pod<'a> {
+    pub(crate) view: &'a Arc<PodView>,
     /// What the pod records of its sets; empty if that cannot be read.
     pub(crate) records: Records,
     /// Upgrades so far; `None` if the annotation cannot be read.
@@ -41,7 +41,7 @@ pub(crate) struct Member<'a> {
     pub(crate) ready: bool,
 }
 
-impl Member<'_> {
+impl Pod<'_> {
     /// Did this set take the pod out of service, as far as can be seen?
     pub(crate) fn is_out(&self, set: &str) -> bool {
         if self.updated {
@@ -51,7 +51,7 @@ impl Member<'_> {
             .states
             .as_ref()
             .is_none_or(|states| states.0.contains_key(set));
-        // Where nothing here could mend the pod, it is of the set's making only as long as a sidecar fails.
+        // Where no upgrade could repair the pod, the set is the cause only as long as a sidecar fails.
         let follows = self.upgradable && self.selected;
         changed_before && (!self.consistent || (!self.ready && (follows || !self.serves)))
     }
@@ -59,13 +59,13 @@ impl Member<'_> {
     /// Is a sidecar ready that does not run its image yet? Then the last upgrade is still on its way.
     pub(crate) fn is_on_its_way(&self, set: &str, sidecars: &Sidecars) -> bool {
         let ready = self
-            .pod
+            .view
             .statuses
             .iter()
             .filter(|status| status.ready && sidecars.has(&status.name));
         ready.into_iter().any(|status| {
             let is_it = |name: &str| *name == *status.name;
-            !is_consistent(self.pod, set, self.states.as_ref(), is_it)
+            !is_consistent(self.view, set, self.states.as_ref(), is_it)
         })
     }
 
@@ -80,8 +80,8 @@ impl Member<'_> {
                     .iter()
                     .flatten()
                     .filter_map(|(container, before)| {
-                        let wanted = self.pod.image_of(container).unwrap_or_default();
-                        let status = self.pod.status_of(container)?;
+                        let wanted = self.view.image_of(container).unwrap_or_default();
+                        let status = self.view.status_of(container)?;
                         let long = if status.between_runs { MOTION } else { UNNOTICED };
                         is_pending(status, before, wanted).then_some(long)
                     })
@@ -94,17 +94,17 @@ impl Member<'_> {
 
     /// For how long the pod is left alone because it was just made.
     pub(crate) fn fresh_for(&self, now: Timestamp) -> Option<Duration> {
-        left(self.pod.created?, FRESH, now)
+        left(self.view.created?, FRESH, now)
     }
 
-    /// `namespace/name`: sets look at many namespaces.
+    /// `namespace/name`: sets have pods in many namespaces.
     pub(crate) fn about(&self) -> String {
-        format!("{}/{}", self.pod.namespace, self.pod.name)
+        format!("{}/{}", self.view.namespace, self.view.name)
     }
 }
 
 /// What is left of a while that began then. Clocks differ, so it may begin a little later than now, but a time that is
-/// further off than the while is long tells nothing.
+/// further off than the while is long is ignored.
 pub(crate) fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<Duration> {
     let left = since.as_millisecond() + long.as_millis() as i64 - now.as_millisecond();
     let left = Duration::from_millis(u64::try_from(left).ok()?);
@@ -113,39 +113,39 @@ pub(crate) fn left(since: Timestamp, long: Duration, now: Timestamp) -> Option<D
 
 /// The pods that count, sorted by namespace and name.
 pub(crate) fn classify<'a>(
-    observed: &Observed<'a>,
+    snapshot: &Snapshot<'a>,
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
-) -> Vec<Member<'a>> {
-    let mut members: Vec<Member<'a>> = observed
+) -> Vec<Pod<'a>> {
+    let mut pods: Vec<Pod<'a>> = snapshot
         .pods
         .iter()
-        .filter(|pod| pod.is_active() && is_meant(observed, pod))
-        .filter_map(|pod| member(observed, pod, spec, sidecars, hashes))
+        .filter(|pod| pod.is_active() && is_meant(snapshot, pod))
+        .filter_map(|pod| classified(snapshot, pod, spec, sidecars, hashes))
         .collect();
-    members.sort_by(|a, b| (&a.pod.namespace, &a.pod.name).cmp(&(&b.pod.namespace, &b.pod.name)));
-    members
+    pods.sort_by(|a, b| (&a.view.namespace, &a.view.name).cmp(&(&b.view.namespace, &b.view.name)));
+    pods
 }
 
-fn is_meant(observed: &Observed<'_>, pod: &PodView) -> bool {
-    let set = observed.set;
+fn is_meant(snapshot: &Snapshot<'_>, pod: &PodView) -> bool {
+    let set = snapshot.set;
     let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
     let selector = set.spec.selector.as_ref();
     is_in_list(list, &set.metadata.name)
         && selector
             .is_some_and(|selector| !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key)))
-        && (set.spec.namespace_selector.is_none() || (observed.in_namespace)(&pod.namespace))
+        && (set.spec.namespace_selector.is_none() || (snapshot.in_namespace)(&pod.namespace))
 }
 
-fn member<'a>(
-    observed: &Observed<'_>,
+fn classified<'a>(
+    snapshot: &Snapshot<'_>,
     pod: &'a Arc<PodView>,
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
-) -> Option<Member<'a>> {
-    let set = &observed.set.metadata.name;
+) -> Option<Pod<'a>> {
+    let set = &snapshot.set.metadata.name;
     let annotation = |key: &str| pod.annotations.get(key).unwrap_or_default();
     let working = Working::read(annotation(names::WORKING));
     let has =
@@ -161,15 +161,15 @@ fn member<'a>(
         records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
     };
     let consistent = is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
-    let selector = observed.set.spec.update_strategy.selector.as_ref();
+    let selector = snapshot.set.spec.update_strategy.selector.as_ref();
     let mut statuses = pod.statuses.iter();
     let idle = sidecars.hot().all(|(name, _, empty)| {
         let [_, other] = working.of(name);
         pod.image_of(&other) == Some(empty)
     });
-    Some(Member {
+    Some(Pod {
         ready: pod.phase == Phase::Running && pod.is_true("Ready") && idle,
-        pod,
+        view: pod,
         records,
         states,
         working,

@@ -1,10 +1,10 @@
-//! Resources that a pod was given by this program and that its label does not tell of.
+//! Resources that a pod was given by this program and of a revision that its label does not name.
 //!
 //! An update asks for the resources first and labels the pod afterwards. If it breaks off in between and the template goes
 //! back, the pod stays with the amounts of a revision that it never came to. What others asked for (an autoscaler, a person)
 //! is left alone: the API server remembers who wrote an amount last.
 //!
-//! An amount that differs may also be what somebody made of our wish (an admission webhook of the `resize` endpoint). To ask
+//! An amount that differs may also be what somebody made of our request (an admission webhook of the `resize` endpoint). To ask
 //! for it again would change it again, and may restart a container each time. So nothing is given back to a
 //! pod whose record says that it came to its revision with resources, which giving back writes too: it is done once at most,
 //! and once more with each update. And only amounts of another revision are taken for left behind.
@@ -124,7 +124,7 @@ impl Amounts {
 pub fn came_with_resources(pod: &PodView, is_revision: impl Fn(&str) -> bool) -> bool {
     match read_state(pod) {
         Ok(state) => state.is_some_and(|state| state.update_resources && is_revision(&state.revision)),
-        // It cannot be told.
+        // It is not known.
         Err(_) => true,
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kruise_api::sidecarset::SidecarSet;
-use kruise_plan_kit::Memory;
+use kruise_plan_kit::{Explain, Memory};
 use kruise_views::{PodView, RevisionView};
 
 use crate::repairs::Repairs;
 
 /// One snapshot of a SidecarSet and everything that belongs to it.
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The set.
     pub set: &'a SidecarSet,
     /// `apiVersion` for owner references: that of the version on the wire.
@@ -20,10 +20,10 @@ pub struct Observed<'a> {
     pub pods: &'a [Arc<PodView>],
     /// Pods that may be meant and do not name this set in that list, active or being deleted: at least those that its
     /// selectors match. None where no pod is injected at all.
-    pub strangers: &'a [Arc<PodView>],
+    pub not_injected: &'a [Arc<PodView>],
     /// Is there a set that is injected into this pod instead, as a canary of this one?
     pub has_canary: &'a dyn Fn(&PodView) -> bool,
-    /// What was tried for pods without sidecars.
+    /// What was tried for uninjected pods.
     pub repairs: &'a Repairs,
     /// Revisions in [`Self::namespace`] that carry the set's name and are its own, or nobody's.
     pub revisions: &'a [Arc<RevisionView>],
@@ -35,14 +35,4 @@ pub struct Observed<'a> {
     pub memory: &'a Memory,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
-}
-
-/// Is a written explanation wanted? It costs a line of text for every pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Explain {
-    /// Only actions.
-    #[default]
-    No,
-    /// Actions, and why other pods are left alone.
-    Yes,
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, inplace::VerticalScaling};
+use kruise_plan_kit::{Explain, Memory, inplace::VerticalScaling};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 
 use super::claims::Claims;
 
 /// One snapshot of a CloneSet and everything that belongs to it.
-pub struct Observed<'a> {
+pub struct Snapshot<'a> {
     /// The set.
     pub set: &'a CloneSet,
     /// `apiVersion` for owner references: that of the version on the wire.
@@ -30,16 +30,6 @@ pub struct Observed<'a> {
     pub memory: &'a Memory,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
-}
-
-/// Is a written explanation wanted? It costs a line of text for every pod.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Explain {
-    /// Only actions.
-    #[default]
-    No,
-    /// Actions, and why other pods are left alone.
-    Yes,
 }
 
 /// Feature gates and flags that change decisions.

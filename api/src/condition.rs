@@ -1,0 +1,33 @@
+//! Conditions as workloads report them: those of Kubernetes, and when each was last confirmed.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::meta::null_as_default;
+
+/// One condition of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Condition {
+    /// Its type, such as `Progressing`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// When the condition was last confirmed or changed.
+    pub last_update_time: Option<Timestamp>,
+    /// When `status` last changed.
+    pub last_transition_time: Option<Timestamp>,
+    /// One word for machines.
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub reason: String,
+    /// A sentence for people.
+    #[serde(
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub message: String,
+}

@@ -1,0 +1,165 @@
+//! The revisions of a workload: which one is that of its specification, and which writes keep the history correct.
+
+pub mod revision;
+mod writes;
+
+use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
+
+use kruise_views::RevisionView;
+
+use crate::{Template, owner::Owner, plan::ObjectWrites};
+use revision::{Revision, identity_of, is_equal, is_part_of};
+
+pub use writes::{NewRevision, label, patch};
+
+/// The revisions of one workload, oldest first: by number, then creation time, then name.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    stored: Vec<Arc<RevisionView>>,
+    /// Those that hold a pod template, read when first asked for.
+    read: Vec<OnceCell<Option<Revision>>>,
+}
+
+/// Which stored revision is that of a specification.
+#[derive(Clone, Debug)]
+pub enum Match<'h> {
+    /// The newest one: nothing to write.
+    Newest(&'h Arc<RevisionView>),
+    /// An older one: it becomes the newest again under this number.
+    Older(&'h Arc<RevisionView>, i64),
+    /// None: one is to be created with this number.
+    Missing(i64),
+}
+
+/// A name for a new revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Name that no other object has.
+    pub name: String,
+    /// Hash in the name.
+    pub hash: String,
+    /// Name collisions so far: part of every hash, from zero on.
+    pub collision_count: i32,
+}
+
+/// How many revisions stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// So many that nothing uses.
+    Unused(usize),
+    /// So many in all, and beyond that those which something uses.
+    InAll(usize),
+}
+
+impl History {
+    /// Sorts the revisions.
+    pub fn new(revisions: &[Arc<RevisionView>]) -> Self {
+        let mut stored = revisions.to_vec();
+        stored.sort_by(|a, b| (a.number, a.created, &a.name).cmp(&(b.number, b.created, &b.name)));
+        let read = stored.iter().map(|_| OnceCell::new()).collect();
+        Self { stored, read }
+    }
+
+    /// All of them, oldest first.
+    pub fn all(&self) -> &[Arc<RevisionView>] {
+        &self.stored
+    }
+
+    /// The stored revision of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<RevisionView>> {
+        self.stored.iter().find(|view| *view.name == *name)
+    }
+
+    /// The newest revision that `is_it` accepts as that of the specification.
+    pub fn find(&self, is_it: impl Fn(&RevisionView) -> bool) -> Match<'_> {
+        self.at(self.stored.iter().rposition(|view| is_it(view)))
+    }
+
+    /// The revision of a live template.
+    ///
+    /// `reported` names the revision that the status gives for this very generation, if it gives one: whoever wrote it saw
+    /// this template. Fields that its types did not know are missing from the revision, and from the pods made of it; they
+    /// are no reason to roll them.
+    pub fn find_template(&self, live: &Template, reported: Option<&str>) -> Match<'_> {
+        let shortened = |view: &Arc<RevisionView>| reported == Some(&*view.name) && is_part_of(view, live);
+        let found = self.stored.iter().rposition(|view| is_equal(view, live));
+        self.at(found.or_else(|| self.stored.iter().rposition(shortened)))
+    }
+
+    fn at(&self, index: Option<usize>) -> Match<'_> {
+        let next = self.stored.last().map_or(1, |last| last.number.saturating_add(1));
+        match index.and_then(|index| Some((index, self.stored.get(index)?))) {
+            None => Match::Missing(next),
+            Some((index, view)) if index + 1 == self.stored.len() => Match::Newest(view),
+            Some((_, view)) => Match::Older(view, next),
+        }
+    }
+
+    /// A name for a revision of this data. A name that another object holds is a collision: the next is tried.
+    pub fn identify(
+        &self,
+        owner: &Owner<'_>,
+        data: &str,
+        taken: &BTreeSet<String>,
+        mut collision_count: i32,
+    ) -> Identity {
+        loop {
+            let (name, hash) = identity_of(owner.name, data, collision_count);
+            if self.get(&name).is_none() && !taken.contains(&name) {
+                return Identity {
+                    name,
+                    hash,
+                    collision_count,
+                };
+            }
+            collision_count = collision_count.saturating_add(1);
+        }
+    }
+
+    /// The templates of all revisions that hold one.
+    pub fn templates(&self) -> impl Iterator<Item = &Revision> {
+        (0..self.stored.len()).filter_map(|index| self.read(index))
+    }
+
+    /// The revision that a pod's label names.
+    pub fn by_label(&self, label: &str) -> Option<&Revision> {
+        let is_it = |view: &Arc<RevisionView>| go_compat::revision::label_matches_revision(label, &view.name);
+        self.read(self.stored.iter().position(is_it)?)
+    }
+
+    fn read(&self, index: usize) -> Option<&Revision> {
+        let view = self.stored.get(index)?;
+        let read = self.read.get(index)?.get_or_init(|| Revision::stored(view));
+        read.as_ref()
+    }
+
+    /// Deletes the oldest of the owner's revisions beyond those that stay. Revisions with one of the names `kept` are in
+    /// use; of the others `is_used` is asked, which may be expensive.
+    pub fn truncate(
+        &self,
+        owner: &Owner<'_>,
+        keep: Keep,
+        kept: &[&str],
+        is_used: impl Fn(&RevisionView) -> bool,
+        reason: &str,
+    ) -> Vec<ObjectWrites> {
+        let own = |view: &&Arc<RevisionView>| {
+            view.owner_uid.as_deref() == Some(owner.uid) && !kept.contains(&&*view.name)
+        };
+        let mut unused: Vec<_> = self.stored.iter().filter(own).collect();
+        let surplus = match keep {
+            Keep::Unused(limit) => unused.len().saturating_sub(limit),
+            Keep::InAll(limit) => self.stored.len().saturating_sub(limit),
+        };
+        if surplus == 0 {
+            return Vec::new();
+        }
+        unused.retain(|view| !is_used(view));
+        let surplus = match keep {
+            Keep::Unused(limit) => unused.len().saturating_sub(limit),
+            Keep::InAll(_) => surplus,
+        };
+        let surplus = unused.into_iter().take(surplus);
+        surplus.map(|view| writes::delete(owner, view, reason)).collect()
+    }
+}

@@ -1,0 +1,260 @@
+//! Updating single pods to a revision, in place or by recreation.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use kruise_api::{lifecycle::LifecycleHook, names::INPLACE_STATE};
+use serde_json::{Value, json};
+
+use super::{Pod, Policy, Rollout, interrupted, path::UpdatePath};
+use crate::{
+    events,
+    history::revision::Revision,
+    injected::{Bug, is_injected},
+    inplace::{NotInPlace, Resize},
+    lifecycle::{self, State},
+    plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
+    pod_writes::{Guard, guard_by_version, patch},
+    write::{Intent, Part},
+};
+
+/// Updates pods to one revision; the path from each other revision is worked out once.
+pub struct Updater<'r> {
+    rollout: &'r Rollout<'r>,
+    /// Where pods are updated to.
+    pub target: &'r Revision,
+    /// By revision label.
+    paths: BTreeMap<String, Rc<Result<UpdatePath, NotInPlace>>>,
+}
+
+impl<'r> Updater<'r> {
+    /// Updates pods to `target`.
+    pub fn new(rollout: &'r Rollout<'r>, target: &'r Revision) -> Self {
+        Self {
+            rollout,
+            target,
+            paths: BTreeMap::new(),
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        self.rollout.strategy.policy
+    }
+
+    /// Can each of these pods, if there is any, change in place?
+    pub fn all_in_place<'m, 'p: 'm>(&mut self, mut pods: impl Iterator<Item = &'m Pod<'p>>) -> bool {
+        self.policy().is_in_place() && pods.all(|pod| self.path(pod).is_ok())
+    }
+
+    /// Leaves out the candidates that cannot be updated, so that they do not take the place of others. The first is
+    /// reported.
+    pub fn able<'m, 'p>(&mut self, candidates: Vec<&'m Pod<'p>>, plan: &mut Plan) -> Vec<&'m Pod<'p>> {
+        if !self.policy().is_in_place() {
+            return candidates;
+        }
+        let mut able = Vec::with_capacity(candidates.len());
+        let mut warned = false;
+        for pod in candidates {
+            let Some(text) = self.obstacle(pod) else {
+                able.push(pod);
+                continue;
+            };
+            if !warned {
+                let (name, revision) = (&pod.view.name, &self.target.name);
+                let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
+                plan.events
+                    .push(EventNote::new(&events::FAILED_IN_PLACE, message));
+            }
+            warned = true;
+            self.rollout.explain(plan, pod, text);
+            plan.writes.extend(self.rollout.cancel(pod));
+        }
+        able
+    }
+
+    fn obstacle(&mut self, pod: &Pod<'_>) -> Option<String> {
+        match &*self.path(pod) {
+            Ok(_) if pod.state == State::Foreign => {
+                Some("its lifecycle state is unknown to this build".into())
+            }
+            Err(blocked) if self.policy() == Policy::InPlaceOnly => Some(format!(
+                "cannot be updated in place, and the policy is InPlaceOnly: {}",
+                blocked.path
+            )),
+            _ => None,
+        }
+    }
+
+    /// Updates the pods.
+    pub fn run(&mut self, pods: Vec<&Pod<'_>>, plan: &mut Plan) {
+        for pod in pods {
+            if !self.policy().is_in_place() {
+                let reason = "the template changed and the policy is ReCreate";
+                plan.writes
+                    .push(self.rollout.recreate(pod, &self.target.name, reason));
+                continue;
+            }
+            match &*self.path(pod) {
+                Ok(path) => self.update_in_place(pod, path, plan),
+                Err(blocked) => {
+                    let reason = format!("{} cannot change in place", blocked.path);
+                    plan.writes
+                        .push(self.rollout.recreate(pod, &self.target.name, &reason));
+                }
+            }
+        }
+    }
+
+    /// The path of a pod's revision.
+    fn path(&mut self, pod: &Pod<'_>) -> Rc<Result<UpdatePath, NotInPlace>> {
+        let label = pod.label();
+        if let Some(known) = self.paths.get(label) {
+            return Rc::clone(known);
+        }
+        let path = Rc::new(self.work_out(label));
+        self.paths.insert(label.to_owned(), Rc::clone(&path));
+        path
+    }
+
+    fn work_out(&self, label: &str) -> Result<UpdatePath, NotInPlace> {
+        let Some(old) = self.rollout.history.by_label(label) else {
+            return Err(NotInPlace {
+                path: "its revision is gone, so the difference".into(),
+            });
+        };
+        let change = self.rollout.change_between(old, self.target)?;
+        Ok(UpdatePath::of(change))
+    }
+
+    /// Gives a pod of the target the resources back that it should have. Not where that restarts what a hook asks to be
+    /// drained before: the hook is about updates from one revision to another.
+    pub(super) fn give_back(
+        &self,
+        pod: &Pod<'_>,
+        resources: BTreeMap<String, Resize>,
+    ) -> Option<ObjectWrites> {
+        let change = UpdatePath::of_resources(resources);
+        let asks_first = change.restarts() && self.rollout.update_hook().is_some();
+        let mut path = UpdatePath::of(change);
+        path.reason = "an update broke off: resources of its revision".into();
+        (!asks_first).then(|| self.start(pod, &path))
+    }
+
+    /// The path of a pod that asks for what an update left behind when it broke off, if this is one.
+    fn with_what_it_lacks(&self, pod: &Pod<'_>, path: &UpdatePath) -> Option<UpdatePath> {
+        let resources = interrupted::lacking(self.rollout, pod.view, self.target);
+        if resources.is_empty() {
+            return None;
+        }
+        let change = path.change.clone().over(UpdatePath::of_resources(resources));
+        (change != path.change).then(|| UpdatePath::of(change))
+    }
+
+    fn update_in_place(&self, pod: &Pod<'_>, path: &UpdatePath, plan: &mut Plan) {
+        let hook = self.rollout.update_hook();
+        let held = lifecycle::holds(hook, pod.view);
+        match pod.state {
+            State::None | State::PreparingNormal | State::Normal if held => {
+                let reason = "its inPlaceUpdate hook is asked first";
+                plan.writes.push(self.hold(pod, None, reason));
+            }
+            State::PreparingUpdate if held => {
+                let text = "waits: its inPlaceUpdate hook holds it";
+                plan.why.push(Why::new(&*pod.view.name, text));
+            }
+            State::Updated => {
+                if let Some(hook) = hook {
+                    let reason = "updated again: its hook is asked anew";
+                    plan.writes.push(self.hold(pod, Some(hook), reason));
+                }
+            }
+            State::None
+            | State::PreparingNormal
+            | State::Normal
+            | State::PreparingUpdate
+            | State::Updating => {
+                let own = self.with_what_it_lacks(pod, path);
+                plan.writes.push(self.start(pod, own.as_ref().unwrap_or(path)));
+            }
+            State::PreparingDelete | State::Foreign => {}
+        }
+    }
+
+    /// Moves a pod to `PreparingUpdate`, putting the hook back on it if asked.
+    fn hold(&self, pod: &Pod<'_>, rehook: Option<&LifecycleHook>, reason: &str) -> ObjectWrites {
+        let labels: Vec<[&str; 2]> = rehook
+            .iter()
+            .flat_map(|hook| hook.labels_handler.keys().map(|key| ["labels", key.as_str()]))
+            .collect();
+        let values = rehook.iter().flat_map(|hook| hook.labels_handler.values());
+        let mut further: Vec<(&[&str], Value)> = labels
+            .iter()
+            .map(<[&str; 2]>::as_slice)
+            .zip(values.map(|value| value.as_str().into()))
+            .collect();
+        let finalizers = rehook.map_or(&[][..], |hook| &hook.finalizers_handler);
+        if !finalizers.is_empty() {
+            further.push((&["finalizers"], json!(finalizers)));
+        }
+        let next = (Intent::SetLifecycle, State::PreparingUpdate);
+        ObjectWrites::of_pod(vec![self.rollout.enter(pod, next, &further, reason)])
+    }
+
+    fn start(&self, pod: &Pod<'_>, path: &UpdatePath) -> ObjectWrites {
+        let view = pod.view;
+        let patches = path.spec(self.rollout, self.target).patches_of(view);
+        let reason = path.reason.as_str();
+        let mut steps = Vec::new();
+        if let Some(unready) = patches.unready {
+            // The pod's own condition is the kubelet's: it is lowered only where nothing is newer than what was seen.
+            let guard = if unready.set.is_empty() {
+                Guard::SamePod
+            } else {
+                Guard::Unchanged
+            };
+            let (intent, part) = (Intent::MarkUnready, Part::Status);
+            steps.push(patch(view, intent, part, unready, guard, reason));
+        }
+        let named = format!("update pod {} in-place(revision {})", view.name, self.target.name);
+        let failed = || FailureNote::new(&events::FAILED_IN_PLACE, format!("failed to {named}: "));
+        // A resize and the write that records it are two: late ones, of a manager that leads no more, must not take apart
+        // what another one has done since.
+        let resizes = patches.resize.is_some() || !path.change.resources.is_empty();
+        let resize = patches.resize.map(|resize| {
+            let (intent, part) = (Intent::ResizePod, Part::Resize);
+            let mut step = patch(view, intent, part, resize, Guard::SamePod, reason);
+            step.failed = Some(failed());
+            step
+        });
+        let (intent, part) = (Intent::UpdateInPlace, Part::Main);
+        let mut step = patch(view, intent, part, patches.update, Guard::SamePod, reason);
+        step.done = Some(EventNote::new(
+            &events::SUCCESSFUL_IN_PLACE,
+            format!("successfully {named}"),
+        ));
+        step.failed = Some(failed());
+        let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
+        if is_injected(Bug::ResizeAfterPodWrite) {
+            change.reverse();
+        }
+        steps.extend(change);
+        // What containers run is recorded as the snapshot has it, and a new container is the sign that they changed: one
+        // that crashed in between would be taken for it.
+        let changing = pod.state == State::Updating && view.annotations.get(INPLACE_STATE).is_some();
+        if changing || resizes || !path.change.images.is_empty() {
+            guard_by_version(&mut steps, view);
+        }
+        ObjectWrites::of_pod(steps)
+    }
+}
+
+impl Rollout<'_> {
+    /// Takes a pod out of `PreparingUpdate` whose update is no longer wanted (the partition grew, another pod took its
+    /// place). It would stay out of service for good, so it goes back the way an updated pod does.
+    pub fn cancel(&self, pod: &Pod<'_>) -> Option<ObjectWrites> {
+        (pod.state == State::PreparingUpdate).then(|| {
+            let next = (Intent::SetLifecycle, self.after_update(pod));
+            let step = self.enter(pod, next, &[], "its update is no longer wanted");
+            ObjectWrites::of_pod(vec![step])
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! What the tests of every planner share: writes as a server carries them out, pods in a line of words each, and plans as
+//! text. Never shipped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    reason = "this is test code: what is not as expected ends the test"
+)]
+
+mod pods;
+mod server;
+mod text;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub use pods::{Labelled, pod, wrote};
+pub use server::{Refused, create, may_delete, merge, patch, strategic};
+pub use text::spoken;
+
+/// RFC 3339 as servers write it.
+pub fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Status of a pod's condition.
+pub fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a str> {
+    let list = pod["status"]["conditions"].as_array()?;
+    list.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
+}
+
+/// Gives a pod's condition a status since then.
+pub fn set_condition(pod: &mut Value, kind: &str, status: &str, since: &str) {
+    let entry = json!({"type": kind, "status": status, "lastTransitionTime": since});
+    strategic(pod, &json!({"status": {"conditions": [entry]}}));
+}

@@ -1,0 +1,86 @@
+//! Plans as text.
+
+use std::fmt::Write as _;
+
+use kruise_plan_kit::{Part, Plan, Precondition, Write};
+use serde_json::json;
+
+/// The plan, one decision a line.
+pub fn spoken(plan: &Plan) -> String {
+    let mut out = String::new();
+    for object in &plan.writes {
+        for (index, step) in object.steps.iter().enumerate() {
+            let then = if index > 0 { "  then " } else { "" };
+            writeln!(out, "{then}{}: {}", step.write, step.reason).unwrap();
+            writeln!(out, "    {}", details(&step.write)).unwrap();
+        }
+    }
+    for event in &plan.events {
+        writeln!(
+            out,
+            "event {} {}: {}",
+            event.reason.kind.as_str(),
+            event.reason,
+            event.message
+        )
+        .unwrap();
+    }
+    if let Some(status) = &plan.status {
+        let pace = if status.urgent { "now" } else { "soon" };
+        writeln!(out, "status {pace} {}", status.patch["status"]).unwrap();
+    }
+    if let Some(requeue) = plan.requeue {
+        writeln!(out, "again in {requeue:?}").unwrap();
+    }
+    for why in &plan.why {
+        let about = if why.about.is_empty() {
+            "the set"
+        } else {
+            &why.about
+        };
+        writeln!(out, "why {about}: {}", why.text).unwrap();
+    }
+    out
+}
+
+fn details(write: &Write) -> String {
+    match write {
+        Write::Create { body, .. } => {
+            let object = body.render();
+            let of_pod = json!([
+                object["metadata"]["labels"],
+                object["spec"]["containers"],
+                object["spec"]["readinessGates"]
+            ]);
+            let of_revision = json!([
+                object["revision"],
+                object["metadata"]["labels"],
+                object["metadata"]["annotations"]
+            ]);
+            let volumes = &object["spec"]["volumes"];
+            match object["kind"].as_str() {
+                Some("Pod") if volumes.is_null() => of_pod.to_string(),
+                Some("Pod") => format!("{of_pod} {volumes}"),
+                Some("PersistentVolumeClaim" | "ImagePullJob") => object.to_string(),
+                _ => of_revision.to_string(),
+            }
+        }
+        Write::Delete { precondition, .. } => match precondition {
+            Precondition::Unused(uid, user) => format!("if Unused({uid:?}, {user})"),
+            other => format!("if {other:?}"),
+        },
+        Write::Patch {
+            part,
+            patch,
+            precondition,
+            ..
+        } => {
+            let part = match part {
+                Part::Main => "main",
+                Part::Status => "status",
+                Part::Resize => "resize",
+            };
+            format!("{part} {} if {precondition:?}", patch.body())
+        }
+    }
+}
