@@ -1,28 +1,25 @@
 //! A plan in plain words: what would be done, what would not yet, and which limit decides it.
 
-mod sidecarset;
+pub(crate) mod cloneset;
+pub(crate) mod sidecarset;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use jiff::Timestamp;
-use kruise_api::{cloneset::CloneSet, names::conditions};
-use kruise_plan_kit::{Memory, Phase, Plan, ResourceId, Step, Why};
-use kruise_plan_workloads::cloneset;
+use futures::future::BoxFuture;
+use kruise_api::definition::Kind;
+use kruise_plan_kit::{Phase, Plan, Step};
 use kruise_runtime::{
     Client,
     client::{self, Source},
-    discovery,
 };
-use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
-    controllers::cloneset::{self as controller, CachedCloneSet, World},
+    controllers,
     gates::Gates,
     leader::{self, Decides},
-    manager,
 };
 
 /// What to explain.
@@ -50,7 +47,7 @@ pub struct Options {
 }
 
 /// By what is decided.
-pub(crate) enum By {
+pub enum By {
     /// These gates, and no flags.
     Gates(Gates),
     /// What the leader tells on its lease; else the defaults, which the explanation says.
@@ -92,37 +89,84 @@ fn by_gates(gates: Gates) -> Decides {
     }
 }
 
-/// Asks the cluster and plans, without writing anything.
+/// One object of which an explanation is wanted, or one pod of it.
+pub struct Request<'r> {
+    /// The cluster.
+    pub client: &'r Client,
+    /// Namespace of an object that is in one.
+    pub namespace: &'r str,
+    /// Name of the object.
+    pub name: &'r str,
+    /// The pod.
+    pub pod: Option<&'r str>,
+    /// Namespace of the manager.
+    pub manager_namespace: &'r str,
+    /// By what is decided.
+    pub by: &'r By,
+}
+
+/// Reads the cluster and plans, without writing anything.
+pub type Explainer = for<'r> fn(&'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>>;
+
+/// Reads the cluster and plans, without writing anything.
 pub fn run(options: &Options) -> anyhow::Result<String> {
     let (kind, name) = options
         .target
         .split_once('/')
         .ok_or_else(|| anyhow!("write the target as clone/NAME, not {:?}", options.target))?;
+    let Some(explain) = explainers().find_map(|(of, explain)| is_called(of, kind).then_some(explain)) else {
+        let targets: Vec<String> = explainers()
+            .map(|(kind, _)| format!("{}/NAME", call(kind)))
+            .collect();
+        bail!(
+            "{kind:?} cannot be explained; this build explains {}",
+            targets.join(" and ")
+        );
+    };
+    let by = match &options.feature_gates {
+        Some(gates) => By::Gates(Gates::parse(gates, "")?),
+        None => By::Leader {
+            namespace: options.manager_namespace.clone(),
+            lease: options.manager_lease.clone(),
+        },
+    };
+    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let source = options.kubeconfig.clone().map_or(Source::Inferred, Source::File);
-    let pod = options.pod.as_deref();
-    match kind {
-        "clone" | "cloneset" | "clonesets" => {
-            let by = match &options.feature_gates {
-                Some(gates) => By::Gates(Gates::parse(gates, "")?),
-                None => By::Leader {
-                    namespace: options.manager_namespace.clone(),
-                    lease: options.manager_lease.clone(),
-                },
-            };
-            runtime.block_on(explain(&source, &by, &options.namespace, name, pod))
-        }
-        "sidecarset" | "sidecarsets" => runtime.block_on(async {
-            let client = connect(&source).await?;
-            sidecarset::explain(&client, &options.manager_namespace, name, pod).await
-        }),
-        _ => bail!("{kind:?} cannot be explained; this build explains clone/NAME and sidecarset/NAME"),
-    }
+    runtime.block_on(async {
+        let client = connect(&source).await?;
+        explain(&Request {
+            client: &client,
+            namespace: &options.namespace,
+            name,
+            pod: options.pod.as_deref(),
+            manager_namespace: &options.manager_namespace,
+            by: &by,
+        })
+        .await
+    })
 }
 
-async fn connect(source: &Source) -> anyhow::Result<Client> {
+/// The kinds that can be explained, and how.
+fn explainers() -> impl Iterator<Item = (&'static Kind, Explainer)> {
+    let registrations = controllers::ALL.into_iter();
+    registrations.filter_map(|registration| Some((registration.kind?, registration.explain?)))
+}
+
+/// Whether a kind has this name, as kubectl takes it.
+fn is_called(kind: &Kind, name: &str) -> bool {
+    kind.plural == name || kind.kind.to_lowercase() == name || kind.short_names.contains(&name)
+}
+
+/// The shortest name of a kind.
+fn call(kind: &Kind) -> String {
+    let short = kind.short_names.first().map(|name| (*name).to_owned());
+    short.unwrap_or_else(|| kind.kind.to_lowercase())
+}
+
+/// The cluster that an explanation is about.
+pub(crate) async fn connect(source: &Source) -> anyhow::Result<Client> {
     let settings = client::Settings {
         user_agent: "kruise-explain".into(),
         timeout: Duration::from_secs(30),
@@ -132,96 +176,6 @@ async fn connect(source: &Source) -> anyhow::Result<Client> {
         observer: None,
     };
     Ok(client::connect(source, settings).await?)
-}
-
-/// Explains a CloneSet, or one pod of it.
-pub(crate) async fn explain(
-    source: &Source,
-    by: &By,
-    namespace: &str,
-    name: &str,
-    pod: Option<&str>,
-) -> anyhow::Result<String> {
-    let client = connect(source).await?;
-    let served = discovery::discover(&client).await?;
-    let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
-    let path = format!("{collection}/{name}");
-    let cached: CachedCloneSet = client
-        .get(&path)
-        .await
-        .with_context(|| format!("cannot read CloneSet {namespace}/{name}"))?;
-    let set = cached
-        .set
-        .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let mut pods: Vec<Arc<PodView>> = list(&client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
-    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
-    let mut claims: Vec<Arc<ClaimView>> = list(&client, &path).await?;
-    claims.retain(|claim| {
-        let owner = claim.controller.as_ref();
-        owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
-    });
-    let claims = cloneset::Claims::new(&set, claims, |name| pods.iter().any(|pod| *pod.name == *name));
-    pods.retain(|pod| {
-        pod.controller
-            .as_ref()
-            .is_some_and(|owner| *owner.uid == *set.metadata.uid)
-    });
-    if let Some(pod) = pod
-        && !pods.iter().any(|have| *have.name == *pod)
-    {
-        bail!("CloneSet {namespace}/{name} has no pod {pod}");
-    }
-    let revisions: Vec<Arc<RevisionView>> = list(
-        &client,
-        &format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
-    )
-    .await?;
-    let nodes: Vec<Arc<NodeView>> = list(&client, "/api/v1/nodes").await?;
-    let api_version = served.api_version(ResourceId::CLONESETS)?;
-    let (decides, said) = by.resolve(&client).await?;
-    let server = manager::ask(&decides.gates, &client, &served, Some(namespace)).await?;
-    let jobs_path = served.collection(ResourceId::IMAGE_PULL_JOBS, Some(namespace));
-    let jobs_path = jobs_path
-        .ok()
-        .filter(|_| !server.denied.contains(&ResourceId::IMAGE_PULL_JOBS));
-    let decisions = controller::options(&decides, &server, jobs_path.is_some());
-    let memory = remembered(&set);
-    let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
-    if let Some(path) = jobs_path.filter(|_| decisions.images_ahead) {
-        jobs = list(&client, &path).await?;
-        jobs.retain(|job| {
-            let owner = job.controller.as_ref();
-            owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
-        });
-    }
-    let world = World::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
-    let mut plan = world.plan(
-        &set,
-        &api_version,
-        decisions,
-        &memory,
-        cloneset::Explain::Yes,
-        Timestamp::now(),
-    );
-    plan.why.extend(said.map(|text| Why {
-        about: String::new(),
-        text,
-    }));
-    Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
-}
-
-/// What the manager remembers of its last attempt, by what it says of it.
-fn remembered(set: &CloneSet) -> Memory {
-    let error = |kind: &str| {
-        let mut told = set.status.conditions.iter();
-        let told = told.find(|condition| condition.kind == kind && condition.status == "True");
-        told.map(|condition| condition.message.clone())
-    };
-    Memory {
-        scale_error: error(conditions::FAILED_SCALE),
-        update_error: error(conditions::FAILED_UPDATE),
-        ..Memory::default()
-    }
 }
 
 #[derive(Deserialize)]
@@ -291,34 +245,9 @@ pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
 mod tests {
     use std::time::Duration;
 
-    use jiff::Timestamp;
-    use kruise_api::{cloneset::CloneSet, condition::Condition};
-    use kruise_plan_kit::{Memory, Plan, Why};
+    use kruise_plan_kit::{Plan, Why};
 
-    use super::{remembered, render};
-
-    #[test]
-    fn what_the_manager_says_of_its_last_attempt_is_known_and_what_is_over_is_not() {
-        let condition = |kind: &str, status: &str, message: &str| Condition {
-            kind: kind.into(),
-            status: status.into(),
-            last_update_time: Some(Timestamp::UNIX_EPOCH),
-            last_transition_time: Some(Timestamp::UNIX_EPOCH),
-            reason: "LastAttemptFailed".into(),
-            message: message.into(),
-        };
-        let mut set = CloneSet::default();
-        assert_eq!(remembered(&set), Memory::default());
-        set.status.conditions = vec![
-            condition("FailedUpdate", "False", ""),
-            condition("FailedScale", "True", "exceeded quota"),
-        ];
-        let expected = Memory {
-            scale_error: Some("exceeded quota".into()),
-            ..Memory::default()
-        };
-        assert_eq!(remembered(&set), expected);
-    }
+    use super::render;
 
     #[test]
     fn a_plan_without_writes_says_so_and_names_what_holds_each_pod() {
@@ -339,5 +268,18 @@ mod tests {
         assert!(all.contains("Nothing would be written now.") && all.contains("pods/web-b: held"));
         let one = render("clonesets/web", &plan, Some("web-a"));
         assert!(one.contains("pods/web-a: waits") && !one.contains("web-b") && one.contains("in 2 s"));
+    }
+
+    #[test]
+    fn what_can_be_explained_follows_from_the_registrations() {
+        let targets: Vec<String> = super::explainers().map(|(kind, _)| super::call(kind)).collect();
+        assert_eq!(targets, ["clone", "sidecarset"]);
+        let is_called = |name: &str| super::explainers().any(|(kind, _)| super::is_called(kind, name));
+        assert!(
+            ["clone", "cloneset", "clonesets", "sidecarsets"]
+                .into_iter()
+                .all(is_called)
+        );
+        assert!(!is_called("statefulset"));
     }
 }

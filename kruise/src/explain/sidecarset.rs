@@ -3,24 +3,31 @@
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
-use kruise_runtime::{Client, discovery};
+use kruise_runtime::discovery;
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
-use super::{list, render};
+use super::{Request, list, render};
 use crate::controllers::sidecarset::{Look, World, injected};
 
 /// Explains a set, or one pod of it, named alone or with its namespace. Revisions are in the manager's namespace.
-pub(super) async fn explain(
-    client: &Client,
-    manager_namespace: &str,
-    name: &str,
-    pod: Option<&str>,
-) -> anyhow::Result<String> {
+pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
+    of_cluster(request).boxed()
+}
+
+async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
+    let Request {
+        client,
+        name,
+        pod,
+        manager_namespace,
+        ..
+    } = *request;
     let served = discovery::discover(client).await?;
     let api_version = served.api_version(ResourceId::SIDECARSETS)?;
     let collection = served.collection(ResourceId::SIDECARSETS, None)?;

@@ -22,7 +22,7 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
-use crate::controllers::Lookups;
+use crate::{controllers::Lookups, explain::Explainer};
 
 /// A controller, as data.
 pub struct Registration {
@@ -42,6 +42,8 @@ pub struct Registration {
     pub metrics: &'static [&'static Spec],
     /// Counts writes that were not seen in time, by namespace and name.
     pub overdue: Option<&'static Spec>,
+    /// How `kruise explain` plans one of its objects.
+    pub explain: Option<Explainer>,
     /// Does it emit events?
     events: bool,
     build: fn(&'static Registration, &mut Setup<'_>) -> Arc<dyn Running>,
@@ -108,6 +110,7 @@ impl Registration {
             watches: &[],
             metrics: &[],
             overdue: None,
+            explain: None,
             events: false,
             build: build::<C>,
         }
@@ -120,6 +123,15 @@ impl Registration {
             kind: Some(kind),
             workers: Workers::Flag(flag(flag_name, Type::Int, "3", help)),
             events: true,
+            ..self
+        }
+    }
+
+    /// Its objects can be explained.
+    #[must_use]
+    pub const fn explained(self, explain: Explainer) -> Self {
+        Self {
+            explain: Some(explain),
             ..self
         }
     }

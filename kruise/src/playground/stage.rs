@@ -19,8 +19,9 @@ use tokio::sync::watch;
 
 use super::probe::page;
 use crate::{
-    explain::{By, explain},
+    explain::{By, Request, cloneset::explain, connect},
     gates::Gates,
+    manifests::NAMESPACE,
 };
 
 const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
@@ -123,13 +124,15 @@ impl Embedded {
             }
             Act::Explain => {
                 let by = By::Gates(Gates::parse("", "")?);
-                explain(
-                    &Source::File(self.place.kubeconfig.clone()),
-                    &by,
-                    "default",
-                    SET,
-                    None,
-                )
+                let source = Source::File(self.place.kubeconfig.clone());
+                explain(&Request {
+                    client: &connect(&source).await?,
+                    namespace: "default",
+                    name: SET,
+                    pod: None,
+                    manager_namespace: NAMESPACE,
+                    by: &by,
+                })
                 .await
             }
         }

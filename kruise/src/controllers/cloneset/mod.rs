@@ -22,6 +22,7 @@ use kube_cache::{Cached, Index, ObjectKey, SharedInformer};
 
 use super::caches::{CLAIMS, NODES, PODS, REVISIONS, owners};
 use crate::{
+    explain,
     leader::Decides,
     manager::{Controls, Grant, Registration, Server, Setup, Wiring, flag},
 };
@@ -49,7 +50,8 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
         Grant::on(ResourceId::CLONESETS, &["patch"]),
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
     ])
-    .measured(&OVERDUE, &[]);
+    .measured(&OVERDUE, &[])
+    .explained(explain::cloneset::explain);
 
 /// Flag: pods held before deletion never count.
 pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-delete";

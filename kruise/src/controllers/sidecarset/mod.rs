@@ -29,6 +29,7 @@ use super::{
     caches::{NAMESPACES, PODS},
     lookups::Lookups,
 };
+use crate::explain;
 use crate::manager::{Controls, Grant, Registration, Setup, Wiring};
 
 pub use cached::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS};
@@ -46,7 +47,8 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
     ])
-    .measured(&OVERDUE, &[&MISSED]);
+    .measured(&OVERDUE, &[&MISSED])
+    .explained(explain::sidecarset::explain);
 
 const OVERDUE: Spec = Spec {
     name: "sidecarset_expectation_leakage",

@@ -1,0 +1,142 @@
+//! A CloneSet's plan: what would be created, updated and deleted, and what holds the others.
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use futures::future::{BoxFuture, FutureExt};
+use jiff::Timestamp;
+use kruise_api::{cloneset::CloneSet, names::conditions};
+use kruise_plan_kit::{Memory, ResourceId, Why};
+use kruise_plan_workloads::cloneset;
+use kruise_runtime::discovery;
+use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
+
+use super::{Request, list, render};
+use crate::{
+    controllers::cloneset::{self as controller, CachedCloneSet, World},
+    manager,
+};
+
+/// Explains a CloneSet, or one pod of it.
+pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
+    of_cluster(request).boxed()
+}
+
+async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
+    let Request {
+        client,
+        namespace,
+        name,
+        pod,
+        ..
+    } = *request;
+    let served = discovery::discover(client).await?;
+    let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
+    let path = format!("{collection}/{name}");
+    let cached: CachedCloneSet = client
+        .get(&path)
+        .await
+        .with_context(|| format!("cannot read CloneSet {namespace}/{name}"))?;
+    let set = cached
+        .set
+        .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
+    let mut pods: Vec<Arc<PodView>> = list(client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let mut claims: Vec<Arc<ClaimView>> = list(client, &path).await?;
+    claims.retain(|claim| {
+        let owner = claim.controller.as_ref();
+        owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
+    });
+    let claims = cloneset::Claims::new(&set, claims, |name| pods.iter().any(|pod| *pod.name == *name));
+    pods.retain(|pod| {
+        pod.controller
+            .as_ref()
+            .is_some_and(|owner| *owner.uid == *set.metadata.uid)
+    });
+    if let Some(pod) = pod
+        && !pods.iter().any(|have| *have.name == *pod)
+    {
+        bail!("CloneSet {namespace}/{name} has no pod {pod}");
+    }
+    let revisions: Vec<Arc<RevisionView>> = list(
+        client,
+        &format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+    )
+    .await?;
+    let nodes: Vec<Arc<NodeView>> = list(client, "/api/v1/nodes").await?;
+    let api_version = served.api_version(ResourceId::CLONESETS)?;
+    let (decides, said) = request.by.resolve(client).await?;
+    let server = manager::ask(&decides.gates, client, &served, Some(namespace)).await?;
+    let jobs_path = served.collection(ResourceId::IMAGE_PULL_JOBS, Some(namespace));
+    let jobs_path = jobs_path
+        .ok()
+        .filter(|_| !server.denied.contains(&ResourceId::IMAGE_PULL_JOBS));
+    let decisions = controller::options(&decides, &server, jobs_path.is_some());
+    let memory = remembered(&set);
+    let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
+    if let Some(path) = jobs_path.filter(|_| decisions.images_ahead) {
+        jobs = list(client, &path).await?;
+        jobs.retain(|job| {
+            let owner = job.controller.as_ref();
+            owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
+        });
+    }
+    let world = World::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
+    let mut plan = world.plan(
+        &set,
+        &api_version,
+        decisions,
+        &memory,
+        cloneset::Explain::Yes,
+        Timestamp::now(),
+    );
+    plan.why.extend(said.map(|text| Why {
+        about: String::new(),
+        text,
+    }));
+    Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
+}
+
+/// What the manager remembers of its last attempt, by what it says of it.
+fn remembered(set: &CloneSet) -> Memory {
+    let error = |kind: &str| {
+        let mut told = set.status.conditions.iter();
+        let told = told.find(|condition| condition.kind == kind && condition.status == "True");
+        told.map(|condition| condition.message.clone())
+    };
+    Memory {
+        scale_error: error(conditions::FAILED_SCALE),
+        update_error: error(conditions::FAILED_UPDATE),
+        ..Memory::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_api::condition::Condition;
+
+    use super::*;
+
+    #[test]
+    fn what_the_manager_says_of_its_last_attempt_is_known_and_what_is_over_is_not() {
+        let condition = |kind: &str, status: &str, message: &str| Condition {
+            kind: kind.into(),
+            status: status.into(),
+            last_update_time: Some(Timestamp::UNIX_EPOCH),
+            last_transition_time: Some(Timestamp::UNIX_EPOCH),
+            reason: "LastAttemptFailed".into(),
+            message: message.into(),
+        };
+        let mut set = CloneSet::default();
+        assert_eq!(remembered(&set), Memory::default());
+        set.status.conditions = vec![
+            condition("FailedUpdate", "False", ""),
+            condition("FailedScale", "True", "exceeded quota"),
+        ];
+        let expected = Memory {
+            scale_error: Some("exceeded quota".into()),
+            ..Memory::default()
+        };
+        assert_eq!(remembered(&set), expected);
+    }
+}
