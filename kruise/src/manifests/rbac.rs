@@ -93,7 +93,6 @@ fn cluster_rules(gates: &Gates) -> Value {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut rules = rules_of_controllers(&controllers::ALL, gates);
     rules.extend([
-        rule("", &["namespaces"], READ),
         rule("", &["events"], &["create", "patch"]),
         // Read when somebody refers to them: the other objects about a workload, and the workload itself.
         rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
