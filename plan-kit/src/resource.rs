@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kruise_api::names::APPS_GROUP;
+use kruise_api::{definition::Kind, names::APPS_GROUP};
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,14 @@ impl ResourceId {
     pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
     /// ImagePullJobs.
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
+
+    /// The resource of a kind.
+    pub const fn of(kind: &Kind) -> Self {
+        Self {
+            group: kind.group,
+            plural: kind.plural,
+        }
+    }
 
     /// A resource of the core group.
     pub const fn core(plural: &'static str) -> Self {

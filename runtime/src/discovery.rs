@@ -35,13 +35,6 @@ pub enum DiscoveryError {
         /// Its answer.
         error: ApiError,
     },
-    /// Versions of a kind are served side by side and nobody converts between them: the server would drop fields of
-    /// either.
-    #[error(
-        "{0} is served in several versions without a conversion webhook, which loses fields; \
-         install this build's definitions: kruise manifests | kubectl apply -f -"
-    )]
-    NoConversion(String),
 }
 
 #[derive(Deserialize)]
@@ -56,12 +49,9 @@ struct Resource {
 }
 
 /// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
-/// `v1alpha1`. A kind that is not served has no version. Fails if one of the kinds that are `reconciled` is served in two
-/// versions that nobody converts.
-pub async fn discover(
-    client: &Client,
-    reconciled: impl IntoIterator<Item = &'static Kind>,
-) -> Result<Served, DiscoveryError> {
+/// `v1alpha1`. A kind that is not served has no version. Nor has one of the kinds that are `reconciled` if it is served in
+/// two versions that nobody converts: the log says so.
+pub async fn discover(client: &Client, reconciled: &[&'static Kind]) -> Result<Served, DiscoveryError> {
     let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
     let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
     groups.sort_unstable();
@@ -71,27 +61,27 @@ pub async fn discover(
             let served = names(client, group, version).await?;
             let kinds = kinds::ALL.into_iter().filter(|kind| kind.group == group);
             for kind in kinds.filter(|kind| served.iter().any(|name| name == kind.plural)) {
-                versions.entry(resource(kind)).or_default().push(version);
+                versions.entry(ResourceId::of(kind)).or_default().push(version);
             }
         }
     }
     for kind in reconciled {
-        let is_doubled = versions.get(&resource(kind)).is_some_and(|all| all.len() > 1);
-        if is_doubled && kind.conversion.needs_webhook() {
-            check_conversion(client, kind).await?;
+        let is_doubled = versions
+            .get(&ResourceId::of(kind))
+            .is_some_and(|all| all.len() > 1);
+        if is_doubled && kind.conversion.needs_webhook() && !is_converted(client, kind).await? {
+            tracing::warn!(
+                "{} is served in several versions without a conversion webhook, which loses fields; \
+                 install this build's definitions: kruise manifests | kubectl apply -f -",
+                kind.name()
+            );
+            versions.remove(&ResourceId::of(kind));
         }
     }
     let newest = versions.into_iter();
     Ok(newest
         .filter_map(|(resource, all)| Some((resource, *all.first()?)))
         .collect())
-}
-
-fn resource(kind: &Kind) -> ResourceId {
-    ResourceId {
-        group: kind.group,
-        plural: kind.plural,
-    }
 }
 
 /// Plural names of what a group serves in a version.
@@ -131,19 +121,14 @@ pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryErro
     }
 }
 
-/// Makes sure that versions which are served side by side are converted by a webhook.
-async fn check_conversion(client: &Client, kind: &Kind) -> Result<(), DiscoveryError> {
-    let name = kind.name();
-    let definition: Definition = client
-        .get(&format!(
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
-        ))
-        .await
-        .map_err(|error| failed(client, error))?;
-    if definition.spec.conversion.strategy != "Webhook" {
-        return Err(DiscoveryError::NoConversion(name));
-    }
-    Ok(())
+/// Whether a webhook converts between versions that are served side by side.
+async fn is_converted(client: &Client, kind: &Kind) -> Result<bool, DiscoveryError> {
+    let path = format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
+        kind.name()
+    );
+    let definition: Definition = client.get(&path).await.map_err(|error| failed(client, error))?;
+    Ok(definition.spec.conversion.strategy == "Webhook")
 }
 
 fn failed(client: &Client, error: ApiError) -> DiscoveryError {

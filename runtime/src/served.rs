@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use kruise_api::{convert, kinds};
-use kruise_plan_kit::{Part, ResourceId, Target};
+use kruise_plan_kit::{Part, Patch, ResourceId, Target};
 use serde_json::Value;
 
 use crate::ApiError;
@@ -35,9 +35,11 @@ impl FromIterator<(ResourceId, &'static str)> for Served {
 impl Served {
     /// The version on the wire, such as `v1alpha1`; `None` if the resource is not served.
     pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
-        match resource.group {
-            "" | "apps" => Some("v1"),
-            _ => self.versions.get(&resource).copied(),
+        let is_ours = kinds::ALL.into_iter().any(|kind| kind.group == resource.group);
+        if is_ours {
+            self.versions.get(&resource).copied()
+        } else {
+            Some("v1")
         }
     }
 
@@ -85,6 +87,22 @@ impl Served {
             convert::convert_as(kind, &mut object, &wanted).map_err(|_| NotServed(resource))?;
         }
         Ok(object)
+    }
+
+    /// A patch of a part of an object as it goes over the wire. A merge patch of a status is converted. Any other names
+    /// members that have one place in all versions, as plans see to it.
+    pub(crate) fn patch(
+        &self,
+        resource: ResourceId,
+        part: Part,
+        content_type: &str,
+        patch: Value,
+    ) -> Result<Value, NotServed> {
+        if part == Part::Status && content_type == Patch::MERGE {
+            self.status_patch(resource, patch)
+        } else {
+            Ok(patch)
+        }
     }
 
     /// A merge patch of a status, `{"status": {…}}` and what guards it, as it goes over the wire.

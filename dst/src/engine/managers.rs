@@ -120,6 +120,7 @@ fn host(cluster: &Arc<Cluster>, id: ProcessId, stop: watch::Receiver<bool>) -> H
     };
     Host {
         client: Client::new(link::client(cluster, id), settings),
+        served: None,
         metrics,
         identity: format!("manager-{}", id.0),
         jitter: Arc::new(jitter),

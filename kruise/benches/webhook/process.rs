@@ -90,6 +90,7 @@ impl Process {
         let (opened, routes) = oneshot::channel();
         let host = Host {
             client: Client::new(client, settings()),
+            served: None,
             metrics: Metrics::register(
                 &mut prometheus_client::registry::Registry::default(),
                 &kruise::controllers::metrics(),

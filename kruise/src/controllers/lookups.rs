@@ -66,7 +66,13 @@ impl Lookups {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
-            desired: watch::channel(DesiredCondition::default()).0,
+            // Without the kind there is nothing to inject, and no pod may depend on the webhook.
+            desired: watch::channel(if is_served {
+                DesiredCondition::default()
+            } else {
+                DesiredCondition::Absent
+            })
+            .0,
         };
         let table = lookups.table.clone();
         caches.on_change(&SIDECARSETS, move |_| table.change());

@@ -30,13 +30,18 @@ pub static ALL: [&Registration; 4] = [
 ];
 
 /// The kinds that a controller acts on.
-pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    ALL.into_iter().filter_map(|registration| registration.kind)
+pub fn kinds() -> Vec<&'static Kind> {
+    let kinds = ALL.into_iter().filter_map(|registration| registration.kind);
+    kinds.collect()
 }
 
 /// The kinds that are served and stored, and that nothing of this build acts on.
 pub fn kinds_without() -> impl Iterator<Item = &'static Kind> {
-    let acted_on = |kind: &Kind| kinds().any(|other| other.kind == kind.kind && other.group == kind.group);
+    let acted_on = |kind: &Kind| {
+        kinds()
+            .iter()
+            .any(|other| other.kind == kind.kind && other.group == kind.group)
+    };
     kruise_api::kinds::ALL
         .into_iter()
         .filter(move |kind| !acted_on(kind))

@@ -47,6 +47,8 @@ const FLUSH: Duration = Duration::from_secs(2);
 pub struct Host {
     /// The way to the API server, and the time.
     pub client: Client,
+    /// Which versions the cluster serves; `None` if the process is to find out.
+    pub served: Option<Served>,
     /// Counters.
     pub metrics: Metrics,
     /// Name in the leader lease; no other process has it.
@@ -77,9 +79,12 @@ where
     Opening: Future<Output = anyhow::Result<JoinSet<()>>> + Send,
 {
     let ready = host.ready.take();
+    let served = match host.served.take() {
+        Some(served) => Arc::new(served),
+        None => Arc::new(discovery::discover(&host.client, &controllers::kinds()).await?),
+    };
     let (client, metrics) = (&host.client, &host.metrics);
-    let served = Arc::new(discovery::discover(client, controllers::kinds()).await?);
-    say_what_is_served(&served);
+    say_what_is_served(&config.gates, &served);
     let server = ask(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);
     // Before the first lists: if it is free, and still is as it was when we take it, nobody writes after them.
@@ -200,9 +205,9 @@ pub(crate) async fn ask(
 
 /// Logs which controllers run, which are off because the cluster does not serve their kind, and which kinds are only
 /// stored.
-fn say_what_is_served(served: &Served) {
+fn say_what_is_served(gates: &Gates, served: &Served) {
     let mut running = Vec::new();
-    for registration in controllers::ALL {
+    for registration in controllers::ALL.into_iter().filter(|one| one.is_on(gates)) {
         match registration.resource() {
             Some(resource) if served.version(resource).is_none() => tracing::warn!(
                 "{} is off: the cluster does not serve {resource}; install the definitions: \

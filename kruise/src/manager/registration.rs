@@ -22,7 +22,7 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
-use crate::{controllers::Lookups, explain::Explainer};
+use crate::{controllers::Lookups, explain::Explainer, gates::Gates};
 
 /// A controller, as data.
 pub struct Registration {
@@ -30,6 +30,8 @@ pub struct Registration {
     pub name: &'static str,
     /// The kind whose objects are its keys; `None` if it acts on pods of others.
     pub kind: Option<&'static Kind>,
+    /// The feature gate without which it is off.
+    gate: Option<&'static str>,
     /// How many keys it works on side by side.
     workers: Workers,
     /// Flags of its own, beside the one of its workers.
@@ -104,6 +106,7 @@ impl Registration {
         Self {
             name,
             kind: None,
+            gate: None,
             workers: Workers::Fixed(workers),
             flags: &[],
             grants: &[],
@@ -142,6 +145,15 @@ impl Registration {
         Self { events: true, ..self }
     }
 
+    /// It is on with this feature gate only.
+    #[must_use]
+    pub const fn gated(self, gate: &'static str) -> Self {
+        Self {
+            gate: Some(gate),
+            ..self
+        }
+    }
+
     /// It has these flags.
     #[must_use]
     pub const fn flagged(self, flags: &'static [Flag]) -> Self {
@@ -170,12 +182,14 @@ impl Registration {
         }
     }
 
+    /// Whether the feature gates let it run.
+    pub fn is_on(&self, gates: &Gates) -> bool {
+        self.gate.is_none_or(|gate| gates.on(gate))
+    }
+
     /// The resource whose objects are its keys.
     pub fn resource(&self) -> Option<ResourceId> {
-        self.kind.map(|kind| ResourceId {
-            group: kind.group,
-            plural: kind.plural,
-        })
+        self.kind.map(ResourceId::of)
     }
 
     /// Its flags.
@@ -265,7 +279,7 @@ pub struct Built {
 /// Work of the leader beside the controllers: it ends soon after the receiver turns true.
 pub type Leading = Box<dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Builds these controllers, but for those whose kind is not served.
+/// Builds these controllers, but for those whose gate is off or whose kind is not served.
 pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'static Registration]) -> Built {
     let mut setup = Setup {
         parts,
@@ -277,7 +291,8 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
         let resource = registration.resource();
         resource.is_none_or(|resource| parts.served.version(resource).is_some())
     };
-    for registration in registrations.iter().filter(is_served) {
+    let is_on = |registration: &&&Registration| registration.is_on(&parts.config.gates);
+    for registration in registrations.iter().filter(is_on).filter(is_served) {
         setup.read.clear();
         let controller = (registration.build)(registration, &mut setup);
         setup.built.controllers.push(controller);

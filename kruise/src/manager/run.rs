@@ -1,12 +1,17 @@
 //! A manager on a machine: sockets and the system's clock around its [process](super::process()).
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, pin::pin, sync::Arc, time::Duration};
+
+use anyhow::bail;
+use kruise_api::definition::Kind;
+use kruise_plan_kit::ResourceId;
 
 use kruise_runtime::{
-    Client, Clock,
+    Client, Clock, Served,
     client::{self, Source},
-    lease,
+    discovery, lease,
     metrics::Metrics,
+    shutdown,
 };
 use prometheus_client::registry::Registry;
 use tokio::sync::{oneshot, watch};
@@ -18,6 +23,9 @@ use super::{
     endpoints::{self, Sockets, Webhooks, jitter},
     process::{Host, process},
 };
+
+/// Time between two looks for a definition that is missing.
+const REDISCOVERY: Duration = Duration::from_mins(1);
 
 /// Time a request other than a watch may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,13 +49,16 @@ pub async fn run(
     let metrics = Metrics::register(&mut registry, &controllers::metrics());
     let client = connect(&config, &metrics).await?;
     let (sockets, ready) = embedding.map(|given| (given.sockets, given.ready)).unzip();
+    let served = discovery::discover(&client, &controllers::kinds()).await?;
+    let (end, ending) = watch::channel(false);
     let host = Host {
         client: client.clone(),
+        served: Some(served.clone()),
         metrics,
         identity: lease::identity(),
         jitter: Arc::new(jitter),
         ready,
-        stop,
+        stop: ending,
     };
     let open = async |routes, wishes, closing| {
         let sockets = match sockets {
@@ -57,7 +68,40 @@ pub async fn run(
         let webhooks = Webhooks { routes, wishes };
         endpoints::start(&config, &client, webhooks, registry, sockets, closing).await
     };
-    process(&config, host, open).await
+    let mut running = pin!(process(&config, host, open));
+    let appeared = tokio::select! {
+        biased;
+        ended = &mut running => return ended,
+        () = shutdown::stopped(stop) => None,
+        kind = definition_appears(&client, &served) => Some(kind),
+    };
+    // It ends in order either way.
+    end.send_replace(true);
+    running.await?;
+    match appeared {
+        None => Ok(()),
+        Some(kind) => bail!("{kind} is served now: the manager ends, and acts on it from its next start on"),
+    }
+}
+
+/// Returns a kind that a controller acts on and that was not served, once it is; never if all of them are.
+async fn definition_appears(client: &Client, served: &Served) -> String {
+    let is_missing = |kind: &&Kind| served.version(ResourceId::of(kind)).is_none();
+    let kinds = controllers::kinds().into_iter();
+    let missing: Vec<&'static Kind> = kinds.filter(is_missing).collect();
+    if missing.is_empty() {
+        return pending().await;
+    }
+    loop {
+        tokio::time::sleep(REDISCOVERY).await;
+        let Ok(now) = discovery::discover(client, &missing).await else {
+            continue;
+        };
+        let mut appeared = missing.iter();
+        if let Some(kind) = appeared.find(|kind| now.version(ResourceId::of(kind)).is_some()) {
+            return kind.name();
+        }
+    }
 }
 
 async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Client> {

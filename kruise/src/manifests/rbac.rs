@@ -122,7 +122,7 @@ pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> V
     let mut allow = |group: &'static str, plural: String, more: &[&'static str]| {
         verbs.entry((group, plural)).or_default().extend(more);
     };
-    for registration in registrations {
+    for registration in registrations.iter().filter(|one| one.is_on(gates)) {
         if let Some(ResourceId { group, plural }) = registration.resource() {
             allow(group, plural.to_owned(), READ);
             allow(group, format!("{plural}/status"), &["patch"]);

@@ -128,7 +128,7 @@ fn a_server_that_is_not_ready_is_not_mistaken_for_refusing() {
 }
 
 #[test]
-fn two_versions_without_conversion_are_refused() {
+fn a_kind_in_two_versions_that_nobody_converts_has_no_controller() {
     let server = ApiServer::start(|path| match path {
         "/apis/apps.kruise.io/v1beta1" | "/apis/apps.kruise.io/v1alpha1" => Some(clonesets()),
         path if path.ends_with("/clonesets.apps.kruise.io") => {
@@ -137,9 +137,18 @@ fn two_versions_without_conversion_are_refused() {
         _ => None,
     });
     let folder = Folder::new();
-    folder
-        .manager(&[&folder.kubeconfig(server.address())])
-        .assert(1, &["without a conversion webhook", INSTALL]);
+    let ended = folder.manager(&[
+        &folder.kubeconfig(server.address()),
+        "--webhook-initialize-timeout=1s",
+    ]);
+    ended.assert(
+        1,
+        &[
+            "without a conversion webhook",
+            INSTALL,
+            "cloneset-controller is off",
+        ],
+    );
 }
 
 /// The API server of a published chart, before any webhook configuration.

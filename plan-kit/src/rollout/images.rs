@@ -166,7 +166,8 @@ impl ImagesAhead<'_> {
             put(&mut spec, &["pullSecrets"], json!(secrets));
         }
         json!({
-            "apiVersion": rollout.owner.api_version,
+            // The newest version, which plans know; it is sent in the one that is served.
+            "apiVersion": "apps.kruise.io/v1beta1",
             "kind": "ImagePullJob",
             "metadata": {
                 "namespace": rollout.owner.namespace,

@@ -137,6 +137,8 @@ pub struct NotSynced {
     patience: Duration,
 }
 
+type Entries<'a> = Vec<&'a Arc<dyn Entry>>;
+
 /// The registry. Filled before [`Caches::start`].
 #[derive(Default)]
 pub struct Caches {
@@ -194,25 +196,35 @@ impl Caches {
         let served: Vec<_> = served
             .filter(|entry| following.served.version(entry.resource()).is_some())
             .collect();
-        let waits = |entry: &Arc<dyn Entry>| served.iter().any(|one| one.before().contains(&entry.name()));
-        let (later, first): (Vec<&Arc<dyn Entry>>, Vec<_>) =
-            served.iter().copied().partition(|entry| waits(entry));
-        for entry in &first {
-            entry.follow(following, &mut watches);
-        }
-        for entry in &later {
-            let mut least = None;
-            for before in first.iter().filter(|one| one.before().contains(&entry.name())) {
-                least = least.max(Some(synced(before, following.patience).await?));
+        let mut started: Entries<'_> = Vec::new();
+        let mut waiting: Entries<'_> = served.clone();
+        while !waiting.is_empty() {
+            let waits =
+                |entry: &Arc<dyn Entry>| waiting.iter().any(|one| one.before().contains(&entry.name()));
+            let (later, ready): (Entries<'_>, Entries<'_>) =
+                waiting.iter().copied().partition(|entry| waits(entry));
+            // Caches that name each other in a circle have no order.
+            let (later, ready) = if ready.is_empty() {
+                (Vec::new(), later)
+            } else {
+                (later, ready)
+            };
+            for entry in &ready {
+                let mut least = None;
+                for before in started.iter().filter(|one| one.before().contains(&entry.name())) {
+                    least = least.max(Some(synced(before, following.patience).await?));
+                }
+                if let Some(least) = least
+                    && !is_injected(Bug::StaleListTrusted)
+                {
+                    entry.require(least);
+                }
+                entry.follow(following, &mut watches);
             }
-            if let Some(least) = least
-                && !is_injected(Bug::StaleListTrusted)
-            {
-                entry.require(least);
-            }
-            entry.follow(following, &mut watches);
+            started.extend(ready);
+            waiting = later;
         }
-        for entry in later.iter().chain(&first) {
+        for entry in started.iter().rev() {
             synced(entry, following.patience).await?;
         }
         Ok(watches)

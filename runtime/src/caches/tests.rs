@@ -94,6 +94,24 @@ async fn a_cache_is_listed_once_for_all_who_ask_and_after_those_of_its_owners() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn caches_that_name_each_other_in_a_chain_are_listed_in_its_order() {
+    const REVISIONS: CacheId<PodView> =
+        CacheId::of("revisions", ResourceId::REVISIONS).before(&["claims", "pods"]);
+    let mut caches = Caches::default();
+    caches.informer(&PODS);
+    caches.informer(&CLAIMS);
+    caches.informer(&REVISIONS);
+    let (_watches, asked, _stop) = started(&caches).await;
+    let plurals: Vec<String> = asked
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|path| path.rsplit('/').next().map(str::to_owned))
+        .collect();
+    assert_eq!(plurals, ["controllerrevisions", "persistentvolumeclaims", "pods"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_served_is_not_followed_and_shows_nothing() {
     let mut caches = Caches::default();
     let jobs = caches.informer(&JOBS);

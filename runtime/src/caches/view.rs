@@ -36,8 +36,11 @@ impl View {
         Self { entries, written }
     }
 
-    fn of(&self, resource: ResourceId) -> Option<&Arc<dyn Entry>> {
-        self.entries.iter().find(|entry| entry.resource() == resource)
+    /// The caches of a resource: a controller may read several, in other places or forms.
+    fn of(&self, resource: ResourceId) -> impl Iterator<Item = &Arc<dyn Entry>> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.resource() == resource)
     }
 }
 
@@ -47,15 +50,17 @@ impl CacheView for View {
     }
 
     fn observed(&self, resource: ResourceId) -> Option<Version> {
-        self.of(resource)?.observed()
+        let observed = self.of(resource).map(|entry| entry.observed());
+        observed.min().flatten()
     }
 
     fn present(&self, resource: ResourceId, uid: &str) -> bool {
-        self.of(resource).is_some_and(|entry| entry.present(uid))
+        self.of(resource).any(|entry| entry.present(uid))
     }
 
     fn version(&self, target: &Target, uid: &str) -> Option<Version> {
         let key = ObjectKey::new(&*target.namespace, &*target.name);
-        self.of(target.resource)?.version(&key, uid)
+        let versions = self.of(target.resource).map(|entry| entry.version(&key, uid));
+        versions.max().flatten()
     }
 }

@@ -62,9 +62,9 @@ async fn send(client: &Client, served: &Served, call: Call) -> Result<Stored, Ap
             content_type,
             body,
         } => {
-            client
-                .patch(&served.path(&target, part)?, content_type, &body)
-                .await
+            let path = served.path(&target, part)?;
+            let body = served.patch(target.resource, part, content_type, body)?;
+            client.patch(&path, content_type, &body).await
         }
         Call::Delete { target, body } => client.delete(&served.path(&target, Part::Main)?, &body).await,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// Folders that know no kind.
 const KNOW_NO_KIND: &[&str] = &["kruise/src/manager/", "runtime/src/", "server/src/"];
 
-/// Names of kinds that a source of `api` defines: `CloneSet`, `clonesets`.
+/// Names of kinds that a source of `api` defines, in lower case: `cloneset`, `clonesets`.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
     if !text.contains(": Kind = Kind {") {
         return BTreeSet::new();
@@ -15,7 +15,7 @@ pub(super) fn names(text: &str) -> BTreeSet<String> {
         let value = line
             .strip_prefix("kind: \"")
             .or(line.strip_prefix("plural: \""))?;
-        value.strip_suffix("\",").map(str::to_owned)
+        value.strip_suffix("\",").map(str::to_lowercase)
     };
     text.lines().filter_map(member).collect()
 }
@@ -26,17 +26,14 @@ pub(super) fn named(path: &str, text: &str, kinds: &BTreeSet<String>) -> Vec<Str
     if is_test || !KNOW_NO_KIND.iter().any(|folder| path.starts_with(folder)) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let hits = code.lines().enumerate().flat_map(|(index, line)| {
-        let words = line.split(|c: char| !c.is_alphanumeric());
-        let kind = words.map(|word| {
-            let singular = word.strip_suffix('s').unwrap_or(word);
-            kinds.contains(word) || kinds.contains(singular)
-        });
-        kind.filter(|is_kind| *is_kind)
-            .map(move |_| format!("{path}:{}: names a kind: {}", index + 1, line.trim()))
-    });
-    hits.collect()
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let names_one = |line: &&str| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric());
+        words.any(|word| kinds.contains(&word.to_lowercase()))
+    };
+    let hits = code.lines().enumerate().filter(|(_, line)| names_one(line));
+    hits.map(|(index, line)| format!("{path}:{}: names a kind: {}", index + 1, line.trim()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -53,6 +50,12 @@ mod tests {
         for (path, text, violations) in [
             ("runtime/src/a.rs", "/// CloneSets, for example.\n", 1),
             ("kruise/src/manager/a.rs", "let path = \"/clonesets/x\";\n", 1),
+            (
+                "runtime/src/a.rs",
+                "#[cfg(test)]\nmod tests;\nconst A: ResourceId = ResourceId::CLONESETS;\n",
+                1,
+            ),
+            ("kruise/src/manager/a.rs", "workers(\"cloneset-workers\")\n", 1),
             ("kruise/src/controllers/cloneset.rs", "CloneSet", 0),
             (
                 "runtime/src/a.rs",

@@ -59,6 +59,15 @@ fn set(name: &str, spec: Value) -> Value {
 }
 
 #[test]
+fn without_the_kind_no_pod_is_sent_to_the_webhook_that_injects() {
+    assert_eq!(*empty(None).condition().borrow(), DesiredCondition::Absent);
+    assert_eq!(
+        *empty(Some("v1beta1")).condition().borrow(),
+        DesiredCondition::Unmanaged
+    );
+}
+
+#[test]
 fn before_the_first_list_nothing_is_known_and_without_the_kind_there_are_no_sets() {
     assert!(empty(Some("v1alpha1")).all().is_none());
     assert_eq!(empty(None).all().unwrap().iter().count(), 0);

@@ -27,10 +27,14 @@ const SETS: CacheId<Set> = CacheId::of("statefulsets", STATEFULSETS).before(&[PO
 
 static TOY: Registration = Registration::of::<Toy>("statefulset-controller", 1)
     .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
+    .gated("StatefulSetStartOrdinal")
     .granted(&[
         Grant::on(ResourceId::PODS, &["create", "delete"]),
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with("PreDownloadImageForInPlaceUpdate"),
     ]);
+
+/// The flag that turns it on.
+const GATE: &str = "--feature-gates=StatefulSetStartOrdinal=true";
 
 /// Names of the sets that were reconciled.
 static RECONCILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -117,8 +121,8 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
 }
 
 /// What is built of the toy on a cluster that serves these versions, and its caches.
-fn built(served: Served, client: &Client) -> (Built, Caches) {
-    let values = FlagSet::new(&FLAGS).parse(Vec::<String>::new()).unwrap();
+fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
+    let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
     let config = Config::new(&values, &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
     let lookups = Lookups::new(&mut caches, &served);
@@ -138,7 +142,7 @@ fn built(served: Served, client: &Client) -> (Built, Caches) {
 async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_its_kind() {
     let (client, requested) = server();
     let served: Served = [(STATEFULSETS, "v1beta1")].into_iter().collect();
-    let (mut built, caches) = built(served.clone(), &client);
+    let (mut built, caches) = built(GATE, served.clone(), &client);
     let (stop, stopped) = watch::channel(false);
     let following = Following {
         client: &client,
@@ -169,7 +173,7 @@ async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_i
 #[tokio::test(start_paused = true)]
 async fn a_controller_whose_kind_is_not_served_is_not_built_and_nothing_is_followed() {
     let (client, requested) = server();
-    let (built, caches) = built(Served::default(), &client);
+    let (built, caches) = built(GATE, Served::default(), &client);
     assert!(built.controllers.is_empty());
     let (_stop, stopped) = watch::channel(false);
     let following = Following {
@@ -185,6 +189,14 @@ async fn a_controller_whose_kind_is_not_served_is_not_built_and_nothing_is_follo
     assert!(watches.tasks.is_empty() && requested.lock().unwrap().is_empty());
 }
 
+#[tokio::test]
+async fn a_controller_whose_gate_is_off_is_not_built() {
+    let (client, _) = server();
+    let served: Served = [(STATEFULSETS, "v1beta1")].into_iter().collect();
+    let (built, _) = built("--feature-gates=StatefulSetStartOrdinal=false", served, &client);
+    assert!(built.controllers.is_empty());
+}
+
 #[test]
 fn rights_and_flags_follow_from_a_registration() {
     let rules = |gates: &str| {
@@ -193,8 +205,10 @@ fn rights_and_flags_follow_from_a_registration() {
         rules.iter().map(line).collect::<Vec<_>>()
     };
     let read = r#""get","list","watch""#;
+    let on = "StatefulSetStartOrdinal=true";
+    assert!(rules("").is_empty());
     assert_eq!(
-        rules(""),
+        rules(on),
         [
             format!(r#""pods" ["create","delete",{read}]"#),
             format!(r#""statefulsets" [{read}]"#),
@@ -202,7 +216,7 @@ fn rights_and_flags_follow_from_a_registration() {
             r#""statefulsets/status" ["patch"]"#.to_owned(),
         ]
     );
-    let with_gate = rules("PreDownloadImageForInPlaceUpdate=true");
+    let with_gate = rules(&format!("{on},PreDownloadImageForInPlaceUpdate=true"));
     assert!(
         with_gate.contains(&format!(r#""imagepulljobs" ["create",{read}]"#)),
         "{with_gate:?}"
