@@ -70,7 +70,7 @@ impl<R: Reconciler> Controller<R> {
         let now = self.started.elapsed();
         let mut inner = self.lock();
         for expectation in expectations {
-            inner.gate.record(key.clone(), expectation, now);
+            inner.expectations.record(key.clone(), expectation, now);
         }
         inner.owners.entry(key.clone()).or_default().unsure.clear();
         Ok(())

@@ -34,7 +34,7 @@ use std::{
 use futures::FutureExt;
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
-use kube_cache::{Gate, ObjectKey, Seen, Verdict};
+use kube_cache::{CacheState, Expectations, ObjectKey, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
@@ -63,7 +63,7 @@ pub struct Controller<R: Reconciler> {
 
 struct Inner {
     queue: Queue<ObjectKey>,
-    gate: Gate<ObjectKey, ResourceId>,
+    expectations: Expectations<ObjectKey, ResourceId>,
     owners: BTreeMap<ObjectKey, Owner>,
     status_form: StatusForm,
     phase: Phase,
@@ -92,7 +92,7 @@ impl<R: Reconciler> Controller<R> {
     pub fn new(reconciler: R, settings: Settings, client: Client, observer: Arc<dyn Observer>) -> Arc<Self> {
         let inner = Inner {
             queue: Queue::new(settings.queue, |key: &ObjectKey| &*key.namespace),
-            gate: Gate::new(settings.expectation_timeout),
+            expectations: Expectations::new(settings.expectation_timeout),
             owners: BTreeMap::new(),
             status_form: StatusForm::Merged,
             phase: Phase::Idle,
@@ -246,7 +246,7 @@ impl<R: Reconciler> Controller<R> {
             Outcome::Gone => {
                 let mut inner = self.lock();
                 inner.owners.remove(key);
-                inner.gate.forget(key);
+                inner.expectations.forget(key);
                 inner.queue.forget(key);
                 "success"
             }
@@ -265,9 +265,9 @@ impl<R: Reconciler> Controller<R> {
         }
         let now = self.started.elapsed();
         let mut inner = self.lock();
-        match inner.gate.check(key, &Shown(&*self.settings.caches), now) {
-            Verdict::Open => None,
-            Verdict::Closed { wait, .. } => {
+        match inner.expectations.check(key, &Shown(&*self.settings.caches), now) {
+            Verdict::Satisfied => None,
+            Verdict::Pending { wait, .. } => {
                 // What opens the gate mostly pushes the key, too; a bookmark does not, and some writes never show.
                 let wait = wait.min(LOOK_AGAIN);
                 inner.queue.push_after(key.clone(), Priority::Live, wait, now);
@@ -366,7 +366,7 @@ impl<R: Reconciler> Controller<R> {
         let mut inner = self.lock();
         inner.status_form = report.status_form;
         for expectation in &report.expectations {
-            inner.gate.record(key.clone(), expectation.clone(), now);
+            inner.expectations.record(key.clone(), expectation.clone(), now);
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         let changed = memory::learn(&mut owner.memory, report, intents, &|uid| {
@@ -401,7 +401,7 @@ impl<R: Reconciler> Controller<R> {
 /// The caches as expectations read them.
 struct Shown<'a>(&'a dyn CacheView);
 
-impl Seen<ResourceId> for Shown<'_> {
+impl CacheState<ResourceId> for Shown<'_> {
     fn observed(&self, resource: ResourceId) -> Option<kube_cache::Version> {
         self.0.observed(resource)
     }
