@@ -96,7 +96,7 @@ fn settings() -> Settings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered() {
+async fn the_renew_deadline_runs_from_when_a_renewal_is_sent() {
     // The look is answered at once, the write after eight seconds, and then nothing any more.
     let (client, server) = client_of(|n| Duration::from_secs([0, 8].get(n).copied().unwrap_or(1000)));
     let (_keep, stop) = watch::channel(false);
@@ -108,7 +108,7 @@ async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_answer() {
+async fn a_leader_keeps_the_lease_with_responses_that_take_most_of_the_deadline() {
     let (client, server) = client_of(|_| Duration::from_secs(4));
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -122,7 +122,7 @@ async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_ans
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
+async fn a_leader_whose_lease_was_taken_reads_it_and_stops() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -145,7 +145,7 @@ async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_only_labelled_is_kept() {
+async fn a_leader_whose_lease_was_only_labelled_keeps_it() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (keep, stop) = watch::channel(false);
     let mut registry = Registry::default();
@@ -178,7 +178,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
+async fn a_new_leader_emits_one_event_on_the_lease() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -218,14 +218,14 @@ async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_the_lease_knows_whether_anybody_led_since_it_was_looked_at() {
+async fn a_new_leader_knows_whether_another_replica_led_since_an_earlier_read() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let metrics = metrics();
     let take = async |before: &Found| {
         let (keep, stop) = watch::channel(false);
         let mut alone = None;
         let acquired = |found: Found| {
-            alone = Some(before.nobody_led_until(&found));
+            alone = Some(before.is_unheld_until(&found));
             keep.send(true).unwrap();
         };
         assert_eq!(
