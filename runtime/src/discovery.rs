@@ -1,4 +1,4 @@
-//! What the cluster serves, asked once at start.
+//! Detects at start-up which kinds and versions the cluster serves.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{ApiError, Client, Served};
 
-/// Versions that this build can work in, newest first.
+/// Versions that this build supports, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
-/// Why the manager cannot work on this cluster, and the command that helps.
+/// Why the manager cannot run on this cluster, with a command that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The API server did not answer, or is not ready.
+    /// The API server does not respond or is not ready.
     #[error(
         "the API server {host} cannot be asked what it serves: {error}; is it up? kubectl get --raw /readyz"
     )]
@@ -24,7 +24,7 @@ pub enum DiscoveryError {
         /// What happened.
         error: ApiError,
     },
-    /// The credentials or their rights do not do.
+    /// The credentials are invalid or lack permissions.
     #[error(
         "the API server {host} does not let the manager look: {error}; check the credentials with: \
          kubectl auth whoami, and install their rights with: kruise manifests | kubectl apply -f -"
@@ -32,11 +32,10 @@ pub enum DiscoveryError {
     Refused {
         /// Host and port.
         host: String,
-        /// Its answer.
+        /// Its response.
         error: ApiError,
     },
-    /// Versions of a kind are served side by side and nobody converts between them: the server would drop fields of
-    /// either.
+    /// Several versions of a kind are served without a conversion webhook: the server would drop fields.
     #[error(
         "{0} is served in several versions without a conversion webhook, which loses fields; \
          install this build's definitions: kruise manifests | kubectl apply -f -"
@@ -55,8 +54,8 @@ struct Resource {
     name: String,
 }
 
-/// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
-/// `v1alpha1`. A kind that is not served has no version. Fails if a kind is served in two versions that nobody converts.
+/// The served version of each of our kinds, the newest one that this build supports. Published charts mostly serve
+/// `v1alpha1`. A kind that is not served has no version. Fails if a kind is served in two versions without conversion.
 pub async fn discover(client: &Client) -> Result<Served, DiscoveryError> {
     let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
     let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
@@ -90,7 +89,7 @@ fn resource(kind: &Kind) -> ResourceId {
     }
 }
 
-/// Plural names of what a group serves in a version.
+/// Plural names of the resources of a group and version.
 async fn names(client: &Client, group: &str, version: &str) -> Result<Vec<String>, DiscoveryError> {
     match client
         .get::<ResourceList>(&format!("/apis/{group}/{version}"))
@@ -102,7 +101,7 @@ async fn names(client: &Client, group: &str, version: &str) -> Result<Vec<String
     }
 }
 
-/// The version of the server itself, as it spells it (`v1.34.2`).
+/// The version of the server, such as `v1.34.2`.
 pub async fn server_version(client: &Client) -> Result<String, DiscoveryError> {
     let version: ServerVersion = client
         .get("/version")
@@ -118,7 +117,7 @@ struct ServerVersion {
     git_version: String,
 }
 
-/// May this client list the objects at a path?
+/// Whether this client may list the objects at a path.
 pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryError> {
     match client.get::<IgnoredAny>(&format!("{path}?limit=1")).await {
         Ok(_) => Ok(true),
@@ -127,7 +126,7 @@ pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryErro
     }
 }
 
-/// Makes sure that versions which are served side by side are converted by a webhook.
+/// Fails unless a webhook converts between the served versions of a kind.
 async fn check_conversion(client: &Client, kind: &Kind) -> Result<(), DiscoveryError> {
     let name = kind.name();
     let definition: Definition = client

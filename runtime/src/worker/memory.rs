@@ -39,7 +39,7 @@ fn condition_of(intent: Intent) -> Option<usize> {
 ///
 /// A conflict is not an error: the next plan resolves it. An execution without failures clears the taken names: the
 /// objects that have them may be deleted before such a name is generated again. Refusals of deleted pods are dropped.
-pub(super) fn update(
+pub(super) fn record(
     memory: &mut Memory,
     report: &Report,
     intents: &Intents,
@@ -82,7 +82,7 @@ pub(super) fn update(
 mod tests {
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::update;
+    use super::record;
     use crate::executor::{Failure, Report, StatusForm, StepResult};
 
     fn report(result: StepResult) -> Report {
@@ -114,7 +114,7 @@ mod tests {
             (Intent::NoteImages, false, false),
         ] {
             let mut memory = Memory::default();
-            update(
+            record(
                 &mut memory,
                 &failed(refused()),
                 &vec![vec![(intent, None)]],
@@ -147,7 +147,7 @@ mod tests {
             (nothing, true),
             (report(StepResult::Done), false),
         ] {
-            update(&mut memory, &report, &Vec::new(), &|_| true);
+            record(&mut memory, &report, &Vec::new(), &|_| true);
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
             assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
@@ -164,7 +164,7 @@ mod tests {
             (StepResult::Failed(Failure::Refused("no".into())), Some(2)),
             (StepResult::Done, None),
         ] {
-            update(&mut memory, &report(result.clone()), &step, &|_| true);
+            record(&mut memory, &report(result.clone()), &step, &|_| true);
             assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
     }
@@ -175,10 +175,10 @@ mod tests {
         let of = |uid: &str| vec![vec![(Intent::UpdateInPlace, Some(uid.to_owned()))]];
         let mut memory = Memory::default();
         for uid in ["deleted", "kept", "no-pod"] {
-            update(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
+            record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
         }
         assert_eq!(memory.refused.len(), 2);
-        update(&mut memory, &refused(), &of("kept"), &|uid| uid == "kept");
+        record(&mut memory, &refused(), &of("kept"), &|uid| uid == "kept");
         assert_eq!(memory.refused, [("kept".to_owned(), 2)].into());
     }
 }

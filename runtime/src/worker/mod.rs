@@ -389,7 +389,7 @@ impl<R: Reconciler> Controller<R> {
             inner.expectations.record(key.clone(), expectation.clone(), now);
         }
         let owner = inner.owners.entry(key.clone()).or_default();
-        let changed = memory::update(&mut owner.memory, report, intents, &|uid| {
+        let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });
         if let Some(failure) = report.most_severe_failure() {
