@@ -23,6 +23,7 @@ const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
     .indexed(&[Index::new("name", |pod: &PodView| vec![pod.name.clone()])]);
 const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
 
+/// The paths of the lists.
 type Paths = Arc<Mutex<Vec<String>>>;
 
 /// A server with one pod, whose claims are at version 8 and pods at 9. Watches stay open without events.

@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// The same connections under another `User-Agent`, by which audit logs and fairness rules tell components apart,
+    /// The same connections under another `User-Agent`, by which audit logs and flow schemas distinguish components,
     /// and with a rate limit of its own: the lease must not queue behind the requests of a busy controller.
     #[must_use]
     pub fn named(&self, user_agent: &str) -> Self {

@@ -14,7 +14,7 @@ use tower::service_fn;
 use super::{Client, Settings};
 use crate::ApiError;
 
-/// What the tests ask of a watch's server.
+/// Requested duration of the watches.
 const LASTING: Duration = Duration::from_mins(5);
 
 fn settings() -> Settings {

@@ -279,20 +279,20 @@ mod tests {
     #[test]
     fn annotations_of_the_leader_are_added_to_those_of_others() {
         let mut settings = elector("us").settings;
-        let mut lease = json!({"metadata": {"annotations": {"theirs": "a", "told": "before"}}});
+        let mut lease = json!({"metadata": {"annotations": {"theirs": "a", "leader": "before"}}});
         settings.annotate(&mut lease);
-        assert_eq!(lease["metadata"]["annotations"]["told"], "before");
-        settings.annotations = [("told".to_owned(), "now".to_owned())].into();
+        assert_eq!(lease["metadata"]["annotations"]["leader"], "before");
+        settings.annotations = [("leader".to_owned(), "now".to_owned())].into();
         settings.annotate(&mut lease);
         assert_eq!(
             lease["metadata"]["annotations"],
-            json!({"theirs": "a", "told": "now"})
+            json!({"theirs": "a", "leader": "now"})
         );
         let mut bare = json!({"metadata": {"name": "l"}});
         settings.annotate(&mut bare);
         assert_eq!(
             bare,
-            json!({"metadata": {"name": "l", "annotations": {"told": "now"}}})
+            json!({"metadata": {"name": "l", "annotations": {"leader": "now"}}})
         );
     }
 

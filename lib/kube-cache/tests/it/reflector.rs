@@ -252,7 +252,7 @@ proptest! {
         for step in steps {
             driver.step(step);
             let observed = driver.informer.observed();
-            prop_assert!(observed >= newest, "observed went back");
+            prop_assert!(observed >= newest, "observed decreased");
             newest = observed;
             if let Some(observed) = observed {
                 assert_shows(&driver.informer, &driver.server.state_at(observed.get()));
@@ -424,11 +424,7 @@ fn a_list_for_newer_state_does_not_wait_for_the_backoff_of_a_failed_watch() {
         reflector.step(Input::Stale, 0),
         [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
     );
-    assert_eq!(
-        reflector.step(Input::Timer, 0),
-        Out::new(),
-        "nobody sleeps any more"
-    );
+    assert_eq!(reflector.step(Input::Timer, 0), Out::new(), "no sleep is pending");
 }
 
 #[test]
