@@ -13,7 +13,10 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
 use super::{Request, list, render};
-use crate::controllers::sidecarset::{Look, World, injected};
+use crate::controllers::{
+    self,
+    sidecarset::{Look, World, injected},
+};
 
 /// Explains a set, or one pod of it, named alone or with its namespace. Revisions are in the manager's namespace.
 pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
@@ -28,7 +31,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         manager_namespace,
         ..
     } = *request;
-    let served = discovery::discover(client).await?;
+    let served = discovery::discover(client, controllers::kinds()).await?;
     let api_version = served.api_version(ResourceId::SIDECARSETS)?;
     let collection = served.collection(ResourceId::SIDECARSETS, None)?;
     let object: Value = client

@@ -78,7 +78,7 @@ where
 {
     let ready = host.ready.take();
     let (client, metrics) = (&host.client, &host.metrics);
-    let served = Arc::new(discovery::discover(client).await?);
+    let served = Arc::new(discovery::discover(client, controllers::kinds()).await?);
     say_what_is_served(&served);
     let server = ask(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);

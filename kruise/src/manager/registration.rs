@@ -395,3 +395,6 @@ impl<C: Controls> Running for Controller<C> {
         Controller::run(self, shutdown::stopped(stop)).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests;
