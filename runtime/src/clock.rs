@@ -1,7 +1,7 @@
-//! What time it is: for what is written into objects and for decisions that compare with it.
+//! The current time, for timestamps in objects and for comparisons with them.
 //!
-//! Nothing else in here reads the system's clock. Spans are measured by the timers' own clock, which a test can pause;
-//! a clock [from](Clock::starting_at) that one makes a whole process run in virtual time.
+//! No other code in this crate reads the system clock. Durations are measured by the clock of tokio's timers, which a test
+//! can pause. With [`Clock::starting_at`] timestamps follow that clock too, so a whole process runs in virtual time.
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -11,15 +11,15 @@ use tokio::time::Instant;
 pub struct Clock(Option<(Timestamp, Instant)>);
 
 impl Clock {
-    /// The system's.
+    /// The system clock.
     pub const SYSTEM: Self = Self(None);
 
-    /// Shows `origin` now, and goes as the async runtime's timers go.
+    /// A clock that is `origin` now and advances with tokio's timers.
     pub fn starting_at(origin: Timestamp) -> Self {
         Self(Some((origin, Instant::now())))
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(self) -> Timestamp {
         match self.0 {
             None => Timestamp::now(),
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_virtual_clock_goes_with_the_timers() {
+    async fn a_virtual_clock_advances_with_the_timers() {
         let origin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(origin);
         assert_eq!(clock.now(), origin);

@@ -1,4 +1,4 @@
-//! What the cluster serves, asked once at start.
+//! Detects at start-up which kinds and versions the cluster serves.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{ApiError, Client, Served};
 
-/// Versions that this build can work in, newest first.
+/// Versions that this build supports, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
-/// Why the manager cannot work on this cluster, and the command that helps.
+/// Why the manager cannot run on this cluster, with a command that helps.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The API server did not answer, or is not ready.
+    /// The API server does not respond or is not ready.
     #[error(
         "the API server {host} cannot be asked what it serves: {error}; is it up? kubectl get --raw /readyz"
     )]
@@ -24,7 +24,7 @@ pub enum DiscoveryError {
         /// What happened.
         error: ApiError,
     },
-    /// The credentials or their rights do not do.
+    /// The credentials are invalid or lack permissions.
     #[error(
         "the API server {host} does not let the manager look: {error}; check the credentials with: \
          kubectl auth whoami, and install their rights with: kruise manifests | kubectl apply -f -"
@@ -32,7 +32,7 @@ pub enum DiscoveryError {
     Refused {
         /// Host and port.
         host: String,
-        /// Its answer.
+        /// Its response.
         error: ApiError,
     },
 }
@@ -96,7 +96,7 @@ async fn names(client: &Client, group: &str, version: &str) -> Result<Vec<String
     }
 }
 
-/// The version of the server itself, as it spells it (`v1.34.2`).
+/// The version of the server, such as `v1.34.2`.
 pub async fn server_version(client: &Client) -> Result<String, DiscoveryError> {
     let version: ServerVersion = client
         .get("/version")
@@ -112,7 +112,7 @@ struct ServerVersion {
     git_version: String,
 }
 
-/// May this client list the objects at a path?
+/// Whether this client may list the objects at a path.
 pub async fn may_list(client: &Client, path: &str) -> Result<bool, DiscoveryError> {
     match client.get::<IgnoredAny>(&format!("{path}?limit=1")).await {
         Ok(_) => Ok(true),

@@ -1,18 +1,18 @@
-//! Why a request to the API server did not give what was asked for, and what to do about it.
+//! Errors of requests to the API server, and the decisions that follow from them.
 
 use std::time::Duration;
 
 use kube_cache::Failure;
 use serde::Deserialize;
 
-/// A refusal as the server words it: the fields of `meta/v1 Status` that decide what happens next.
+/// The error response of the server: the fields of `meta/v1 Status` that decide about the next step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason such as `AlreadyExists`; empty when a proxy answered.
+    /// Machine-readable reason such as `AlreadyExists`; empty if the response is from a proxy.
     pub reason: String,
-    /// Sentence for people; users see it in events.
+    /// Message for users; events contain it.
     pub message: String,
     /// The `Retry-After` header.
     pub retry_after: Option<Duration>,
@@ -21,19 +21,19 @@ pub struct Status {
 /// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// The server answered and refused.
+    /// The server refused the request.
     #[error("{}", .0.message)]
     Refused(Status),
-    /// No complete answer within the request timeout. A write may have happened: look before trying again.
+    /// No complete response within the request timeout. A write may have taken effect: read before a retry.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// The connection failed. A write may have happened: look before trying again.
+    /// The connection failed. A write may have taken effect: read before a retry.
     #[error("connection to the API server failed: {0}")]
     Transport(String),
-    /// The answer is not what the API promises; the request itself succeeded.
+    /// The response does not follow the API; the request itself succeeded.
     #[error("undecodable answer: {0}")]
     Malformed(String),
-    /// The request could not be built from its parts; trying again does not help.
+    /// The request could not be built; a retry does not help.
     #[error("invalid request: {0}")]
     Invalid(String),
 }
@@ -47,7 +47,7 @@ struct WireStatus {
 }
 
 impl ApiError {
-    /// Reads a refusal from the answer's code, body and `Retry-After`.
+    /// An error response from its code, body and `Retry-After`.
     pub fn refused(code: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         let status: WireStatus = serde_json::from_slice(body).unwrap_or_default();
         let message = if status.message.is_empty() {
@@ -64,7 +64,7 @@ impl ApiError {
         })
     }
 
-    /// The server's refusal, if it answered.
+    /// The server's error response, if there is one.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused(status) => Some(status),
@@ -81,7 +81,7 @@ impl ApiError {
         self.has_code(404)
     }
 
-    /// 404, and not because there is no object of this name: the server does not know the path.
+    /// 404 because the server does not serve the path, not because no object has this name.
     pub fn is_unknown_path(&self, name: &str) -> bool {
         self.is_not_found() && self.status().is_some_and(|status| !status.message.contains(name))
     }
@@ -92,23 +92,23 @@ impl ApiError {
             .is_some_and(|status| status.reason == "AlreadyExists")
     }
 
-    /// 409 because a precondition did not hold.
+    /// 409 because a precondition failed.
     pub fn is_conflict(&self) -> bool {
         self.has_code(409) && !self.is_already_exists()
     }
 
-    /// 410, or a version the server no longer keeps.
+    /// 410, or an expired version.
     pub fn is_gone(&self) -> bool {
         self.has_code(410) || self.status().is_some_and(|status| status.reason == "Expired")
     }
 
-    /// 429: the wait the server asked for, one second if it named none.
+    /// 429: the delay in `Retry-After`, otherwise one second.
     pub fn too_many_requests(&self) -> Option<Duration> {
         let status = self.status().filter(|status| status.code == 429)?;
         Some(status.retry_after.unwrap_or(Duration::from_secs(1)))
     }
 
-    /// Whether a write that ended like this may have taken effect all the same.
+    /// Whether a write that failed like this may have taken effect.
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Refused(status) => status.code >= 500,
@@ -117,7 +117,7 @@ impl ApiError {
         }
     }
 
-    /// Whether the same read may succeed later without anybody changing anything.
+    /// Whether a retry of the same read may succeed.
     pub fn is_retriable(&self) -> bool {
         match self {
             Self::Refused(status) => status.code == 429 || status.code >= 500,
@@ -126,7 +126,7 @@ impl ApiError {
         }
     }
 
-    /// How a reflector sees this failure.
+    /// The failure as an input of a reflector.
     pub fn to_failure(&self) -> Failure {
         match self {
             Self::Refused(status) => Failure::from_status(status.code, &status.reason, status.retry_after),
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn already_exists_is_no_conflict_though_both_are_409() {
+    fn already_exists_is_not_a_conflict_though_both_are_409() {
         let exists = ApiError::refused(
             409,
             br#"{"reason":"AlreadyExists","message":"pods \"a\" exists"}"#,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_a_proxy_keeps_its_text() {
+    fn a_response_of_a_proxy_keeps_its_text() {
         let error = ApiError::refused(502, b"<html>bad gateway</html>", None);
         assert_eq!(error.to_string(), "HTTP 502: <html>bad gateway</html>");
         assert!(error.may_have_happened() && error.is_retriable());

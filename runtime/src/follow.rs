@@ -1,7 +1,7 @@
 //! Keeps an informer up to date: performs the effects of a reflector.
 //!
-//! Promises: deltas reach the handler in the order of the informer; one list page is decoded at a time, straight into
-//! `T`; the future ends soon after `stop` turns true (or its sender goes), whatever it is waiting for.
+//! Guarantees: the handler receives deltas in the order of the informer. One list page is decoded at a time, straight into
+//! `T`. The future ends as soon as `stop` is true or its sender is dropped, also during a request.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use tokio::{sync::Notify, time::Instant};
 use crate::client::WatchLines;
 use crate::{ApiError, Client};
 
-/// What is followed.
+/// A collection to list and watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// Path of the collection, such as `/api/v1/pods`.
@@ -24,8 +24,8 @@ pub struct Scope {
     pub selector: Option<String>,
 }
 
-/// Follows a resource until told to stop. Whoever needs to see more than the watch shows asks for a list by `refresh`.
-/// `jitter` gives uniform random numbers.
+/// Lists and watches a resource until `stop`. A notification of `refresh` requests a list at once, for newer state than
+/// the watch has delivered. `jitter` returns uniform random numbers.
 pub async fn follow<T: Cached + DeserializeOwned>(
     client: &Client,
     scope: &Scope,
@@ -64,10 +64,10 @@ pub async fn follow<T: Cached + DeserializeOwned>(
     }
 }
 
-/// The version that a resource has reached on the server; `None` if versions there cannot be compared.
+/// The current version of a resource on the server; `None` if its versions cannot be compared.
 ///
-/// A cache that has reached it shows every write that was made before.
-pub async fn newest(client: &Client, scope: &Scope) -> Result<Option<Version>, ApiError> {
+/// A cache that has reached it contains every earlier write.
+pub async fn current_version(client: &Client, scope: &Scope) -> Result<Option<Version>, ApiError> {
     #[derive(Deserialize)]
     struct List {
         metadata: ListMeta,
@@ -83,14 +83,14 @@ pub async fn newest(client: &Client, scope: &Scope) -> Result<Option<Version>, A
     Ok(list.metadata.resource_version.parse().ok())
 }
 
-/// The open watch and when it was opened.
+/// The requests of one reflector: its open watch and when it was opened.
 struct Follower<'a> {
     client: &'a Client,
     scope: &'a Scope,
     watch: Option<(WatchLines, Instant)>,
 }
 
-/// Performs effects in order; the last one that has an outcome at once gives the next input.
+/// Performs effects in order. Returns the result of the last one as the next input, if it has one.
 async fn perform_all<T: Cached + DeserializeOwned>(
     effects: Vec<Effect<T>>,
     follower: &mut Follower<'_>,
@@ -118,7 +118,10 @@ async fn perform_all<T: Cached + DeserializeOwned>(
                 }
             }
             Effect::ForgetHistory => {
-                tracing::warn!(path = follower.scope.path, "the server's history was rewound");
+                tracing::warn!(
+                    path = follower.scope.path,
+                    "the server's resource versions were rewound"
+                );
                 informer.forget_history();
             }
             Effect::List {
@@ -197,7 +200,7 @@ impl Follower<'_> {
 
     async fn next_event<T: DeserializeOwned>(&mut self) -> Input<T> {
         let Some((lines, opened)) = &mut self.watch else {
-            // Nothing is pending only if the reflector is at fault; a pause keeps that from spinning.
+            // Without a watch, nothing is pending. That is a bug of the reflector; the pause prevents a busy loop.
             tokio::time::sleep(Duration::from_secs(1)).await;
             return Input::Failed(Failure::Transport);
         };
@@ -208,9 +211,9 @@ impl Follower<'_> {
             Ok(None) => Input::WatchClosed {
                 lasted: opened.elapsed(),
             },
-            // No failure to back off from: a server without bookmarks may just have had nothing to say.
+            // Not a failure to back off from: a server without bookmarks may have had no events.
             Err(ApiError::Timeout(_)) => {
-                tracing::info!(path = self.scope.path, "silent watch opened anew");
+                tracing::info!(path = self.scope.path, "a watch without events is reopened");
                 Input::WatchClosed {
                     lasted: opened.elapsed(),
                 }
@@ -227,7 +230,7 @@ impl Scope {
 }
 
 fn malformed<T>(path: &str, error: &wire::DecodeError) -> Input<T> {
-    tracing::error!(path, %error, "answer not understood");
+    tracing::error!(path, %error, "undecodable response");
     Input::Failed(Failure::Malformed)
 }
 
@@ -260,8 +263,8 @@ mod tests {
     use super::*;
     use crate::client::Settings;
 
-    /// A body of which nothing ever arrives.
-    fn silence() -> UnsyncBoxBody<Bytes, Infallible> {
+    /// A body without any data that never ends.
+    fn endless() -> UnsyncBoxBody<Bytes, Infallible> {
         let frames = stream::unfold((), |()| async {
             std::future::pending::<()>().await;
             Some((Full::new(Bytes::new()).frame().await?, ()))
@@ -272,7 +275,7 @@ mod tests {
     const PAGE: &str = r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#;
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_fell_silent_is_opened_anew_and_nothing_is_listed_again() {
+    async fn a_watch_without_events_is_reopened_without_a_list() {
         let (lists, watches) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let counts = std::sync::Arc::new((lists, watches));
         let seen = counts.clone();
@@ -283,7 +286,7 @@ mod tests {
                 .is_some_and(|query| query.contains("watch=true"));
             let body = if is_watch {
                 seen.1.fetch_add(1, Ordering::SeqCst);
-                silence()
+                endless()
             } else {
                 seen.0.fetch_add(1, Ordering::SeqCst);
                 Full::new(Bytes::from_static(PAGE.as_bytes())).boxed_unsync()
@@ -299,8 +302,8 @@ mod tests {
         let informer = SharedInformer::<NodeView>::new([]);
         let (_keep, stop) = tokio::sync::watch::channel(false);
         let refresh = Notify::new();
-        let endless = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
-        assert!(timeout(Duration::from_secs(200), endless).await.is_err());
+        let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
+        assert!(timeout(Duration::from_secs(200), following).await.is_err());
         let counts = (counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst));
         assert_eq!(counts, (1, 2));
     }

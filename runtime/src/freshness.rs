@@ -1,12 +1,12 @@
-//! A new leader looks at nothing older than what the one before it wrote.
+//! A new leader first waits until its caches contain the writes of the previous leader.
 //!
-//! # What it promises
-//! - A replica that waits for the lease watches meanwhile, and its watches may lag. Once it leads, nobody else writes: it
-//!   asks how new the server is, and works when each of its caches is as new.
-//! - Quiet resources hold nobody up: their version moves on with every other resource, of which their own watches hear
-//!   once a minute. What a watch does not bring within a second is listed again, also where a watch has failed and the
-//!   next one is waited for; a list that fails is tried again as after a first failure.
-//! - What may not be listed is not waited for, and nothing longer than a minute.
+//! # Guarantees
+//! - A standby replica keeps its watches open, and they may lag. Once it leads, no other replica writes: it reads the
+//!   current version of each resource, and reconciles when each of its caches has reached that version.
+//! - A resource without changes does not delay the leader. Its version on the server rises with writes of any resource,
+//!   but its own watch receives that in a bookmark only once a minute. So a cache that is behind after a second is listed
+//!   again, also during the backoff of a failed watch. A failed list is retried with the shortest delay.
+//! - A resource that may not be listed is not waited for. The whole wait is at most a minute.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,31 +15,31 @@ use kube_cache::{Cached, SharedInformer, Version};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::Client;
-use crate::follow::{Scope, newest};
+use crate::follow::{Scope, current_version};
 
-/// Time for watches to bring what is new.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Time for everything. A server that has not answered by then says nothing of the lease either.
-const LIMIT: Duration = Duration::from_mins(1);
-/// Time between two looks at the caches.
-const PAUSE: Duration = Duration::from_millis(50);
-/// Time between two questions to a server that does not answer.
-const RETRY: Duration = Duration::from_secs(1);
+/// Time for watches to catch up before a list is requested.
+const WATCH_GRACE: Duration = Duration::from_secs(1);
+/// Longest wait for all caches. A server that does not respond for that long does not renew the lease either.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// Time between two checks of the caches.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between two attempts to read the current version.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A cache that follows a resource, and how to bring it up to date.
+/// A cache of a watched resource, and how to request a list of it.
 pub struct Followed {
     scope: Scope,
-    cache: Box<dyn Reach>,
+    cache: Box<dyn AnyCache>,
     refresh: Arc<Notify>,
 }
 
-/// How far a cache has come, whatever is in it.
-trait Reach: Send + Sync {
+/// A cache without the type of its objects.
+trait AnyCache: Send + Sync {
     fn observed(&self) -> Option<Version>;
     fn require(&self, version: Version);
 }
 
-impl<T: Cached + Send + Sync> Reach for SharedInformer<T> {
+impl<T: Cached + Send + Sync> AnyCache for SharedInformer<T> {
     fn observed(&self) -> Option<Version> {
         Self::observed(self)
     }
@@ -50,7 +50,7 @@ impl<T: Cached + Send + Sync> Reach for SharedInformer<T> {
 }
 
 impl Followed {
-    /// A cache of what is in this scope; `refresh` is what [`follow`](crate::follow::follow) was given for it.
+    /// The cache of this scope; `refresh` is the one passed to [`follow`](crate::follow::follow).
     pub fn new<T: Cached + Send + Sync + 'static>(
         scope: Scope,
         cache: SharedInformer<T>,
@@ -63,10 +63,10 @@ impl Followed {
         }
     }
 
-    /// The version that the server has reached; `None` if there is nothing to wait for.
-    async fn ask(&self, client: &Client) -> Option<Version> {
+    /// The current version on the server; `None` if there is nothing to wait for. Retries until the server responds.
+    async fn current_version(&self, client: &Client) -> Option<Version> {
         loop {
-            match newest(client, &self.scope).await {
+            match current_version(client, &self.scope).await {
                 Ok(version) => return version,
                 Err(error)
                     if error
@@ -77,47 +77,45 @@ impl Followed {
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(path = self.scope.path, %error, "the server does not say how new it is");
-                    tokio::time::sleep(RETRY).await;
+                    tracing::warn!(path = self.scope.path, %error, "the current version cannot be read; retrying");
+                    tokio::time::sleep(RETRY_INTERVAL).await;
                 }
             }
         }
     }
 }
 
-/// Waits until each cache is as new as the server is now.
+/// Waits until each cache has reached the version that the server has now.
 pub async fn catch_up(client: &Client, followed: &[Followed]) {
     let all = async {
-        let asked = followed
+        let versions = followed
             .iter()
-            .map(async |one| Some((one, one.ask(client).await?)));
-        let mut behind: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
+            .map(async |one| Some((one, one.current_version(client).await?)));
+        let mut behind: Vec<_> = join_all(versions).await.into_iter().flatten().collect();
         for (one, version) in &behind {
-            // A list under way may have been begun before.
+            // A list that is already running may be older.
             one.cache.require(*version);
         }
-        if timeout(PATIENCE, reached(&mut behind)).await.is_err() {
+        if timeout(WATCH_GRACE, reached(&mut behind)).await.is_err() {
             for (one, _) in &behind {
                 one.refresh.notify_one();
             }
             reached(&mut behind).await;
         }
     };
-    if timeout(LIMIT, all).await.is_err() {
-        tracing::warn!(
-            "caches may be older than what the last leader wrote: the server did not say more in time"
-        );
+    if timeout(TIMEOUT, all).await.is_err() {
+        tracing::warn!("caches may lack writes of the previous leader: they did not catch up in time");
     }
 }
 
-/// Drops what has got there, until nothing is left.
+/// Waits until all caches have reached their versions. Removes each from `behind` as it does.
 async fn reached(behind: &mut Vec<(&Followed, Version)>) {
     loop {
         behind.retain(|(one, version)| one.cache.observed() < Some(*version));
         if behind.is_empty() {
             return;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -146,18 +144,18 @@ mod tests {
     use crate::client::Settings;
     use crate::follow::follow;
 
-    /// A server of nodes, none of which there is.
+    /// A server with an empty list of nodes.
     struct Server {
-        /// What it says of itself.
+        /// Its current resource version.
         version: AtomicU64,
         lists: AtomicUsize,
         /// Lines for the watch.
         lines: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
-        /// Does it refuse every watch?
-        is_blind: bool,
-        /// How many lists it still refuses.
+        /// Whether it refuses every watch.
+        refuses_watches: bool,
+        /// The number of lists to refuse.
         refuses: AtomicUsize,
-        /// Answer to who asks how new it is.
+        /// Status code of the response to a read of the current version.
         code: u16,
     }
 
@@ -170,7 +168,7 @@ mod tests {
                 let status = full(r#"{"kind":"Status"}"#.into());
                 Response::builder().status(503).body(status).unwrap()
             };
-            if query.contains("watch=true") && self.is_blind {
+            if query.contains("watch=true") && self.refuses_watches {
                 return refusal();
             }
             if query.contains("watch=true") {
@@ -204,14 +202,14 @@ mod tests {
         }
     }
 
-    /// Follows nodes of a server at version 7, which then says `now`, until a new leader has caught up, which it says
-    /// how long it took, and how many lists.
+    /// Watches the nodes of a server at version 7. The version then becomes `now`, and a new leader catches up. Returns the
+    /// duration of that and the number of lists.
     async fn caught_up(code: u16, now: u64, lines: &[&str]) -> (Duration, usize) {
         caught_up_with(code, now, lines, None).await
     }
 
-    /// The same with a server that may refuse every watch; then leading begins after nine minutes of that, and so many
-    /// lists are refused from then on.
+    /// The same with a server that refuses every watch if `refused` is set. Leading then starts after nine minutes, and
+    /// that many lists are refused from then on.
     async fn caught_up_with(
         code: u16,
         now: u64,
@@ -223,7 +221,7 @@ mod tests {
             version: AtomicU64::new(7),
             lists: AtomicUsize::new(0),
             lines: Mutex::new(Some(receive)),
-            is_blind: refused.is_some(),
+            refuses_watches: refused.is_some(),
             refuses: AtomicUsize::new(0),
             code,
         });
@@ -244,7 +242,7 @@ mod tests {
         let following = follow(&client, &scope, &informer, &refresh, drop, || 0, stop);
         let leading = async {
             while informer.synced_version().is_none() {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             if let Some(refused) = refused {
                 tokio::time::sleep(Duration::from_mins(9)).await;
@@ -253,66 +251,66 @@ mod tests {
             server.version.store(now, Ordering::SeqCst);
             server.lists.store(1, Ordering::SeqCst);
             let followed = [Followed::new(scope.clone(), informer.clone(), refresh.clone())];
-            let begun = Instant::now();
+            let started = Instant::now();
             for line in lines {
                 send.send(format!("{line}\n")).unwrap();
             }
             catch_up(&client, &followed).await;
             assert!(code != 200 || informer.observed() >= Some(Version::new(now)));
-            begun.elapsed()
+            started.elapsed()
         };
         let took = tokio::select! {
             biased;
-            () = following => panic!("nobody follows"),
+            () = following => panic!("the watch ended"),
             took = timeout(Duration::from_mins(10), leading) => took.unwrap(),
         };
         (took, server.lists.load(Ordering::SeqCst))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_cache_that_is_as_new_as_the_server_is_not_waited_for() {
+    async fn a_current_cache_is_not_waited_for() {
         assert_eq!(caught_up(200, 7, &[]).await, (Duration::ZERO, 1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_watch_brings_is_not_listed_again() {
+    async fn a_cache_that_catches_up_by_its_watch_is_not_listed_again() {
         let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Node","metadata":{"resourceVersion":"9"}}}"#;
         let (took, lists) = caught_up(200, 9, &[bookmark]).await;
-        assert!(took < PATIENCE, "{took:?}");
+        assert!(took < WATCH_GRACE, "{took:?}");
         assert_eq!(lists, 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_quiet_resource_is_listed_again_and_holds_nobody_up() {
+    async fn a_resource_without_changes_is_listed_again_and_does_not_delay_the_leader() {
         let (took, lists) = caught_up(200, 9, &[]).await;
-        assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
+        assert!((WATCH_GRACE..WATCH_GRACE * 2).contains(&took), "{took:?}");
         assert_eq!(lists, 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failed_watch_holds_nobody_up_until_it_is_tried_again() {
+    async fn the_backoff_of_a_failed_watch_does_not_delay_the_leader() {
         let (took, lists) = caught_up_with(200, 9, &[], Some(0)).await;
-        assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
+        assert!((WATCH_GRACE..WATCH_GRACE * 2).contains(&took), "{took:?}");
         assert_eq!(lists, 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_refused_after_watches_failed_for_minutes_is_soon_tried_again() {
-        for (refused, within) in [(1, PATIENCE * 2), (3, PATIENCE * 7)] {
+    async fn a_list_refused_after_minutes_of_failed_watches_is_retried_with_the_shortest_delay() {
+        for (refused, within) in [(1, WATCH_GRACE * 2), (3, WATCH_GRACE * 7)] {
             let (took, lists) = caught_up_with(200, 9, &[], Some(refused)).await;
-            assert!((PATIENCE..within).contains(&took), "{refused}: {took:?}");
+            assert!((WATCH_GRACE..within).contains(&took), "{refused}: {took:?}");
             assert_eq!(lists, 2 + refused);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_says_nothing_does_not_hold_the_leader_for_ever() {
+    async fn the_wait_for_a_failing_server_is_limited() {
         let (took, _) = caught_up(500, 9, &[]).await;
-        assert_eq!(took, LIMIT);
+        assert_eq!(took, TIMEOUT);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_not_be_listed_is_not_waited_for() {
+    async fn a_resource_that_may_not_be_listed_is_not_waited_for() {
         for code in [403, 404] {
             let (took, lists) = caught_up(code, 9, &[]).await;
             assert_eq!((took, lists), (Duration::ZERO, 1), "{code}");

@@ -1,7 +1,8 @@
-//! The shell around the planners: talks to the API server, applies plans, follows resources.
+//! The runtime of the controllers: client, watches, caches, reconcile loop, execution of plans, leader election, events
+//! and metrics.
 //!
-//! Decisions are made by machines without I/O ([`executor::Run`], `kube_cache::Reflector`); what is async here only
-//! performs their effects.
+//! State machines without I/O make the decisions ([`executor::Run`], `kube_cache::Reflector`). The async code performs
+//! their effects.
 
 pub mod caches;
 pub mod client;

@@ -1,9 +1,8 @@
-//! The boundary to the wire: which version of each resource the cluster serves, and how a write gets there.
+//! The version of each resource that the cluster serves, and the conversion of writes to it.
 //!
-//! Plans know one shape of each kind, that of its newest version. A cluster may serve an older one, and it may do so for
-//! one kind and not for its neighbour: OpenKruise's chart 1.8.3 serves some kinds as `v1beta1` beside others as `v1alpha1`.
-//! So the version is chosen for each resource, and what is sent (objects, patches, statuses) is converted here and
-//! nowhere else.
+//! Plans use the newest version of each kind. A cluster may serve an older version of some kinds: OpenKruise's chart 1.8.3
+//! serves some as `v1beta1` and others as `v1alpha1`. So each resource has its own version. Objects and statuses are
+//! converted only here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::ApiError;
 
-/// Versions by resource. Built-in resources need no entry: theirs is `v1` on every supported server.
+/// The served version of each resource. Built-in resources have no entry: they are `v1` on every supported server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     versions: BTreeMap<ResourceId, &'static str>,
@@ -33,7 +32,7 @@ impl FromIterator<(ResourceId, &'static str)> for Served {
 }
 
 impl Served {
-    /// The version on the wire, such as `v1alpha1`; `None` if the resource is not served.
+    /// The served version, such as `v1alpha1`; `None` if the resource is not served.
     pub fn version(&self, resource: ResourceId) -> Option<&'static str> {
         let is_ours = kinds::ALL.into_iter().any(|kind| kind.group == resource.group);
         if is_ours {
@@ -43,7 +42,7 @@ impl Served {
         }
     }
 
-    /// `apiVersion` on the wire, such as `apps.kruise.io/v1alpha1`.
+    /// The served `apiVersion`, such as `apps.kruise.io/v1alpha1`.
     pub fn api_version(&self, resource: ResourceId) -> Result<String, NotServed> {
         let version = self.version(resource).ok_or(NotServed(resource))?;
         Ok(match resource.group {
@@ -52,7 +51,7 @@ impl Served {
         })
     }
 
-    /// The path of all objects of a resource, in one namespace or in all (`None`, also for what is in no namespace).
+    /// The path of a collection, in one namespace or in all. `None` also for cluster-scoped resources.
     pub fn collection(&self, resource: ResourceId, namespace: Option<&str>) -> Result<String, NotServed> {
         let api_version = self.api_version(resource)?;
         let root = if resource.group.is_empty() { "api" } else { "apis" };
@@ -63,7 +62,7 @@ impl Served {
         })
     }
 
-    /// The path of a part of an object, or of its collection where `name` is empty.
+    /// The path of an object or its subresource, or of the collection if `name` is empty.
     pub fn path(&self, target: &Target, part: Part) -> Result<String, NotServed> {
         let namespace = Some(&*target.namespace).filter(|namespace| !namespace.is_empty());
         let mut path = self.collection(target.resource, namespace)?;
@@ -79,11 +78,11 @@ impl Served {
         Ok(path)
     }
 
-    /// An object as it goes over the wire.
+    /// Converts an object to the served version.
     pub fn object(&self, resource: ResourceId, mut object: Value) -> Result<Value, NotServed> {
         let wanted = self.api_version(resource)?;
         if let Some(kind) = kinds::of_resource(resource.group, resource.plural) {
-            // Kinds of ours are converted between all versions that discovery knows.
+            // Our kinds convert between all versions that discovery accepts.
             convert::convert_as(kind, &mut object, &wanted).map_err(|_| NotServed(resource))?;
         }
         Ok(object)
@@ -131,7 +130,7 @@ mod tests {
 
     const STATEFULSETS: ResourceId = ResourceId::kruise("statefulsets");
 
-    /// What chart 1.8.3 serves.
+    /// Served versions of chart 1.8.3.
     fn chart() -> Served {
         [
             (STATEFULSETS, "v1beta1"),
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_resource_has_the_version_that_is_served_for_it() {
+    fn each_resource_has_its_served_version_in_its_path() {
         let served = chart();
         for (resource, part, path) in [
             (
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_converted_to_the_version_that_is_served() {
+    fn an_object_is_converted_to_the_served_version() {
         let job = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "ImagePullJob", "spec": {"image": "web:1"}});
         let sent = chart().object(ResourceId::IMAGE_PULL_JOBS, job).unwrap();
         assert_eq!(sent["apiVersion"], "apps.kruise.io/v1alpha1");
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_patch_says_nothing_that_the_served_version_lacks() {
+    fn a_status_patch_has_no_fields_that_the_served_version_lacks() {
         let patch = json!({"status": {"replicas": 3, "updatedReadyReplicas": 2}});
         let older: Served = [(STATEFULSETS, "v1alpha1")].into_iter().collect();
         let sent = older.status_patch(STATEFULSETS, patch.clone()).unwrap();

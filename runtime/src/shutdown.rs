@@ -1,9 +1,9 @@
-//! Signals: the first asks for a graceful stop, the second ends the process.
+//! Signals: the first requests a graceful stop, the second ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// A receiver that turns true on SIGTERM or SIGINT. A second signal exits at once with code 1.
+/// A receiver that becomes true on SIGTERM or SIGINT. A second signal exits at once with code 1.
 pub fn on_signal() -> std::io::Result<watch::Receiver<bool>> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (sender, receiver) = watch::channel(false);
@@ -26,8 +26,8 @@ pub fn on_signal() -> std::io::Result<watch::Receiver<bool>> {
     Ok(receiver)
 }
 
-/// Resolves when the receiver turns true, or its sender is gone.
+/// Resolves when the receiver is true or its sender is dropped.
 pub async fn stopped(mut receiver: watch::Receiver<bool>) {
-    // An error means that nobody can ask for a stop any more, which only happens at the end.
+    // An error means that the sender is dropped, which happens only when the process ends.
     let _ = receiver.wait_for(|stop| *stop).await;
 }

@@ -269,7 +269,7 @@ async fn lead(
         metrics.leading(&name, true);
         tracing::info!(lease = name, "leading");
         let work = async {
-            if !before.is_some_and(|before| before.nobody_led_until(&found)) {
+            if !before.is_some_and(|before| before.is_unheld_until(&found)) {
                 tokio::select! {
                     biased;
                     () = shutdown::stopped(stop.clone()) => return,

@@ -20,14 +20,14 @@ impl Backoff {
     }
 
     /// The delay before the next attempt, between once and twice the current step; `jitter` is a uniform random
-    /// number, so that many clients of one failed server do not come back together.
+    /// number, so that many clients of one failed server do not retry at the same time.
     pub fn delay(&mut self, jitter: u64) -> Duration {
         let step = self.next;
         self.next = step.saturating_mul(2).min(CAP);
         step.saturating_add(fraction_of(step, jitter))
     }
 
-    /// Forgets earlier failures.
+    /// Starts over at the shortest delay.
     pub fn reset(&mut self) {
         self.next = BASE;
     }
@@ -39,7 +39,7 @@ impl Default for Backoff {
     }
 }
 
-/// `whole × jitter / 2⁶⁴`, in integers so that every machine agrees.
+/// `whole × jitter / 2⁶⁴`, in integers, so that the result is the same on every machine.
 pub(crate) fn fraction_of(whole: Duration, jitter: u64) -> Duration {
     let nanos = (whole.as_nanos() * u128::from(jitter)) >> 64;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

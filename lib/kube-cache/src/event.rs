@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::Version;
 
-/// One step of a list or a watch, in the order the server sent it.
+/// One step of a list or a watch. Apply them in the order in which the server sent them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<T> {
-    /// A list begins; pages of an earlier list that did not finish are dropped.
+    /// A list starts. Pages of an earlier, unfinished list are dropped.
     ListStarted,
     /// The next page of the list.
     Page(Vec<T>),
-    /// The last page has been passed on; all pages show the resource at `version`.
+    /// The last page was applied. All pages together are the resource at `version`.
     ListDone {
         /// `metadata.resourceVersion` of the list.
         version: Version,
@@ -20,7 +20,7 @@ pub enum Event<T> {
     Added(T),
     /// Watch event `MODIFIED`.
     Modified(T),
-    /// Watch event `DELETED`: the object vanished, or left the watch's selector.
+    /// Watch event `DELETED`: the object was deleted, or no longer matches the watch's selector.
     Deleted(T),
     /// Watch event `BOOKMARK`: everything up to this version has been delivered.
     Bookmark(Version),
@@ -31,7 +31,7 @@ pub enum Event<T> {
 pub struct Delta<T> {
     /// The object before; `None` when it is new.
     pub old: Option<Arc<T>>,
-    /// The object after; `None` when it is gone.
+    /// The object after; `None` when it is deleted.
     pub new: Option<Arc<T>>,
 }
 

@@ -1,11 +1,11 @@
-//! Why a list or watch request failed, reduced to what decides the next step.
+//! Why a list or watch request failed, as far as the next step depends on it.
 
 use std::time::Duration;
 
 /// A failed list or watch, or an `ERROR` event inside a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// 410: the requested version or continue token is compacted away. Only a new list helps.
+    /// 410: the requested version or continue token is compacted away. The next request must be a new list.
     Gone,
     /// 401: the credentials are not accepted (any more).
     Unauthorized,
@@ -13,7 +13,7 @@ pub enum Failure {
     Forbidden,
     /// 404: the resource is not served, for example because its definition is not installed yet.
     NotFound,
-    /// 429: the server requests fewer requests.
+    /// 429: the server is overloaded.
     TooManyRequests {
         /// The `Retry-After` header.
         retry_after: Option<Duration>,
@@ -25,19 +25,19 @@ pub enum Failure {
         /// The `Retry-After` header.
         retry_after: Option<Duration>,
     },
-    /// Any other status: the request is wrong, or a proxy answered.
+    /// Any other status: the request is wrong, or the response is from a proxy.
     Status {
         /// The HTTP status code.
         code: u16,
     },
     /// The connection failed or was cut in the middle of a frame.
     Transport,
-    /// The answer could not be decoded.
+    /// The response could not be decoded.
     Malformed,
 }
 
 impl Failure {
-    /// Sorts an HTTP code, or the code of a `Status` object, with its `reason`.
+    /// Classifies an HTTP code, or the code of a `Status` object, with its `reason`.
     pub fn from_status(code: u16, reason: &str, retry_after: Option<Duration>) -> Self {
         match (code, reason) {
             (410, _) | (_, "Expired" | "Gone") => Self::Gone,

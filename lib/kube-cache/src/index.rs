@@ -19,7 +19,7 @@ pub struct Index<T> {
 }
 
 impl<T> Index<T> {
-    /// An index called `name` (unique per type) that files an object under each key `keys` returns.
+    /// An index called `name` (unique per type) that lists an object under each key that `keys` returns.
     pub const fn new(name: &'static str, keys: fn(&T) -> Vec<Box<str>>) -> Self {
         Self { name, keys }
     }
@@ -69,9 +69,9 @@ impl<T> IndexTable<T> {
 
     pub(crate) fn remove(&mut self, keys: &[Box<str>], object_key: &ObjectKey) {
         for key in keys {
-            if let Some(filed) = self.entries.get_mut(key) {
-                filed.remove(object_key);
-                if filed.is_empty() {
+            if let Some(objects) = self.entries.get_mut(key) {
+                objects.remove(object_key);
+                if objects.is_empty() {
                     self.entries.remove(key);
                 }
             }

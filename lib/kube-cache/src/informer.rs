@@ -1,26 +1,26 @@
 //! The store behind one watch.
 //!
-//! # What it promises
+//! # Guarantees
 //! After an accepted list and any number of events of one watch started at that list's version, the store equals the
 //! server's state at some version not below [`Informer::synced_version`]. The server sends the changes of one
-//! resource in version order, so three rules suffice:
+//! resource in version order, so three rules are enough:
 //!
 //! * **Events.** An event at or below the newest applied one was applied before and changes nothing; so a watch that
-//!   starts again too early cannot bring deleted objects back. A deletion of the stored incarnation always holds,
-//!   whatever its version, since a uid never returns. Bookmarks do not move this line: they carry no object, and if a
-//!   server sends one early, the late events still count.
-//! * **Lists** are all or nothing. Pages are kept aside until the last one. A list below [`Informer::observed`] came
-//!   from a stale server and is refused: trusting it would move every object back in time. A list at or above it is
-//!   the whole truth: missing objects are gone, objects at the stored version are unchanged. If such a list still
-//!   holds an object in an older state than the stored one, it contradicts itself and is refused too.
-//! * **Incarnations.** Another uid under the same name means that the old object is gone: two deltas, deletion first.
+//!   restarts at an older version cannot restore deleted objects. A deletion of the stored incarnation always applies,
+//!   whatever its version, since a uid is never reused. Bookmarks do not count as applied: they carry no object, and if
+//!   a server sends one early, later events below it still apply.
+//! * **Lists** are applied as a whole. Pages are buffered until the last one. A list below [`Informer::observed`] is
+//!   from a stale server and is refused; otherwise it would replace objects by older states. A list at or above it is
+//!   complete: missing objects are deleted, objects at the stored version are unchanged. If such a list contains an
+//!   object in an older state than the stored one, it is inconsistent and is refused too.
+//! * **Incarnations.** Another uid under the same name means that the old object was deleted: two deltas, deletion first.
 //!
 //! # Restart
-//! A process that starts anew has observed nothing, so no list looks stale to it. Lists must be quorum reads (the
-//! [`Reflector`](crate::Reflector) requests these), and a caller that knows of a version, for example from an
-//! owner read live, requires it with [`Informer::require`].
+//! A new process has observed nothing, so it cannot detect a stale list. Lists must be quorum reads (the
+//! [`Reflector`](crate::Reflector) requests these). A caller that knows a version, for example from an owner read live,
+//! requires it with [`Informer::require`].
 //!
-//! Objects whose version is not comparable are taken in order of arrival.
+//! Objects whose version is not comparable are applied in order of arrival.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use crate::index::IndexTable;
 use crate::{Cached, Delta, Error, Event, Index, ObjectKey, Version};
 
-/// Objects of one resource as the server last showed them, ordered by key. See the [module](self) for the rules.
+/// Objects of one resource in their last observed state, ordered by key. See the [module](self) for the rules.
 #[derive(Debug)]
 pub struct Informer<T> {
     objects: BTreeMap<Arc<ObjectKey>, Arc<T>>,
@@ -37,16 +37,16 @@ pub struct Informer<T> {
     listing: Option<BTreeMap<ObjectKey, Arc<T>>>,
     /// Version of the last accepted list.
     synced: Option<Version>,
-    /// Newest list or object event in the store: what is not above it is a replay.
+    /// Version of the newest applied list or object event: events not above it are replays.
     applied: Option<Version>,
-    /// Newest version the server has shown, bookmarks included.
+    /// Newest version received, bookmarks included.
     observed: Option<Version>,
-    /// Version the caller knows to exist.
+    /// Version set by [`Informer::require`].
     required: Option<Version>,
 }
 
 impl<T: Cached> Informer<T> {
-    /// An empty informer that maintains the given indexes.
+    /// An empty informer with these indexes.
     pub fn new(indexes: impl IntoIterator<Item = Index<T>>) -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl<T: Cached> Informer<T> {
                 self.listing = Some(BTreeMap::new());
                 Ok(Vec::new())
             }
-            Event::Page(items) => self.keep_page(items),
+            Event::Page(items) => self.buffer_page(items),
             Event::ListDone { version } => self.finish_list(version),
             Event::Added(object) | Event::Modified(object) => {
                 self.synced.ok_or(Error::NotSynced)?;
@@ -85,15 +85,15 @@ impl<T: Cached> Informer<T> {
         }
     }
 
-    /// Refuses from now on every list below `version`, which the caller knows to exist.
+    /// Refuses every later list below `version`, which the caller knows to exist.
     pub fn require(&mut self, version: Version) {
         self.required = self.required.max(Some(version));
     }
 
-    /// Takes the next list as the truth, whatever its version.
+    /// Accepts the next list whatever its version.
     ///
-    /// For servers whose storage went back in time (restored from a backup): without this every list would be refused
-    /// until the new history overtakes the old one. Until that list is accepted the objects stay readable, but
+    /// For servers whose storage was restored from a backup: otherwise every list would be refused until the versions
+    /// of the new history exceed those of the old one. Until that list is accepted the objects stay readable, but
     /// [`Informer::synced_version`] and [`Informer::observed`] are `None`.
     pub fn forget_history(&mut self) {
         self.listing = None;
@@ -103,21 +103,21 @@ impl<T: Cached> Informer<T> {
         self.required = None;
     }
 
-    /// Version of the last accepted list. While it is `None` the store must not be acted upon.
+    /// Version of the last accepted list. While it is `None`, controllers must not act on the store.
     pub fn synced_version(&self) -> Option<Version> {
         self.synced
     }
 
-    /// Newest version seen in events, bookmarks and accepted lists: the store shows every change up to it.
+    /// Newest version of events, bookmarks and accepted lists: the store contains every change up to it.
     pub fn observed(&self) -> Option<Version> {
         self.observed
     }
 
-    fn keep_page(&mut self, items: Vec<T>) -> Result<Vec<Delta<T>>, Error> {
+    fn buffer_page(&mut self, items: Vec<T>) -> Result<Vec<Delta<T>>, Error> {
         let listing = self.listing.as_mut().ok_or(Error::NotListing)?;
         for item in items {
             let key = ObjectKey::of(&item);
-            // A relist mostly repeats what is stored: share it, so that two full copies never coexist.
+            // A relist mostly repeats stored objects. They are shared, so that memory does not hold two full copies.
             let object = match self.objects.get(&key) {
                 Some(stored) if is_same_state(&**stored, &item) => Arc::clone(stored),
                 _ => Arc::new(item),
@@ -130,14 +130,14 @@ impl<T: Cached> Informer<T> {
     fn finish_list(&mut self, version: Version) -> Result<Vec<Delta<T>>, Error> {
         let listed = self.listing.take().ok_or(Error::NotListing)?;
         self.check_list(version, &listed)?;
-        let vanished: Vec<_> = self
+        let deleted: Vec<_> = self
             .objects
             .keys()
             .filter(|key| !listed.contains_key(key.as_ref()))
             .cloned()
             .collect();
         let mut deltas = Vec::new();
-        for key in vanished {
+        for key in deleted {
             deltas.extend(self.remove(&key));
         }
         for (key, object) in listed {
@@ -189,7 +189,7 @@ impl<T: Cached> Informer<T> {
         if version.is_some() && version <= self.applied {
             return Vec::new();
         }
-        self.note_applied(version);
+        self.record_applied(version);
         let key = ObjectKey::of(&object);
         if let Some(stored) = self.objects.get(&key)
             && is_replay_of(&**stored, &object)
@@ -203,10 +203,10 @@ impl<T: Cached> Informer<T> {
 
     fn apply_deletion(&mut self, object: &T) -> Vec<Delta<T>> {
         let version = Version::of(object);
-        self.note_applied(version);
+        self.record_applied(version);
         let key = ObjectKey::of(object);
         let is_gone = self.objects.get(&key).is_some_and(|stored| {
-            // A later incarnation under this name was deleted: the stored one must have gone before it.
+            // A later incarnation of this name was deleted, so the stored one was deleted before it.
             stored.uid() == object.uid() || (version.is_some() && version > Version::of(&**stored))
         });
         if is_gone {
@@ -216,13 +216,13 @@ impl<T: Cached> Informer<T> {
         }
     }
 
-    fn note_applied(&mut self, version: Option<Version>) {
+    fn record_applied(&mut self, version: Option<Version>) {
         self.applied = self.applied.max(version);
         self.observed = self.observed.max(version);
     }
 
     fn put(&mut self, key: ObjectKey, object: Arc<T>, deltas: &mut Vec<Delta<T>>) {
-        // Derive all index keys before touching anything: should a caller's function panic, the tables stay in step.
+        // All index keys are derived before any table changes: if the index function panics, the tables stay consistent.
         let new_keys: Vec<_> = self
             .indexes
             .iter()
@@ -289,10 +289,10 @@ impl<T> Informer<T> {
             .map(|(_, object)| object)
     }
 
-    /// The objects filed under `key`, in object-key order.
+    /// The objects indexed under `key`, in object-key order.
     ///
-    /// An index this informer was not created with gives the same answer by scanning: a wrong wiring costs time, it
-    /// never hides objects from a planner.
+    /// An index that this informer was not created with gives the same result by a scan: a missing registration costs
+    /// time, but does not hide objects.
     pub fn by_index<'a>(
         &'a self,
         index: &Index<T>,
@@ -325,15 +325,15 @@ impl<T> Informer<T> {
     }
 }
 
-/// Same incarnation at the same version: nothing to report.
+/// Same incarnation at the same version.
 fn is_same_state<T: Cached>(stored: &T, object: &T) -> bool {
     stored.uid() == object.uid()
         && stored.resource_version() == object.resource_version()
         && !object.resource_version().is_empty()
 }
 
-/// The event is not newer than what is stored, though it is above the newest applied version: possible only
-/// after a list that held objects newer than itself.
+/// The event is not newer than the stored object, though it is above the newest applied version. Possible only after a
+/// list that contained objects newer than the list itself.
 fn is_replay_of<T: Cached>(stored: &T, object: &T) -> bool {
     match (Version::of(stored), Version::of(object)) {
         (Some(stored), Some(version)) => version <= stored,

@@ -1,4 +1,4 @@
-//! What a cache reads of an object, and the name it is stored under.
+//! The metadata that a cache reads of an object, and the key it stores the object under.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ pub trait Cached {
     fn namespace(&self) -> &str;
     /// `metadata.name`.
     fn name(&self) -> &str;
-    /// `metadata.uid`: differs between objects that had one name after each other.
+    /// `metadata.uid`: differs between an object and its successor of the same name.
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion` as sent by the server.
     fn resource_version(&self) -> &str;
-    /// Whether `metadata.deletionTimestamp` is set. A type that does not keep it says no.
+    /// Whether `metadata.deletionTimestamp` is set. False for a type that does not keep it.
     fn is_terminating(&self) -> bool {
         false
     }
 }
 
-/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in those of one of its fields; after
-/// a semicolon the field that is set while it is being deleted.
+/// Implements [`Cached`] for a type whose identity is in fields of the same names, or in the fields of one of its fields.
+/// The name after a semicolon is the field that is true while the object is being deleted.
 ///
 /// ```
 /// struct Meta { namespace: String, name: String, uid: String, resource_version: String }

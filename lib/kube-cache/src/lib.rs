@@ -1,10 +1,10 @@
-//! What a Kubernetes controller has observed of a resource, and when it may act on it: state machines without I/O.
+//! The informer cache of a Kubernetes controller and its expectations: state machines without I/O.
 //!
 //! * [`Reflector`] decides which list or watch request comes next and what follows a failure.
-//! * [`Informer`] holds the objects, turns list pages and watch events into [`Delta`]s and keeps [`Index`]es.
-//! * [`SharedInformer`] shares one informer among many readers; a [`Snapshot`] is one instant of it.
-//! * [`Gate`] holds an owner back until the informers have seen that owner's own last writes.
-//! * [`wire`] reads list pages and watch lines from their JSON form, straight into a narrow type.
+//! * [`Informer`] stores the objects, turns list pages and watch events into [`Delta`]s and keeps [`Index`]es.
+//! * [`SharedInformer`] shares one informer among many readers; a [`Snapshot`] is a consistent view of it.
+//! * [`Expectations`] delay the reconcile of an owner until the informers have observed that owner's last writes.
+//! * [`wire`] decodes list pages and watch lines straight into a narrow type.
 //!
 //! # How a driver uses it
 //! ```
@@ -16,8 +16,8 @@
 //! #     fn uid(&self) -> &str { "" }
 //! #     fn resource_version(&self) -> &str { "" }
 //! # }
-//! /// Performs one effect. Requests and timers report their outcome as a later input; the verdict on a list is known
-//! /// at once.
+//! /// Performs one effect. Requests and timers report their result as a later input; the result of applying a list is
+//! /// known at once.
 //! fn perform(effect: Effect<Pod>, informer: &SharedInformer<Pod>) -> Option<Input<Pod>> {
 //!     match effect {
 //!         Effect::Inform(event) => {
@@ -39,17 +39,18 @@
 //! # Invariants
 //! * Nothing here performs I/O, reads a clock or draws random numbers; time and jitter are arguments.
 //! * Only ordered containers: the same inputs give the same outputs in the same order.
-//! * An object never moves back in time, and what vanished while there was no watch is reported as a deletion.
+//! * A stored object is never replaced by an older state. An object that was deleted while no watch was open is reported
+//!   as a deletion by the next list.
 //!
 //! # What is not here
 //! Sockets, tasks and timers. A driver performs the [`Effect`]s and reports back with [`Input`]s. Streaming lists
-//! (`sendInitialEvents`) are not spoken: their initial events are not ordered by version.
+//! (`sendInitialEvents`) are not supported: their initial events are not ordered by version.
 
 mod backoff;
 mod error;
 mod event;
+pub mod expectations;
 mod failure;
-pub mod gate;
 mod index;
 pub mod informer;
 mod key;
@@ -61,8 +62,8 @@ pub mod wire;
 pub use backoff::Backoff;
 pub use error::Error;
 pub use event::{Delta, Event};
+pub use expectations::{CacheState, Expectation, Expectations, Verdict};
 pub use failure::Failure;
-pub use gate::{Expectation, Gate, Seen, Verdict};
 pub use index::Index;
 pub use informer::Informer;
 pub use key::{Cached, ObjectKey};

@@ -1,8 +1,8 @@
-//! Which request keeps an informer up to date, and what follows a failure.
+//! Decides which request comes next to keep an informer up to date, and what follows a failure.
 //!
-//! A driver feeds [`Input`]s and performs the returned [`Effect`]s in order. After each step with effects exactly one
-//! thing is pending: a list request, a watch, a sleep, or the informer's verdict on a finished list. Inputs that do
-//! not belong to it (a late answer of a cancelled request) are ignored.
+//! A driver passes in [`Input`]s and performs the returned [`Effect`]s in order. After each step with effects exactly one
+//! thing is pending: a list request, a watch, a sleep, or the result of applying a finished list to the informer. Inputs
+//! that belong to something else (a late response to a cancelled request) are ignored.
 //!
 //! ```text
 //! Start ─► Listing ─ last page ─► Confirming ─ ListAccepted ─► Watching ─ Gone ─► BackingOff ─ Timer ─► Listing
@@ -10,18 +10,17 @@
 //!            │                                                         └ Stale ─► Listing ◄─ Stale ─ BackingOff
 //! ```
 //!
-//! * Every list is a quorum read (`resourceVersion` unset), the first one and those after 410 alike, so it is at least
-//!   as new as anything this process has seen. A list the informer refuses as stale is repeated.
-//! * After ten refusals in a row, some minutes, the history must have been rewound by a restore: the informer has to
-//!   forget it, rather than to block for ever.
-//! * A list cut by 410 between pages starts over, at once the first time; after the second cut without paging, because
-//!   a list that takes longer than the server keeps history would never end.
-//! * A watch the server keeps failing at one version gives way to a list after five attempts; an unreachable or
-//!   overloaded server never causes one, so that an outage does not end in everybody listing at once.
-//! * Delays are client-go's (see [`Backoff`]); `Retry-After` is honoured as a lower bound. Progress resets them: an
-//!   accepted list or a watch event. Whoever needs to see more ([`Input::Stale`]) does not wait for their end, and
-//!   should that list fail, not for what failures of before made of them. A watch that the server closes within a
-//!   second and without an event counts as a failure, any other close is routine.
+//! * Every list is a quorum read (`resourceVersion` unset), the first one as well as those after 410, so it is at least
+//!   as new as anything this process has observed. A list that the informer refuses as stale is repeated.
+//! * Ten refusals in a row, some minutes, mean that a restore rewound the history. The informer then discards what it
+//!   knows of versions. Otherwise it would refuse every list for ever.
+//! * A list interrupted by 410 between pages starts over, the first time without a delay. After the second interruption
+//!   it is requested without paging: a list that takes longer than the server keeps history would never end.
+//! * A watch that fails with server errors at one version is replaced by a list after five attempts. An unreachable or
+//!   overloaded server never causes a list: otherwise all clients would list at the same time after an outage.
+//! * Delays are client-go's (see [`Backoff`]); `Retry-After` is a lower bound. An accepted list or a watch event resets
+//!   them. [`Input::Stale`] ends a delay at once and resets the delays of later failures. A watch that the server closes
+//!   within a second and without an event counts as a failure; any other close is routine.
 
 use std::time::Duration;
 
@@ -34,19 +33,19 @@ pub const PAGE_LIMIT: u32 = 500;
 const WATCH_TIMEOUT: Duration = Duration::from_mins(5);
 /// A watch closed earlier than this without an event is a failure.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
-/// Refused lists in a row before the history is taken to be rewound.
-const STALE_LISTS_ENDURED: u32 = 10;
-/// Watches refused or broken by the server in a row, without an event between, before the version is given up.
-const WATCH_FAILURES_ENDURED: u32 = 5;
-/// Lists cut by 410 between pages before paging is given up.
-const INTERRUPTIONS_ENDURED: u32 = 2;
+/// Refused lists in a row after which the server's history counts as rewound.
+const MAX_STALE_LISTS: u32 = 10;
+/// Watches in a row that fail with a server error and without an event, before a list replaces the watch.
+const MAX_WATCH_FAILURES: u32 = 5;
+/// Lists interrupted by 410 between pages before the list is requested without paging.
+const MAX_INTERRUPTIONS: u32 = 2;
 
-/// What happened to the pending effect.
+/// The result of the pending effect, or an event from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<T> {
-    /// Begin; ignored once begun.
+    /// Start. Ignored after the first.
     Start,
-    /// A list request was answered.
+    /// A list request succeeded.
     Page {
         /// The objects of this page.
         items: Vec<T>,
@@ -57,20 +56,20 @@ pub enum Input<T> {
     },
     /// The informer accepted [`Event::ListDone`].
     ListAccepted,
-    /// The informer refused an event, usually [`Event::ListDone`]. List again.
+    /// The informer refused an event, usually [`Event::ListDone`]. The list is repeated.
     Refused,
     /// The watch delivered an event.
     Watch(WatchInput<T>),
     /// The server closed the watch in an orderly way.
     WatchClosed {
-        /// How long it was open.
+        /// Time it was open.
         lasted: Duration,
     },
     /// The list or watch failed.
     Failed(Failure),
     /// The sleep is over.
     Timer,
-    /// Somebody needs to see more than the open watch shows, or than the last one showed before it failed.
+    /// The caller needs newer state than the watch has delivered. A list is requested at once, also during a back-off.
     Stale,
 }
 
@@ -87,7 +86,7 @@ pub enum WatchInput<T> {
     Bookmark(Version),
 }
 
-/// What the driver has to do.
+/// What the driver must do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<T> {
     /// Request a list page with `resourceVersion` unset (a quorum read).
@@ -137,7 +136,7 @@ enum State {
 struct Position {
     /// `None` on the first page.
     continue_token: Option<Box<str>>,
-    /// Oldest version any page claimed.
+    /// Oldest version of the pages so far.
     version: Option<Version>,
 }
 
@@ -176,7 +175,7 @@ impl Reflector {
         }
     }
 
-    /// Takes one input; `jitter` is a uniform random number used for delays and watch timeouts.
+    /// Processes one input. `jitter` is a uniform random number for delays and watch timeouts.
     pub fn step<T: Cached>(&mut self, input: Input<T>, jitter: u64) -> Vec<Effect<T>> {
         match (std::mem::replace(&mut self.state, State::Idle), input) {
             (State::Idle, Input::Start) => self.list(),
@@ -225,7 +224,7 @@ impl Reflector {
         }
     }
 
-    /// Whether a watch is open: what the informer shows is as fresh as the server delivers.
+    /// Whether a watch is open: the informer then receives changes as the server sends them.
     pub fn is_watching(&self) -> bool {
         matches!(self.state, State::Watching { .. })
     }
@@ -240,11 +239,12 @@ impl Reflector {
 
     fn after_watch_failure(&mut self, failure: Failure, version: Version) -> Resume {
         match failure {
-            // The version is of no use, the resource went away, or one event cannot be read: only a list gets past it.
+            // The version has expired, the resource is no longer served, or one event cannot be decoded: a new watch would
+            // fail in the same way.
             Failure::Gone | Failure::NotFound | Failure::Malformed | Failure::Status { .. } => Resume::List,
             Failure::Server { .. } => {
                 self.watch_failures = self.watch_failures.saturating_add(1);
-                if self.watch_failures > WATCH_FAILURES_ENDURED {
+                if self.watch_failures > MAX_WATCH_FAILURES {
                     Resume::List
                 } else {
                     Resume::Watch(version)
@@ -268,7 +268,7 @@ impl Reflector {
     fn request_page<T>(&mut self, position: Position) -> Effect<T> {
         let continue_token = position.continue_token.clone();
         self.state = State::Listing(position);
-        let limit = (self.interruptions < INTERRUPTIONS_ENDURED).then_some(PAGE_LIMIT);
+        let limit = (self.interruptions < MAX_INTERRUPTIONS).then_some(PAGE_LIMIT);
         Effect::List {
             continue_token,
             limit,
@@ -282,7 +282,8 @@ impl Reflector {
         version: Version,
         continue_token: Option<Box<str>>,
     ) -> Vec<Effect<T>> {
-        // Pages of one list share a version. Should a server break that, the oldest one is safe: the watch repeats.
+        // Pages of one list share a version. If a server breaks that, the oldest one is safe: the watch then repeats some
+        // events.
         let version = position.version.map_or(version, |seen| seen.min(version));
         let page = Effect::Inform(Event::Page(items));
         if let Some(token) = continue_token.filter(|token| !token.is_empty()) {
@@ -316,7 +317,7 @@ impl Reflector {
     fn refused<T>(&mut self, jitter: u64) -> Vec<Effect<T>> {
         self.refusals = self.refusals.saturating_add(1);
         let mut effects = Vec::new();
-        if self.refusals >= STALE_LISTS_ENDURED {
+        if self.refusals >= MAX_STALE_LISTS {
             self.refusals = 0;
             effects.push(Effect::ForgetHistory);
         }
@@ -358,8 +359,8 @@ impl Reflector {
 
     fn back_off<T>(&mut self, resume: Resume, failure: Option<Failure>, jitter: u64) -> Vec<Effect<T>> {
         self.state = State::BackingOff { resume, failure };
-        let asked = failure.map_or(Duration::ZERO, Failure::retry_after);
-        vec![Effect::Sleep(self.backoff.delay(jitter).max(asked))]
+        let retry_after = failure.map_or(Duration::ZERO, Failure::retry_after);
+        vec![Effect::Sleep(self.backoff.delay(jitter).max(retry_after))]
     }
 }
 

@@ -1,14 +1,14 @@
-//! One informer, many readers.
+//! An informer with one writer and many readers.
 
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::{Cached, Delta, Error, Event, Index, Informer, ObjectKey, Version};
 
-/// An informer shared between its driver and the planners.
+/// An informer shared between its driver and the controllers that read it.
 ///
-/// A panic of another holder does not lock everybody out: the informer changes one object at a time and derives index
-/// keys before it touches a table, so what a panicking writer leaves behind is consistent.
+/// A panic under the lock does not make the informer unusable: the informer changes one object at a time and derives
+/// index keys before it changes a table, so its state stays consistent.
 #[derive(Debug)]
 pub struct SharedInformer<T> {
     inner: Arc<RwLock<Informer<T>>>,
@@ -22,7 +22,7 @@ impl<T: Cached> SharedInformer<T> {
         }
     }
 
-    /// [`Informer::apply`] under the write lock. Deltas are returned, not dispatched, so no handler runs inside it.
+    /// [`Informer::apply`] under the write lock. Deltas are returned, not dispatched, so no handler runs under the lock.
     pub fn apply(&self, event: Event<T>) -> Result<Vec<Delta<T>>, Error> {
         self.write(|informer| informer.apply(event))
     }
@@ -47,8 +47,8 @@ impl<T: Cached> SharedInformer<T> {
         self.snapshot().observed()
     }
 
-    /// One instant of the store. Writers wait while it lives: collect the `Arc`s you need, then drop it; never hold it
-    /// across an await.
+    /// A consistent view of the store. The writer is blocked while it exists: collect the `Arc`s you need, then drop it.
+    /// Never keep it across an await.
     pub fn snapshot(&self) -> Snapshot<'_, T> {
         Snapshot {
             guard: self.inner.read().unwrap_or_else(PoisonError::into_inner),
@@ -68,10 +68,10 @@ impl<T> Clone for SharedInformer<T> {
     }
 }
 
-/// A read lock on an informer: several reads through one snapshot show the same instant, and
-/// [`Informer::observed`] read through it is the version of that instant. The objects may outlive it.
+/// A read lock on an informer: all reads through one snapshot see the same state, and
+/// [`Informer::observed`] read through it is the version of that state. The objects may outlive it.
 ///
-/// Snapshots of two resources are two instants; planners must be right under that skew.
+/// Snapshots of two resources are from different times; controllers must be correct under that skew.
 #[derive(Debug)]
 pub struct Snapshot<'a, T> {
     guard: RwLockReadGuard<'a, Informer<T>>,
@@ -88,7 +88,7 @@ impl<T> Snapshot<'_, T> {
         self.guard.list(namespace).cloned().collect()
     }
 
-    /// The objects filed under `key`, in object-key order.
+    /// The objects indexed under `key`, in object-key order.
     pub fn by_index(&self, index: &Index<T>, key: &str) -> Vec<Arc<T>> {
         self.guard.by_index(index, key).cloned().collect()
     }

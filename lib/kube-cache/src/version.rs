@@ -12,7 +12,7 @@ use crate::Cached;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u64);
 
-/// The text is no decimal resource version: treat the version as unknown, never as zero.
+/// The text is not a decimal resource version. Treat the version as unknown, never as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("resource version is not a decimal number")]
 pub struct ParseVersionError;

@@ -1,7 +1,8 @@
-//! List pages and watch lines as the API server writes them, decoded straight into a (narrow) type.
+//! Decodes list pages and watch lines straight into a (narrow) type.
 //!
-//! The object of a watch line is decoded after its type is known: bookmarks and errors are no objects of the resource.
-//! As servers write the type first, a line is read once; in the other order the object is kept as text until then.
+//! The object of a watch line is decoded after its type is known, because bookmarks and errors are not objects of the
+//! resource. Servers write the type first, so a line is read once. In the other order the object is kept as text until
+//! the type is read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::{Failure, Input, Version, WatchInput};
 
-/// A list page or watch line that is not what the API promises. Report [`Failure::Malformed`].
+/// A list page or watch line that does not follow the API. Report it as [`Failure::Malformed`].
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// Not JSON, or not of the expected shape.
@@ -53,7 +54,7 @@ enum Member {
     Other,
 }
 
-/// What a watch line reports of its object.
+/// The type of a watch event.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "UPPERCASE")]
 enum Type {
@@ -88,16 +89,16 @@ struct Status {
     reason: String,
 }
 
-/// Reads JSON, faster than `serde_json::from_slice`: it is checked once that all of it is UTF-8, not text by text.
+/// Reads JSON faster than `serde_json::from_slice`: UTF-8 is validated once for the whole input, not for each string.
 pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     match std::str::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(text),
-        // it has the position, and what is skipped may be anything
+        // `from_slice` reports the position of the error, and accepts invalid UTF-8 in fields that it skips.
         Err(_) => serde_json::from_slice(bytes),
     }
 }
 
-/// Decodes the body of a list answer into [`Input::Page`].
+/// Decodes the body of a list response into [`Input::Page`].
 pub fn decode_page<T: DeserializeOwned>(body: &[u8]) -> Result<Input<T>, DecodeError> {
     let list: List<T> = from_json(body)?;
     let version = parse_version(list.metadata.resource_version)?;
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_and_unknown_types_are_told_apart() {
+    fn an_unknown_event_type_is_an_error() {
         let deleted = decode_watch_line(br#"{"type":"DELETED","object":{"name":"a","extra":1}}"#).unwrap();
         assert_eq!(
             deleted,

@@ -1,9 +1,9 @@
-//! Growing delays for keys that keep failing.
+//! Exponential backoff of each key.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Exponential delay of each key, counted in failures since it was last forgotten.
+/// Exponential delay of each key, by its failures since the last [`Backoff::forget`].
 #[derive(Clone, Debug)]
 pub struct Backoff<K> {
     base: Duration,
@@ -21,7 +21,7 @@ impl<K: Ord + Clone> Backoff<K> {
         }
     }
 
-    /// Counts a failure and returns the delay it earns.
+    /// Counts a failure and returns the delay before the retry.
     pub fn fail(&mut self, key: &K) -> Duration {
         let failures = self.failures.entry(key.clone()).or_insert(0);
         let factor = 2u32.checked_pow(*failures);
@@ -31,12 +31,12 @@ impl<K: Ord + Clone> Backoff<K> {
             .min(self.cap)
     }
 
-    /// Failures since the key was last forgotten.
+    /// Failures since the last [`Backoff::forget`].
     pub fn failures(&self, key: &K) -> u32 {
         self.failures.get(key).copied().unwrap_or(0)
     }
 
-    /// Starts the key over; without this a key that is never pushed again would be remembered for ever.
+    /// Resets the key. Otherwise a key that is never pushed again would stay in memory.
     pub fn forget(&mut self, key: &K) {
         self.failures.remove(key);
     }

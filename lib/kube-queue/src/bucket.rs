@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// A token bucket that lends: a reservation always succeeds and returns how long to wait for its token.
+/// A token bucket with reservations: each one succeeds and returns the time to wait for its token.
 ///
-/// Kept as the time at which the bucket will be full again, so no token count needs to be rounded.
+/// The state is the time at which the bucket is full again, so no token count needs rounding.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     interval: Duration,
-    /// Time the tokens of a full bucket take, less the one a reservation uses.
+    /// Time to refill an empty bucket, less one token.
     depth: Duration,
     full_at: Duration,
 }
@@ -25,7 +25,7 @@ impl Bucket {
         }
     }
 
-    /// Takes one token and returns how long from `now` it takes until that token exists.
+    /// Reserves one token and returns the time from `now` until it is available.
     pub fn reserve(&mut self, now: Duration) -> Duration {
         let full_at = self.full_at.max(now);
         self.full_at = full_at.saturating_add(self.interval);

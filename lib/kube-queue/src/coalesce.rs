@@ -1,4 +1,4 @@
-//! Windows that hold back keys which change faster than they are worth planning.
+//! Coalescing windows: a key that changes often becomes ready at most once in each window.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ impl<K: Ord + Clone> Windows<K> {
         }
     }
 
-    /// The key became ready: its next coalesced push waits until `end`.
+    /// Opens a window of a key that became ready: its next coalesced push waits until `end`.
     pub(crate) fn open(&mut self, key: &K, end: Duration) {
         let known = self.ends.get(key).copied();
         if let Some(known) = known {
@@ -36,7 +36,7 @@ impl<K: Ord + Clone> Windows<K> {
         self.ends.get(key).copied()
     }
 
-    /// Closes the windows that ended, so that idle keys cost nothing.
+    /// Removes the windows that ended, so that idle keys use no memory.
     pub(crate) fn close(&mut self, now: Duration) {
         while let Some((end, _)) = self.by_end.first()
             && *end <= now
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_grow_never_shrink_and_leave_nothing_behind() {
+    fn windows_are_extended_never_shortened_and_removed_at_their_end() {
         let millis = Duration::from_millis;
         let mut windows = Windows::new();
         windows.open(&"a", millis(50));

@@ -1,4 +1,4 @@
-//! Keys that wait for their time.
+//! Keys that become ready later.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,33 +1,33 @@
-//! Which priority has the next turn.
+//! Decides which priority has the next turn.
 
 use crate::lane::Lane;
 
 /// How urgent a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Nothing changed as far as is known: initial list, periodic resync.
-    Resync,
-    /// Something changed.
+    /// The first reconcile of an existing object after a new leader starts. Nothing is known to have changed.
+    Initial,
+    /// An object changed, or a retry or requeue is due.
     Live,
 }
 
-/// Ready keys of both priorities. Live keys are first, but each ages the resync lane: after `live_per_resync` live keys
-/// in a row were preferred to a waiting resync key, that one is taken.
+/// Ready keys of both priorities. Live keys are first. After `live_per_initial` live keys in a row were preferred to a
+/// ready initial key, that key is next.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready<K> {
     live: Lane<K>,
-    resync: Lane<K>,
-    live_per_resync: u32,
-    /// Live keys preferred since the last resync key.
+    initial: Lane<K>,
+    live_per_initial: u32,
+    /// Live keys preferred since the last initial key.
     preferred: u32,
 }
 
 impl<K> Ready<K> {
-    pub(crate) const fn new(live_per_resync: u32) -> Self {
+    pub(crate) const fn new(live_per_initial: u32) -> Self {
         Self {
             live: Lane::new(),
-            resync: Lane::new(),
-            live_per_resync,
+            initial: Lane::new(),
+            live_per_initial,
             preferred: 0,
         }
     }
@@ -41,9 +41,9 @@ impl<K> Ready<K> {
     }
 
     pub(crate) fn pop(&mut self) -> Option<K> {
-        let resync_waits = self.resync.len() > 0;
-        if self.live.len() > 0 && !(resync_waits && self.preferred >= self.live_per_resync) {
-            self.preferred = if resync_waits {
+        let initial_is_ready = self.initial.len() > 0;
+        if self.live.len() > 0 && !(initial_is_ready && self.preferred >= self.live_per_initial) {
+            self.preferred = if initial_is_ready {
                 self.preferred.saturating_add(1)
             } else {
                 0
@@ -51,18 +51,18 @@ impl<K> Ready<K> {
             self.live.pop()
         } else {
             self.preferred = 0;
-            self.resync.pop()
+            self.initial.pop()
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.live.len().saturating_add(self.resync.len())
+        self.live.len().saturating_add(self.initial.len())
     }
 
     fn lane(&mut self, priority: Priority) -> &mut Lane<K> {
         match priority {
             Priority::Live => &mut self.live,
-            Priority::Resync => &mut self.resync,
+            Priority::Initial => &mut self.initial,
         }
     }
 }

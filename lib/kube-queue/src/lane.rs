@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Lane<K> {
     lines: BTreeMap<Box<str>, Line<K>>,
-    /// Namespaces with ready keys by the number of their turn.
+    /// Namespaces with ready keys, by turn number.
     turns: BTreeMap<u64, Box<str>>,
     next_turn: u64,
     len: usize,
@@ -37,7 +37,7 @@ impl<K> Lane<K> {
         if let Some(line) = self.lines.get_mut(namespace) {
             line.keys.insert(arrival, key);
         } else {
-            let turn = self.take_number(namespace);
+            let turn = self.next_turn_of(namespace);
             self.lines.insert(
                 namespace.into(),
                 Line {
@@ -66,7 +66,7 @@ impl<K> Lane<K> {
         let key = self.remove(&namespace, arrival)?;
         if let Some(line) = self.lines.get(&namespace) {
             self.turns.remove(&line.turn);
-            let turn = self.take_number(&namespace);
+            let turn = self.next_turn_of(&namespace);
             if let Some(line) = self.lines.get_mut(&namespace) {
                 line.turn = turn;
             }
@@ -74,8 +74,8 @@ impl<K> Lane<K> {
         Some(key)
     }
 
-    /// Puts the namespace behind all others.
-    fn take_number(&mut self, namespace: &str) -> u64 {
+    /// Moves the namespace behind all others.
+    fn next_turn_of(&mut self, namespace: &str) -> u64 {
         let turn = self.next_turn;
         self.next_turn = turn.saturating_add(1);
         self.turns.insert(turn, namespace.into());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_ran_dry_queues_behind_the_others() {
+    fn a_namespace_without_keys_rejoins_behind_the_others() {
         let mut lane = Lane::new();
         lane.push("a", 0, "a/1");
         lane.push("b", 1, "b/1");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_the_last_key_gives_up_the_turn() {
+    fn removing_the_last_key_removes_the_turn() {
         let mut lane = Lane::new();
         lane.push("a", 0, "a/1");
         lane.push("b", 1, "b/1");

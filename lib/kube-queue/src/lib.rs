@@ -1,16 +1,17 @@
-//! A controller's work queue as a state machine: what to work on next, and when to call again.
+//! A controller's work queue as a state machine: which key is next, and when to call again.
 //!
 //! [`Queue`] holds keys (usually namespace and name), never objects: several changes of one object are one piece of
-//! work. It combines what client-go spreads over three queue types with the priorities of controller-runtime and a
-//! fair order between namespaces.
+//! work. It combines the three queue types of client-go with the priorities of controller-runtime and a fair order
+//! between namespaces.
 //!
-//! # Promises
-//! * **Once.** A key is queued at most once. Pushed again, it takes the higher priority and the earlier time.
-//! * **Alone.** A key being worked on is never handed out. Pushed meanwhile, it becomes ready after [`Queue::done`].
+//! # Guarantees
+//! * **Deduplicated.** A key is queued at most once. A second push raises its priority and moves its time forward.
+//! * **Exclusive.** A key in flight is never returned again. If it is pushed meanwhile, it becomes ready after
+//!   [`Queue::done`].
 //! * **In order.** First in, first out within one priority and namespace.
-//! * **Fair.** Namespaces of one priority take turns, so that one namespace with a thousand objects does not hold up
-//!   the others. Live work is first, but after every few live keys comes a resync key ([`Config::live_per_resync`]),
-//!   so nothing starves; see [`Queue::pop`] for the bound.
+//! * **Fair.** Namespaces of one priority take turns, so that one namespace with a thousand objects does not
+//!   delay the others. Live keys are first. After every few live keys comes an initial key
+//!   ([`Config::live_per_initial`]), so nothing starves; see [`Queue::pop`] for the bound.
 //! * **Deterministic.** Ordered containers only; time is an argument, a `Duration` since any fixed start. The same
 //!   calls give the same order on every machine.
 //!
@@ -24,13 +25,13 @@
 //! queue.push(key.clone(), Priority::Live, start);
 //!
 //! let work = queue.pop(start).expect("a key is ready");
-//! // Reconciling failed: try again later. The worker is done in any case.
+//! // The reconcile failed: retry later. `done` is called in any case.
 //! let delay = queue.push_rate_limited(work.key, work.priority, start);
 //! queue.done(&key, start);
 //! assert_eq!(queue.next_wake(start), Some(delay));
 //!
 //! let retry = queue.pop(start + delay).expect("the delay is over");
-//! // It succeeded: the next failure starts with the shortest delay again.
+//! // The reconcile succeeded: the next failure starts with the shortest delay again.
 //! queue.forget(&retry.key);
 //! queue.done(&retry.key, start + delay);
 //! assert_eq!(queue.next_wake(start + delay), None);

@@ -1,8 +1,8 @@
-//! The queue itself: pending work of each key, filed by its state.
+//! The queue itself: pending work of each key, by its state.
 //!
-//! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is filed either as
-//! delayed (due in the future) or as ready; that of a key in flight is held until it is done. Every call first moves
-//! what is due by now, so that the order does not depend on how often the driver calls.
+//! A key is *in flight*, has *pending* work, or both. Pending work of a key that is not in flight is either delayed (due
+//! in the future) or ready. Pending work of a key in flight is held until that key is done. Every call first makes due
+//! keys ready, so that the order does not depend on how often the driver calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::delayed::Delayed;
 use crate::fairness::Ready;
 use crate::{Backoff, Bucket, Config, Counters, Done, Popped, Priority, Unfinished};
 
-/// A work queue of keys. See the [crate](crate) for what it promises; `now` is time since any fixed start and never
-/// goes back (an earlier `now` is taken as the latest seen).
+/// A work queue of keys. See the [crate](crate) for its guarantees. `now` is time since any fixed start and must not
+/// decrease; an earlier `now` counts as the latest one.
 #[derive(Clone, Debug)]
 pub struct Queue<K> {
     namespace_of: fn(&K) -> &str,
     pending: BTreeMap<K, Pending>,
-    /// When each key being worked on was popped.
+    /// When each key in flight was popped.
     in_flight: BTreeMap<K, Duration>,
     ready: Ready<K>,
     delayed: Delayed<K>,
@@ -34,12 +34,12 @@ pub struct Queue<K> {
 struct Pending {
     priority: Priority,
     due: Duration,
-    /// Opened when the key becomes ready.
+    /// The coalescing window that opens when the key becomes ready.
     window: Option<Duration>,
     place: Place,
 }
 
-/// Where pending work is filed, with its number there.
+/// The state of pending work, with its arrival number.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Ready(u64),
@@ -49,13 +49,13 @@ enum Place {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// An empty queue. `namespace_of` groups the keys between which the queue is fair.
+    /// An empty queue. `namespace_of` gives the namespace of a key, between which the queue is fair.
     pub const fn new(config: Config, namespace_of: fn(&K) -> &str) -> Self {
         Self {
             namespace_of,
             pending: BTreeMap::new(),
             in_flight: BTreeMap::new(),
-            ready: Ready::new(config.live_per_resync),
+            ready: Ready::new(config.live_per_initial),
             delayed: Delayed::new(),
             windows: Windows::new(),
             backoff: Backoff::new(config.backoff_base, config.backoff_cap),
@@ -79,7 +79,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.schedule(key, priority, self.now.saturating_add(delay), None);
     }
 
-    /// Makes the key ready after the longer of its own backoff and the wait for a token of the common bucket; returns
+    /// Makes the key ready after the longer of its own backoff and the wait for a token of the shared bucket. Returns
     /// that delay. [`Queue::forget`] resets the backoff.
     pub fn push_rate_limited(&mut self, key: K, priority: Priority, now: Duration) -> Duration {
         self.advance(now);
@@ -88,30 +88,31 @@ impl<K: Ord + Clone> Queue<K> {
         delay
     }
 
-    /// Makes the key ready at once if it was quiet, otherwise `window` after it last became ready in this mode: at
-    /// most once for each window, however often it is pushed. Other pushes do not wait for the window, and open none
-    /// unless they hasten work that was pushed in this mode.
+    /// Makes the key ready at once if no window of it is open, otherwise at the end of that window. When the key becomes
+    /// ready in this mode, a new window opens: it becomes ready at most once for each window, however often it is
+    /// pushed. Other pushes do not wait for the window. They open one only if they advance work pushed in this mode.
     pub fn push_coalesced(&mut self, key: K, priority: Priority, window: Duration, now: Duration) {
         self.advance(now);
         let due = self.windows.end(&key).unwrap_or(self.now).max(self.now);
         self.schedule(key, priority, due, Some(window));
     }
 
-    /// The key succeeded or is gone: its next rate-limited push starts at the shortest delay. Queued work stays.
+    /// Resets the backoff of a key that succeeded or was deleted: its next rate-limited push starts at the shortest
+    /// delay. Queued work stays.
     pub fn forget(&mut self, key: &K) {
         self.backoff.forget(key);
     }
 
-    /// Rate-limited pushes of the key since it was last forgotten.
+    /// Rate-limited pushes of the key since the last [`Queue::forget`].
     pub fn failures(&self, key: &K) -> u32 {
         self.backoff.failures(key)
     }
 
-    /// The next key to work on; the caller owes a [`Queue::done`] for it.
+    /// The next key to work on. The caller must call [`Queue::done`] for it.
     ///
     /// A ready key, with `p` keys of its namespace that were ready before it and at most `m` namespaces with ready keys
-    /// of its priority, is handed out within `(p + 1) × m` turns of its priority. While live keys are ready, resync
-    /// keys have one turn in `live_per_resync + 1`, and live keys all others; while none are, resync keys have all.
+    /// of its priority, is returned within `(p + 1) × m` turns of its priority. While live keys are ready, initial
+    /// keys have one turn in `live_per_initial + 1`. Without ready live keys they have all turns.
     pub fn pop(&mut self, now: Duration) -> Option<Popped<K>> {
         self.advance(now);
         let key = self.ready.pop()?;
@@ -125,8 +126,8 @@ impl<K: Ord + Clone> Queue<K> {
         })
     }
 
-    /// The work on a popped key ended, well or not. `None` if the key was not in flight, which is the caller's bug and
-    /// changes nothing.
+    /// Ends the work on a popped key, successful or not. `None` if the key was not in flight: this is a bug of the caller
+    /// and changes nothing.
     pub fn done(&mut self, key: &K, now: Duration) -> Option<Done> {
         self.advance(now);
         let started = self.in_flight.remove(key)?;
@@ -138,8 +139,8 @@ impl<K: Ord + Clone> Queue<K> {
         })
     }
 
-    /// How long from `now` until [`Queue::pop`] may return a key if nothing else happens: zero if one is ready, `None`
-    /// if nothing waits for time to pass.
+    /// Time from `now` until [`Queue::pop`] returns a key if nothing else happens: zero if one is ready, `None` if no key
+    /// is ready or delayed.
     pub fn next_wake(&self, now: Duration) -> Option<Duration> {
         if self.ready.len() > 0 {
             return Some(Duration::ZERO);
@@ -159,17 +160,17 @@ impl<K: Ord + Clone> Queue<K> {
         self.len() == 0
     }
 
-    /// Keys waiting for their time, those in flight not counted.
+    /// Delayed keys; those in flight are not counted.
     pub fn delayed(&self) -> usize {
         self.delayed.len()
     }
 
-    /// Totals since the queue was made.
+    /// Totals since the queue was created.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Keys in flight and how long they have been.
+    /// Keys in flight and their durations.
     pub fn unfinished(&self, now: Duration) -> Unfinished {
         let now = now.max(self.now);
         let worked = || {
@@ -223,7 +224,7 @@ impl<K: Ord + Clone> Queue<K> {
                 self.delayed.remove(before.due, arrival, key.clone());
                 self.file(key, after, self.now);
             }
-            // Only the priority can have risen: it changes lanes and keeps its arrival, having waited that long.
+            // Only the priority has changed: the key moves to the other lane and keeps its arrival number.
             Place::Ready(arrival) => {
                 let namespace = (self.namespace_of)(&key);
                 self.ready.remove(before.priority, namespace, arrival);
@@ -232,8 +233,8 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Files pending work. If it is due, it became ready `at` that time, which is before now when the driver comes
-    /// late.
+    /// Stores pending work by its state. Work that is due became ready at `at`, which is earlier than now if the driver
+    /// called late.
     fn file(&mut self, key: K, mut pending: Pending, at: Duration) {
         let arrival = self.next_arrival;
         self.next_arrival = arrival.saturating_add(1);

@@ -1,10 +1,10 @@
-//! What a queue reports to its metrics.
+//! The figures behind the `workqueue_*` metrics.
 
 use std::time::Duration;
 
 use crate::Priority;
 
-/// A key handed out for work.
+/// A key returned by [`Queue::pop`](crate::Queue::pop).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Popped<K> {
     /// The key; no other worker gets it until [`Queue::done`](crate::Queue::done).
@@ -22,7 +22,7 @@ pub struct Done {
     pub worked: Duration,
 }
 
-/// Totals since the queue was made.
+/// Totals since the queue was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Times a key became ready, duplicates not counted: `workqueue_adds_total`.
@@ -31,10 +31,10 @@ pub struct Counters {
     pub retries: u64,
 }
 
-/// Work handed out and not yet done.
+/// Keys in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Keys being worked on.
+    /// Number of keys.
     pub count: usize,
     /// Sum of their times: `workqueue_unfinished_work_seconds`.
     pub total: Duration,

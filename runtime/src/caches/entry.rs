@@ -1,4 +1,4 @@
-//! One cache, whatever it holds.
+//! One cache of the registry.
 
 use std::{
     any::Any,
@@ -20,17 +20,17 @@ pub(super) trait Entry: Any + Send + Sync {
     fn name(&self) -> &'static str;
     fn resource(&self) -> ResourceId;
     fn before(&self) -> &'static [&'static str];
-    /// Version of the first list, once it is in.
+    /// Version of the last accepted list; `None` until the first.
     fn synced_version(&self) -> Option<Version>;
-    /// Newest version that the cache shows.
+    /// Newest observed version.
     fn observed(&self) -> Option<Version>;
-    /// Is there an object with this uid that is not being deleted?
+    /// Whether an object with this uid is cached and not terminating.
     fn present(&self, uid: &str) -> bool;
     /// Version of the object under this key, if it has this uid.
     fn version(&self, key: &ObjectKey, uid: &str) -> Option<Version>;
-    /// No list that is older is good enough.
+    /// Refuses older lists.
     fn require(&self, version: Version);
-    /// Follows the resource in a task of its own.
+    /// Watches the resource in a new task.
     fn follow(&self, following: &Following<'_>, watches: &mut Watches);
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Typed<T: 'static> {
     id: CacheId<T>,
     by_uid: Index<T>,
     pub(super) informer: SharedInformer<T>,
-    /// Taken by the task that follows.
+    /// Moved into the task of the watch.
     handlers: Mutex<Vec<Handler<T>>>,
 }
 
@@ -104,7 +104,7 @@ impl<T: Held> Entry for Typed<T> {
             Reach::Cluster => None,
             Reach::Own => Some(following.own_namespace),
         };
-        // What is not served is not followed.
+        // A resource that is not served is not watched.
         let Ok(path) = following.served.collection(self.id.resource, namespace) else {
             return;
         };

@@ -1,14 +1,14 @@
-//! The caches of a process: one watch for each resource and form, shared by everybody who reads it.
+//! The shared informers of a process: one watch for each [`CacheId`].
 //!
-//! # What it promises
-//! - A cache exists because somebody asked for it, and is followed only if the cluster serves its resource. Two who ask
-//!   for the same [`CacheId`] share one watch and one copy.
-//! - A cache of owners names the caches of what they own in [`CacheId::before`]: the first lists of those are at least as
-//!   new as its own, so that no owner is planned without objects that it already has.
-//! - Every change reaches the handlers of a cache in the order in which they were registered.
+//! # Guarantees
+//! - A cache is created on request, and watched only if the cluster serves its resource. Requests with the same
+//!   [`CacheId`] share one watch and one copy.
+//! - A cache of owners lists the caches of owned objects in [`CacheId::before`]. Their first lists are at least as new as
+//!   its own, so that an owner is not reconciled without objects that it already has.
+//! - The handlers of a cache receive every change in the order of their registration.
 //!
 //! # What is not here
-//! Kinds. Which caches there are is data of whoever asks.
+//! Kinds. Each caller declares its caches as data.
 
 mod entry;
 mod view;
@@ -30,39 +30,39 @@ use entry::{Entry, Typed};
 
 pub use view::{CacheView, View};
 
-/// Time between two looks at whether a first list is in.
-const STEP: Duration = Duration::from_millis(5);
+/// Time between two checks for the first list.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a cache holds, as data. Declared once as a constant, beside the type of its objects.
+/// Declares the objects of a cache. A constant next to the type of the objects.
 #[derive(Debug)]
 pub struct CacheId<T: 'static> {
     /// Name in errors; unique for the type of its objects.
     pub name: &'static str,
-    /// What is watched.
+    /// The watched resource.
     pub resource: ResourceId,
-    /// Where.
+    /// The watched namespaces.
     pub reach: Reach,
     /// Label selector, unencoded, such as `app=web`; empty for all objects.
     pub selector: &'static str,
-    /// Indexes, besides the one by uid that every cache has.
+    /// Indexes in addition to the one by uid, which every cache has.
     pub indexes: &'static [Index<T>],
     /// Names of caches whose first lists must be at least as new as this one's.
     pub before: &'static [&'static str],
 }
 
-/// Where objects of a cache are.
+/// The namespaces of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// In the namespace that the process is limited to, or in all.
+    /// The namespace that the process is limited to, otherwise all.
     Watched,
-    /// In all namespaces, or in none.
+    /// All namespaces, or a cluster-scoped resource.
     Cluster,
-    /// In the namespace of the process itself.
+    /// The namespace of the process.
     Own,
 }
 
 impl<T> CacheId<T> {
-    /// All objects of a resource, where the process looks.
+    /// All objects of a resource in the namespaces of [`Reach::Watched`].
     pub const fn of(name: &'static str, resource: ResourceId) -> Self {
         Self {
             name,
@@ -74,56 +74,56 @@ impl<T> CacheId<T> {
         }
     }
 
-    /// The same elsewhere.
+    /// With other namespaces.
     #[must_use]
     pub const fn reach(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// The same with indexes.
+    /// With indexes.
     #[must_use]
     pub const fn indexed(self, indexes: &'static [Index<T>]) -> Self {
         Self { indexes, ..self }
     }
 
-    /// Only objects with these labels.
+    /// With a label selector.
     #[must_use]
     pub const fn selected(self, selector: &'static str) -> Self {
         Self { selector, ..self }
     }
 
-    /// The first lists of these caches are at least as new as its own.
+    /// With caches whose first lists must be at least as new as its own.
     #[must_use]
     pub const fn before(self, before: &'static [&'static str]) -> Self {
         Self { before, ..self }
     }
 }
 
-/// What following caches takes from its process.
+/// What [`Caches::start`] needs from the process.
 pub struct Following<'f> {
-    /// The way to the API server.
+    /// Client of the API server.
     pub client: &'f Client,
     /// Which version of each resource is served.
     pub served: &'f Served,
     /// The namespace that the process is limited to.
     pub namespace: Option<&'f str>,
-    /// The namespace of the process itself.
+    /// The namespace of the process.
     pub own_namespace: &'f str,
-    /// How long first lists may take.
+    /// Timeout of the first lists.
     pub patience: Duration,
     /// Uniform random numbers.
     pub jitter: Jitter,
-    /// Turns true when the watches are to end.
+    /// True when the watches must end.
     pub stop: watch::Receiver<bool>,
 }
 
-/// Gives uniform random numbers.
+/// Returns uniform random numbers.
 pub type Jitter = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The watches, and what they keep up to date.
+/// The running watches and their caches.
 #[derive(Default)]
 pub struct Watches {
-    /// One for each cache, for as long as the process runs.
+    /// One task for each watched cache, until the process stops.
     pub tasks: JoinSet<()>,
     /// The caches.
     pub followed: Vec<Followed>,
@@ -146,7 +146,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// The informer of a cache, which is followed from the start on because somebody asked for it.
+    /// The informer of a cache, which [`Caches::start`] will watch.
     pub fn informer<T: Held>(&mut self, id: &CacheId<T>) -> SharedInformer<T> {
         let cache = self.known(id).unwrap_or_else(|| {
             let cache = Arc::new(Typed::new(id));
@@ -156,7 +156,7 @@ impl Caches {
         cache.informer.clone()
     }
 
-    /// As [`Caches::informer`], or one that stays empty.
+    /// As [`Caches::informer`] if `is_wanted`, otherwise an informer that stays empty.
     pub fn informer_if<T: Held>(&mut self, is_wanted: bool, id: &CacheId<T>) -> SharedInformer<T> {
         if is_wanted {
             self.informer(id)
@@ -165,14 +165,14 @@ impl Caches {
         }
     }
 
-    /// Calls `handler` with every change of a cache. A cache that nobody asked for has none.
+    /// Calls `handler` with every change of a cache. Without effect if the cache was not requested before.
     pub fn on_change<T: Held>(&self, id: &CacheId<T>, handler: impl FnMut(&Delta<T>) + Send + 'static) {
         if let Some(cache) = self.known(id) {
             cache.add(Box::new(handler));
         }
     }
 
-    /// The caches with these names, for a controller that writes these resources beside its own kind.
+    /// The caches with these names, for a controller that writes these resources in addition to its own kind.
     pub fn view(&self, names: &[&'static str], written: &[ResourceId]) -> View {
         let entries = self.entries.iter().map(|(_, entry)| entry);
         let read = entries.filter(|entry| names.contains(&entry.name()));
@@ -189,7 +189,7 @@ impl Caches {
         entry.downcast().ok()
     }
 
-    /// Follows every cache whose resource is served; returns once all first lists are in.
+    /// Watches every cache whose resource is served. Returns once all of them are synced.
     pub async fn start(&self, following: &Following<'_>) -> Result<Watches, NotSynced> {
         let mut watches = Watches::default();
         let served = self.entries.iter().map(|(_, entry)| entry);
@@ -231,7 +231,7 @@ impl Caches {
     }
 }
 
-/// What a cache may hold.
+/// The types of objects that a cache can store.
 pub trait Held: Cached + DeserializeOwned + Send + Sync + 'static {}
 
 impl<T: Cached + DeserializeOwned + Send + Sync + 'static> Held for T {}
@@ -243,7 +243,7 @@ async fn synced(entry: &Arc<dyn Entry>, patience: Duration) -> Result<Version, N
             if let Some(version) = entry.synced_version() {
                 return version;
             }
-            tokio::time::sleep(STEP).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     let name = entry.name();

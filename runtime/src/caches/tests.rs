@@ -23,12 +23,13 @@ const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS)
     .indexed(&[Index::new("name", |pod: &PodView| vec![pod.name.clone()])]);
 const JOBS: CacheId<PodView> = CacheId::of("jobs", ResourceId::IMAGE_PULL_JOBS);
 
-type Asked = Arc<Mutex<Vec<String>>>;
+/// The paths of the lists.
+type Paths = Arc<Mutex<Vec<String>>>;
 
-/// A server with one pod, whose claims are at version 8 and pods at 9. Watches stay open and say nothing.
-fn server() -> (Client, Asked) {
-    let asked = Asked::default();
-    let seen = asked.clone();
+/// A server with one pod, whose claims are at version 8 and pods at 9. Watches stay open without events.
+fn server() -> (Client, Paths) {
+    let listed = Paths::default();
+    let seen = listed.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (path, query) = (
             request.uri().path().to_owned(),
@@ -55,12 +56,12 @@ fn server() -> (Client, Asked) {
     let client = kube_client::Client::new(service, "default");
     (
         Client::new(client, Settings::of_a_test(Duration::from_secs(5))),
-        asked,
+        listed,
     )
 }
 
-async fn started(caches: &Caches) -> (super::Watches, Asked, watch::Sender<bool>) {
-    let (client, asked) = server();
+async fn started(caches: &Caches) -> (super::Watches, Paths, watch::Sender<bool>) {
+    let (client, listed) = server();
     let (stop, stopped) = watch::channel(false);
     let following = Following {
         client: &client,
@@ -72,17 +73,17 @@ async fn started(caches: &Caches) -> (super::Watches, Asked, watch::Sender<bool>
         stop: stopped,
     };
     let watches = caches.start(&following).await.unwrap();
-    (watches, asked, stop)
+    (watches, listed, stop)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_is_listed_once_for_all_who_ask_and_after_those_of_its_owners() {
+async fn a_cache_is_listed_once_for_all_requests_and_after_the_caches_of_its_owners() {
     let mut caches = Caches::default();
     let (pods, claims) = (caches.informer(&PODS), caches.informer(&CLAIMS));
     let again = caches.informer(&PODS);
-    let (_watches, asked, _stop) = started(&caches).await;
+    let (_watches, listed, _stop) = started(&caches).await;
     assert_eq!(
-        *asked.lock().unwrap(),
+        *listed.lock().unwrap(),
         [
             "/api/v1/namespaces/shop/persistentvolumeclaims",
             "/api/v1/namespaces/shop/pods"
@@ -101,8 +102,8 @@ async fn caches_that_name_each_other_in_a_chain_are_listed_in_its_order() {
     caches.informer(&PODS);
     caches.informer(&CLAIMS);
     caches.informer(&REVISIONS);
-    let (_watches, asked, _stop) = started(&caches).await;
-    let plurals: Vec<String> = asked
+    let (_watches, listed, _stop) = started(&caches).await;
+    let plurals: Vec<String> = listed
         .lock()
         .unwrap()
         .iter()
@@ -112,11 +113,11 @@ async fn caches_that_name_each_other_in_a_chain_are_listed_in_its_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_served_is_not_followed_and_shows_nothing() {
+async fn a_cache_of_a_resource_that_is_not_served_stays_empty_without_a_watch() {
     let mut caches = Caches::default();
     let jobs = caches.informer(&JOBS);
-    let (watches, asked, _stop) = started(&caches).await;
-    assert!(watches.tasks.is_empty() && asked.lock().unwrap().is_empty());
+    let (watches, listed, _stop) = started(&caches).await;
+    assert!(watches.tasks.is_empty() && listed.lock().unwrap().is_empty());
     assert_eq!(jobs.synced_version(), None);
 }
 
@@ -132,7 +133,7 @@ async fn handlers_receive_each_change_in_the_order_of_their_registration() {
             received.lock().unwrap().push((name, pod));
         });
     }
-    let (_watches, _asked, _stop) = started(&caches).await;
+    let (_watches, _listed, _stop) = started(&caches).await;
     let web = "web".to_owned();
     assert_eq!(
         *received.lock().unwrap(),
@@ -146,7 +147,7 @@ async fn a_view_shows_the_caches_that_its_controller_reads_and_no_others() {
     caches.informer(&PODS);
     caches.informer(&CLAIMS);
     let view = caches.view(&["pods"], &[ResourceId::PODS, ResourceId::CLAIMS]);
-    let (_watches, _asked, _stop) = started(&caches).await;
+    let (_watches, _listed, _stop) = started(&caches).await;
     let target = |resource, name: &str| Target {
         resource,
         namespace: "shop".into(),

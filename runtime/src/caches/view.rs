@@ -1,4 +1,4 @@
-//! What a controller's loop asks of the caches that its controller reads.
+//! The caches of one controller, as its reconcile loop reads them.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::entry::Entry;
 
 /// The caches of one controller.
 pub trait CacheView: Send + Sync + 'static {
-    /// Cached resources that the controller writes beside its own kind, in the order in which the server is asked how
-    /// new they are.
+    /// Cached resources that the controller writes in addition to its own kind, in the order in which their current
+    /// versions are read from the server.
     fn written(&self) -> &[ResourceId];
 
-    /// Newest version of a resource that its cache shows; `None` while there is none.
+    /// Newest version that the cache of a resource has observed; `None` without a synced cache.
     fn observed(&self, resource: ResourceId) -> Option<Version>;
 
-    /// Is an object with this uid cached and not being deleted?
+    /// Whether an object with this uid is cached and not terminating.
     fn present(&self, resource: ResourceId, uid: &str) -> bool;
 
-    /// Version of the object with this uid, as its cache shows it.
+    /// Version of the object with this uid in its cache.
     fn version(&self, target: &Target, uid: &str) -> Option<Version>;
 }
 
-/// A part of the registry.
+/// A subset of the registry.
 pub struct View {
     entries: Vec<Arc<dyn Entry>>,
     written: Vec<ResourceId>,

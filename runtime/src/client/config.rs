@@ -1,4 +1,4 @@
-//! Where the API server is and who we are to it.
+//! The connection to the API server and its credentials.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use kube_client::{Client as KubeClient, Config};
 
 use super::{Client, Settings};
 
-/// Where the connection's parameters come from.
+/// The source of the connection's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `--kubeconfig`.
@@ -16,8 +16,8 @@ pub enum Source {
     Inferred,
 }
 
-/// There is no usable connection; nothing to do but to fix the configuration. What kube-client says names its own
-/// causes already, so they are not sources of these errors.
+/// There is no usable connection; the configuration must be fixed. The messages of kube-client contain their causes, so
+/// they are not sources of these errors.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig file cannot be used.
@@ -34,7 +34,7 @@ pub enum ConnectError {
          ({0})"
     )]
     Infer(InferConfigError),
-    /// The parameters do not make a connection, for example because a certificate is unreadable.
+    /// The parameters are not usable, for example because a certificate is unreadable.
     #[error("the connection to the cluster cannot be set up: {0}; check it with: kubectl version")]
     Client(kube_client::Error),
 }
@@ -54,7 +54,7 @@ pub async fn connect(source: &Source, mut settings: Settings) -> Result<Client, 
         }
         Source::Inferred => Config::infer().await.map_err(ConnectError::Infer)?,
     };
-    // Repeats writes whose reply was lost.
+    // This would repeat writes whose response was lost.
     config.default_retry = false;
     settings.host = config
         .cluster_url

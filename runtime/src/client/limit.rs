@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube_queue::Bucket;
 use tokio::time::Instant;
 
-/// A token bucket shared by all clones of a client. Tokens are lent in the order of asking, so nobody starves.
+/// A token bucket shared by all clones of a client. Tokens are reserved in the order of the requests, so no request starves.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     start: Instant,

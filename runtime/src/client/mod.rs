@@ -1,7 +1,7 @@
 //! Requests to the API server, decoded straight into narrow types.
 //!
-//! Every request but a watch has a timeout. A request answered 429 is repeated, reads and writes alike, because the
-//! server then has done nothing; no other failure is: whether to repeat is a decision of who asked.
+//! Every request but a watch has a timeout. A read or write is repeated after 429, because the server has then done
+//! nothing. The client repeats no other failure: that decision belongs to the caller.
 
 mod config;
 mod limit;
@@ -27,16 +27,16 @@ use limit::RateLimit;
 
 /// Times a request is repeated after 429.
 const REPEATS: u32 = 5;
-/// Longest single wait a server may ask for.
+/// Upper limit of `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Told of every answer: the hook behind `rest_client_requests_total`.
+/// Receives the result of every request, for `rest_client_requests_total`.
 pub trait Observer: Send + Sync {
-    /// A request ended; `code` is the HTTP code, or `<error>` when there was no answer.
+    /// A request ended; `code` is the HTTP code, or `<error>` without a response.
     fn requested(&self, method: &str, host: &str, code: &str);
 }
 
-/// What a client does beyond sending.
+/// Settings of a client.
 #[derive(Clone)]
 pub struct Settings {
     /// `User-Agent` of every request.
@@ -49,13 +49,13 @@ pub struct Settings {
     pub host: String,
     /// Metrics, if any.
     pub observer: Option<Arc<dyn Observer>>,
-    /// The time that goes into what is written.
+    /// The clock for timestamps in written objects.
     pub clock: Clock,
 }
 
 #[cfg(test)]
 impl Settings {
-    /// Of a client in a test, whose server answers in the same process.
+    /// Settings for a test with a server in the same process.
     pub(crate) fn of_a_test(timeout: Duration) -> Self {
         Self {
             user_agent: "kruise-manager/test".into(),
@@ -77,7 +77,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client on top of any connection, such as one to an in-process server.
+    /// A client that uses any connection, such as one to an in-process server.
     pub fn new(inner: kube_client::Client, settings: Settings) -> Self {
         let rate = settings
             .rate
@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// The same connections under another `User-Agent`, by which audit logs and fairness rules tell components apart,
+    /// The same connections under another `User-Agent`, by which audit logs and flow schemas distinguish components,
     /// and with a rate limit of its own: the lease must not queue behind the requests of a busy controller.
     #[must_use]
     pub fn named(&self, user_agent: &str) -> Self {
@@ -105,7 +105,7 @@ impl Client {
         &self.settings.host
     }
 
-    /// The time that goes into what is written.
+    /// The current time, for timestamps in written objects.
     pub fn now(&self) -> Timestamp {
         self.settings.clock.now()
     }
@@ -129,14 +129,14 @@ impl Client {
         self.write(Method::POST, path, "application/json", body).await
     }
 
-    /// POST as a dry run: would the server take the object? Nothing is stored.
+    /// POST as a dry run: succeeds if the server would accept the object. Nothing is stored.
     pub async fn would_create(&self, path: &str, body: &impl serde::Serialize) -> Result<(), ApiError> {
         let path = format!("{path}?dryRun=All");
         let _: serde::de::IgnoredAny = self.write(Method::POST, &path, "application/json", body).await?;
         Ok(())
     }
 
-    /// PUT: replaces the object if its `resourceVersion` still is the one in `body`.
+    /// PUT: replaces the object if its `resourceVersion` is still the one in `body`.
     pub async fn replace<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -258,7 +258,7 @@ impl Client {
     }
 }
 
-/// An error with what caused it. Errors that repeat their causes in their own text are not said twice.
+/// An error and its causes as text. A cause that the text already contains is not repeated.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

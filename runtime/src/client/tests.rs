@@ -14,7 +14,7 @@ use tower::service_fn;
 use super::{Client, Settings};
 use crate::ApiError;
 
-/// What the tests ask of a watch's server.
+/// Requested duration of the watches.
 const LASTING: Duration = Duration::from_mins(5);
 
 fn settings() -> Settings {
@@ -58,7 +58,7 @@ async fn a_write_answered_429_is_repeated() {
 }
 
 #[tokio::test]
-async fn patience_with_429_is_bounded() {
+async fn repeats_after_429_are_limited() {
     let (client, count) = client_of(|_| answer(429, "{}"));
     let error = client.get::<Value>("/api/v1/pods").await.unwrap_err();
     assert!(error.too_many_requests().is_some());
@@ -77,7 +77,7 @@ async fn a_write_answered_with_a_server_error_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_a_timeout() {
+async fn a_request_without_a_response_times_out() {
     let service =
         service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, std::io::Error>>());
     let client = Client::new(kube_client::Client::new(service, "default"), settings());
@@ -86,7 +86,7 @@ async fn a_server_that_does_not_answer_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_watch_gives_whole_lines_and_tells_a_cut_from_a_close() {
+async fn a_watch_returns_whole_lines_and_fails_if_cut_within_one() {
     let (client, _) = client_of(|n| {
         answer(
             200,
@@ -121,7 +121,7 @@ fn endless_client(code: u16, line: &'static str, pause: Duration) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_ends_once_bookmarks_are_overdue() {
+async fn a_watch_without_events_times_out_once_bookmarks_are_overdue() {
     let client = endless_client(200, "{\"a\":1}\n{\"b\"", Duration::MAX);
     let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
     assert!(watch.next().await.unwrap().is_some());
@@ -132,7 +132,7 @@ async fn a_silent_watch_ends_once_bookmarks_are_overdue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_outlives_the_time_asked_for_only_by_a_grace() {
+async fn a_watch_times_out_shortly_after_its_requested_duration() {
     let client = endless_client(200, "{}\n", Duration::from_mins(1));
     let mut watch = client.watch("/api/v1/pods?watch=true", LASTING).await.unwrap();
     let begun = Instant::now();
@@ -147,7 +147,7 @@ async fn a_watch_outlives_the_time_asked_for_only_by_a_grace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_a_watch_that_stops_midway_is_a_timeout() {
+async fn an_incomplete_refusal_of_a_watch_times_out() {
     let client = endless_client(403, "{", Duration::MAX);
     let opening = client.watch("/api/v1/pods?watch=true", LASTING);
     let error = tokio::time::timeout(LASTING, opening).await.unwrap().err();
@@ -178,7 +178,7 @@ async fn a_named_client_does_not_wait_for_the_rate_of_another_and_its_clones_sha
 }
 
 #[tokio::test]
-async fn what_may_be_listed_is_told_from_what_may_not_and_from_a_server_in_trouble() {
+async fn may_list_returns_false_on_403_and_an_error_on_server_failures() {
     for (code, expected) in [(200, Some(true)), (403, Some(false)), (401, None), (500, None)] {
         let service = service_fn(move |request: Request<Body>| async move {
             assert_eq!(request.uri(), "/api/v1/pods?limit=1");

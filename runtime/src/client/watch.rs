@@ -1,8 +1,8 @@
 //! A watch as a sequence of lines.
 //!
-//! A connection whose other end is gone without a word looks like a watch on which nothing happens. So a watch that is
-//! silent for longer than bookmarks allow, or open for longer than the server was asked to keep it, ends with
-//! [`ApiError::Timeout`]: nothing is known to be wrong, but only a new watch can tell.
+//! A broken connection without a close cannot be distinguished from a watch without events. So a watch without data for
+//! longer than the interval of bookmarks, or open for longer than its requested duration, ends with
+//! [`ApiError::Timeout`]. It may have been intact; the caller opens a new one.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -16,24 +16,24 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{Client, retry_after};
 use crate::ApiError;
 
-/// Longest silence. Servers send a bookmark about once a minute, but promise none.
-const SILENCE: Duration = Duration::from_secs(150);
-/// What a server may take beyond the time it was asked for.
+/// Longest time without data. Servers send a bookmark about once a minute, but do not guarantee it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
+/// Time that a server may exceed the requested duration by.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// An open watch.
 pub struct WatchLines {
     body: Body,
     buffer: BytesMut,
-    /// Bytes of `buffer` known to hold no line end.
+    /// Bytes of `buffer` without a line end.
     searched: usize,
-    /// The server has closed it by then, if the server is there.
+    /// The server closes the watch before this time if the connection is intact.
     end: Instant,
 }
 
 impl Client {
-    /// Opens a watch. `lasting` is the time that `timeoutSeconds` in the path asks for.
-    pub async fn watch(&self, path: &str, lasting: Duration) -> Result<WatchLines, ApiError> {
+    /// Opens a watch. `duration` is the one that `timeoutSeconds` in the path requests.
+    pub async fn watch(&self, path: &str, duration: Duration) -> Result<WatchLines, ApiError> {
         let limit = self.settings.timeout;
         let opening = async {
             let (head, body) = self.exchange(&Method::GET, path, None).await?.into_parts();
@@ -54,7 +54,7 @@ impl Client {
             body,
             buffer: BytesMut::new(),
             searched: 0,
-            end: Instant::now() + lasting + GRACE,
+            end: Instant::now() + duration + GRACE,
         })
     }
 }
@@ -73,9 +73,9 @@ impl WatchLines {
                 return Ok(Some(line));
             }
             self.searched = self.buffer.len();
-            let asked = Instant::now();
-            let frame = timeout_at(self.end.min(asked + SILENCE), self.body.frame());
-            match frame.await.map_err(|_| ApiError::Timeout(asked.elapsed()))? {
+            let started = Instant::now();
+            let frame = timeout_at(self.end.min(started + IDLE_TIMEOUT), self.body.frame());
+            match frame.await.map_err(|_| ApiError::Timeout(started.elapsed()))? {
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Err(ApiError::Transport("watch cut within an event".to_owned())),
                 Some(Err(error)) => return Err(ApiError::Transport(error.to_string())),
@@ -89,10 +89,10 @@ impl WatchLines {
     }
 }
 
-/// Where the first line end is, of which none is before `searched`.
+/// The position of the first line end; the bytes before `searched` have none.
 fn line_end(buffer: &[u8], searched: usize) -> Option<usize> {
     let mut rest = buffer.get(searched..)?;
-    // Memory is always read, and the search is that of the standard library: many bytes at once.
+    // Reading a slice does not fail, and the search of the standard library compares many bytes at once.
     let last = searched + rest.skip_until(b'\n').ok()?.checked_sub(1)?;
     (buffer.get(last) == Some(&b'\n')).then_some(last)
 }

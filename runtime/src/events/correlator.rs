@@ -1,4 +1,5 @@
-//! Which events are worth a request, without I/O. The numbers are client-go's. Times are durations since a fixed start.
+//! Aggregates, counts and rate-limits events, without I/O. The limits are client-go's. Times are durations since a fixed
+//! start.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,27 +7,27 @@ use kruise_plan_kit::{EventKind, EventNote};
 
 /// Different messages of one kind after which they are combined.
 const SIMILAR: usize = 10;
-/// Silence after which counting similar ones starts anew.
+/// Time without a similar event after which the count restarts.
 const WINDOW: Duration = Duration::from_mins(10);
-/// Events of one object at once.
+/// Burst of events of one object.
 const BURST: f64 = 25.0;
-/// Time in which an object may have one more.
+/// Time after which an object may have one more event.
 const REFILL: Duration = Duration::from_mins(5);
-/// Entries remembered; beyond that the ones quiet for longest go.
+/// Largest number of entries; beyond it the least recently used ones are dropped.
 const REMEMBERED: usize = 4096;
-/// What a combined message starts with; clients match on it.
+/// Prefix of a combined message; clients match on it.
 const COMBINED: &str = "(combined from similar events): ";
 
 type Kind = (String, EventKind, &'static str);
 
-/// What to write.
+/// What to do with an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// A new event.
     Create(Occurrence),
     /// An event that exists happened again.
     Repeat(Occurrence),
-    /// Too many of this object.
+    /// The object has too many events.
     Drop,
 }
 
@@ -43,7 +44,7 @@ pub struct Occurrence {
     pub count: i32,
 }
 
-/// What was written lately.
+/// The recently written events.
 #[derive(Debug, Default)]
 pub struct Correlator {
     similar: BTreeMap<Kind, Similar>,
@@ -71,7 +72,7 @@ struct Bucket {
 }
 
 impl Correlator {
-    /// Takes an event about `object`, its uid.
+    /// Processes an event of the object with this uid.
     pub fn take(&mut self, object: &str, note: &EventNote, now: Duration) -> Decision {
         self.forget_old();
         let kind = (object.to_owned(), note.reason.kind, note.reason.name);
@@ -106,7 +107,7 @@ impl Correlator {
         }
     }
 
-    /// The event now exists under this name; later ones like it repeat it.
+    /// Records that the event is stored under this name. Equal events increase its count from now on.
     pub fn stored(&mut self, occurrence: Occurrence, name: String, now: Duration) {
         self.written.insert(
             occurrence.key,
@@ -118,7 +119,7 @@ impl Correlator {
         );
     }
 
-    /// The stored event is gone: the next one like it is new.
+    /// Records that the stored event was deleted. The next equal event is created.
     pub fn lost(&mut self, occurrence: &Occurrence) {
         self.written.remove(&occurrence.key);
     }
@@ -161,7 +162,7 @@ impl Correlator {
     }
 }
 
-/// Drops the half that was quiet for longest once there are too many.
+/// Drops the least recently used half once there are too many entries.
 fn trim<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, last: impl Fn(&V) -> Duration) {
     if map.len() < REMEMBERED {
         return;
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_has_twenty_five_events_at_once_and_then_one_in_five_minutes() {
+    fn an_object_has_a_burst_of_twenty_five_events_and_then_one_in_five_minutes() {
         let mut correlator = Correlator::default();
         let sent = (0..100)
             .filter(|n| send(&mut correlator, &n.to_string(), 0) != Decision::Drop)

@@ -1,5 +1,5 @@
-//! Events for people, as client-go's recorder writes them: repeated ones are counted, floods of similar ones become
-//! one, and nothing ever waits for them.
+//! An event recorder like client-go's: repeated events are counted, many similar events are combined into one, and no
+//! caller waits for a write.
 
 mod correlator;
 mod sink;

@@ -1,4 +1,4 @@
-//! Writes events from a task of its own.
+//! Writes events in a separate task.
 
 use std::sync::{
     Arc,
@@ -15,25 +15,25 @@ use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use super::correlator::{Correlator, Decision, Occurrence};
 use crate::Client;
 
-/// Events waiting at most; what comes beyond is dropped and counted.
+/// Length of the queue. Further events are dropped and counted.
 const WAITING: usize = 1000;
 /// Longest message, in bytes; the API refuses longer ones.
 const LONGEST: usize = 1024;
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectRef {
     /// Group and version.
     pub api_version: String,
     /// Kind.
     pub kind: String,
-    /// Namespace; the event goes there too. Empty for an object in none, whose events go to `default`.
+    /// Namespace, also of the event. Empty for a cluster-scoped object, whose events are in `default`.
     pub namespace: String,
     /// Name.
     pub name: String,
     /// UID.
     pub uid: String,
-    /// Version that was looked at.
+    /// Version of the object that was reconciled.
     pub resource_version: String,
 }
 
@@ -51,7 +51,7 @@ impl ObjectRef {
     }
 }
 
-/// A handle that takes events and never blocks.
+/// A handle to emit events without blocking.
 #[derive(Clone)]
 pub struct EventSink {
     sender: mpsc::Sender<(ObjectRef, EventNote)>,
@@ -59,7 +59,7 @@ pub struct EventSink {
 }
 
 impl EventSink {
-    /// Starts the task; `component` is the source that events name. The task ends when all handles are gone.
+    /// Starts the task. `component` is the source of the events. The task ends when all handles are dropped.
     pub fn spawn(client: Client, component: impl Into<String>) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let writer = Writer {
@@ -78,14 +78,14 @@ impl EventSink {
         )
     }
 
-    /// Takes an event.
+    /// Queues an event.
     pub fn emit(&self, object: ObjectRef, note: EventNote) {
         if self.sender.try_send((object, note)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Events dropped because too many were waiting.
+    /// Number of events dropped because the queue was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -148,7 +148,7 @@ impl Writer {
             .await
         {
             Ok(_) => {}
-            // Events live for an hour: what is repeated later is new.
+            // The server deletes events after an hour. A later repetition is a new event.
             Err(error) if error.is_not_found() => {
                 self.correlator.lost(&occurrence);
                 let fresh = Occurrence {
@@ -166,7 +166,7 @@ fn whole_seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Where events about an object go.
+/// The namespace of an object's events.
 fn namespace(object: &ObjectRef) -> &str {
     if object.namespace.is_empty() {
         "default"
@@ -198,7 +198,7 @@ mod tests {
     use super::{ObjectRef, cut, path};
 
     #[test]
-    fn events_about_objects_in_no_namespace_go_to_the_default_one() {
+    fn events_of_cluster_scoped_objects_are_in_the_default_namespace() {
         let mut object = ObjectRef::default();
         assert_eq!(path(&object, "a"), "/api/v1/namespaces/default/events/a");
         object.namespace = "shop".into();

@@ -1,11 +1,11 @@
-//! Requests as data, and the little that is read from their replies.
+//! Requests as data, and the part of a response that the executor reads.
 
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Part, Precondition, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Pairs a reply with its call; unique within a run.
+/// Identifies a call of a run, so that its response can be assigned to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
@@ -14,12 +14,12 @@ pub struct CallId(pub u64);
 pub enum Call {
     /// POST.
     Create {
-        /// Where.
+        /// Which object.
         target: Target,
         /// The rendered object.
         body: Value,
     },
-    /// GET, to learn who owns an object that already exists.
+    /// GET, to read the owner of an existing object or whether a user of an object exists.
     Get {
         /// Which object.
         target: Target,
@@ -45,7 +45,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// The object called upon.
+    /// The object of the call.
     pub fn target(&self) -> &Target {
         match self {
             Self::Create { target, .. }
@@ -78,12 +78,12 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
     })
 }
 
-/// What the executor reads of an object in a reply.
+/// The metadata that the executor reads from a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// `metadata.uid`; empty when the reply is a `Status`.
+    /// `metadata.uid`; empty if the response is a `Status`.
     pub uid: String,
-    /// `metadata.resourceVersion`; empty when the reply is a `Status`.
+    /// `metadata.resourceVersion`; empty if the response is a `Status`.
     pub version: String,
     /// Whether `metadata.deletionTimestamp` is set.
     pub is_terminating: bool,

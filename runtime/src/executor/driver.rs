@@ -8,33 +8,33 @@ use kube_cache::Version;
 use super::{Call, Report, Run, Stored};
 use crate::{ApiError, Client, Served};
 
-/// What is asked before each call.
-pub struct World<'w> {
-    /// Is the run to end early? Objects under way end in order.
+/// The conditions of a run, evaluated before each call.
+pub struct Conditions<'w> {
+    /// Whether the run must end early. Objects that have started are completed.
     pub should_stop: &'w (dyn Fn() -> bool + Sync),
-    /// Version of the object with this uid, as the caches show it.
+    /// Version of the object with this uid in the caches.
     pub newest: &'w (dyn Fn(&Target, &str) -> Option<Version> + Sync),
 }
 
-/// Runs to the end. `served` says in which version each resource goes over the wire.
+/// Executes a run to its end. `served` is the version of each resource in requests.
 ///
-/// Do not drop the future while calls are in flight: their outcome would be lost. To stop early, call [`Run::stop`]
-/// before, or let the world say so.
-pub async fn execute(client: &Client, served: &Served, mut run: Run, world: &World<'_>) -> Report {
+/// Do not drop the future while calls are in flight: their results would be lost. To stop early, return true from
+/// [`Conditions::should_stop`].
+pub async fn execute(client: &Client, served: &Served, mut run: Run, conditions: &Conditions<'_>) -> Report {
     let mut pending = FuturesUnordered::new();
     loop {
-        if (world.should_stop)() {
+        if (conditions.should_stop)() {
             run.stop();
         }
-        // What is not sent makes room for others.
+        // A call that is not sent frees its place for another.
         loop {
             let due = run.due();
             if due.is_empty() {
                 break;
             }
             for (id, call) in due {
-                if run.is_overtaken(id, world.newest) {
-                    run.overtaken(id);
+                if run.is_outdated(id, conditions.newest) {
+                    run.skip_outdated(id);
                 } else {
                     pending.push(async move { (id, send(client, served, call).await) });
                 }

@@ -1,4 +1,5 @@
-//! The executor without I/O: a plan's writes in, calls out, replies in, a report out.
+//! The executor as a state machine without I/O. Input: the writes of a plan, then the response to each call. Output:
+//! calls, then a report.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,12 @@ use super::split::halves;
 use super::{Call, CallId, Failure, Report, StatusForm, StepResult, Stored};
 use crate::ApiError;
 
-/// What bounds a run.
+/// The limits of a run, and what earlier runs detected about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Calls in flight at once; at least one.
     pub concurrency: usize,
-    /// What earlier runs learned about the server.
+    /// How the server accepts status patches that also change metadata.
     pub status_form: StatusForm,
 }
 
@@ -35,16 +36,16 @@ impl Default for Limits {
 enum Stage {
     /// The write itself.
     Write,
-    /// A look at the object that a create ran into.
-    Inspect,
-    /// The status half of a patch the server may refuse as a whole.
+    /// A read of the existing object after a create failed with `AlreadyExists`.
+    ReadExisting,
+    /// The status half of a patch that the server refuses as a whole.
     StatusHalf,
     /// The metadata half, after the status half.
     MetadataHalf,
-    /// A look for the object that a deletion must not harm.
-    Look,
-    /// The deletion, after the look.
-    AfterLook,
+    /// A read of the object that may use the one to delete.
+    ReadUser,
+    /// The deletion, after that read found no user.
+    DeleteUnused,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,9 @@ enum State {
     Waiting,
     /// The next call may be sent.
     Due(Stage),
-    /// Waiting for a reply.
+    /// Waiting for a response.
     InFlight(Stage),
-    /// Over.
+    /// Completed, failed or cancelled.
     Ended,
 }
 
@@ -64,12 +65,12 @@ struct Track {
     object: ObjectWrites,
     state: State,
     step: usize,
-    /// Version the previous reply of this object returned.
+    /// Version in the previous response for this object.
     version: Option<String>,
     has_failed: bool,
 }
 
-/// The objects a slow start has begun, and how many it may begin after them.
+/// The current batch of a slow start: objects started, and the size of the batch.
 #[derive(Clone, Copy, Debug)]
 struct SlowStart {
     phase: Phase,
@@ -89,7 +90,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run that has sent nothing yet.
+    /// A run that has not sent a call yet.
     pub fn new(writes: Vec<ObjectWrites>, limits: Limits) -> Self {
         let report = Report {
             steps: writes
@@ -126,10 +127,10 @@ impl Run {
 
     /// The calls to send now. The run is over when this is empty and nothing is in flight.
     pub fn due(&mut self) -> Vec<(CallId, Call)> {
-        self.start_chains();
-        // A slow start that gives up may open the next phase at once.
+        self.start_objects();
+        // When a failed slow start cancels its remaining objects, the next phase may start at once.
         while !self.is_over() && !self.tracks.iter().any(Track::is_active) {
-            self.start_chains();
+            self.start_objects();
         }
         let mut calls = Vec::new();
         for (index, track) in self.tracks.iter_mut().enumerate() {
@@ -152,7 +153,7 @@ impl Run {
         calls
     }
 
-    /// Takes the reply to a call; replies to calls that are not in flight are ignored.
+    /// Processes the response to a call. Responses to calls that are not in flight are ignored.
     pub fn reply(&mut self, id: CallId, outcome: Result<Stored, ApiError>) {
         let Some(index) = self.in_flight.remove(&id) else {
             return;
@@ -166,8 +167,8 @@ impl Run {
         let Some(step) = track.object.steps.get(track.step).cloned() else {
             return;
         };
-        let found = outcome.as_ref().ok().filter(|_| stage == Stage::Inspect);
-        let holder = found.map(|stored| Holder {
+        let existing = outcome.as_ref().ok().filter(|_| stage == Stage::ReadExisting);
+        let holder = existing.map(|stored| Holder {
             uid: stored.uid.clone(),
             owners: stored.owners.clone(),
         });
@@ -195,25 +196,25 @@ impl Run {
         }
     }
 
-    /// Is this call for a version of its object that is known to be outdated? It could only be refused.
-    pub fn is_overtaken(&self, id: CallId, newest: &dyn Fn(&Target, &str) -> Option<Version>) -> bool {
+    /// Whether the call has a version precondition that is older than the cached version. The server would refuse it.
+    pub fn is_outdated(&self, id: CallId, newest: &dyn Fn(&Target, &str) -> Option<Version>) -> bool {
         let track = self.in_flight.get(&id).and_then(|index| self.tracks.get(*index));
         let Some((track, step)) = track.and_then(|track| Some((track, track.object.steps.get(track.step)?)))
         else {
             return false;
         };
-        let Some((uid, version)) = track.guard(&step.write) else {
+        let Some((uid, version)) = track.version_precondition(&step.write) else {
             return false;
         };
-        let looked_at: Option<Version> = version.parse().ok();
+        let expected: Option<Version> = version.parse().ok();
         let newest = newest(step.write.target(), uid);
         newest
-            .zip(looked_at)
-            .is_some_and(|(newest, looked_at)| newest > looked_at)
+            .zip(expected)
+            .is_some_and(|(newest, expected)| newest > expected)
     }
 
-    /// Takes note that a call was not sent for that reason.
-    pub fn overtaken(&mut self, id: CallId) {
+    /// Records a conflict for a call that was not sent because it is outdated.
+    pub fn skip_outdated(&mut self, id: CallId) {
         let Some(index) = self.in_flight.remove(&id) else {
             return;
         };
@@ -224,11 +225,11 @@ impl Run {
         else {
             return;
         };
-        let message = format!("{} has changed since it was looked at", step.write.target());
+        let message = format!("{} has changed since it was read", step.write.target());
         self.step_failed(index, &step, Failure::Conflict(message));
     }
 
-    /// Starts no further object; those under way run to their end.
+    /// Starts no further object. Objects that have started are completed.
     pub fn stop(&mut self) {
         for track in &mut self.tracks {
             if track.state == State::Waiting {
@@ -237,17 +238,17 @@ impl Run {
         }
     }
 
-    /// Whether nothing is left to send or to wait for.
+    /// Whether no call is left to send and none is in flight.
     pub fn is_over(&self) -> bool {
         self.tracks.iter().all(|track| track.state == State::Ended)
     }
 
-    /// What the run came to; steps without a reply count as skipped.
+    /// The report. Steps without a response count as skipped.
     pub fn finish(self) -> Report {
         self.report
     }
 
-    fn start_chains(&mut self) {
+    fn start_objects(&mut self) {
         let Some(phase) = self.current_phase() else { return };
         let active = self.tracks.iter().filter(|track| track.is_active()).count();
         let mut free = self.concurrency.saturating_sub(active);
@@ -273,7 +274,7 @@ impl Run {
         }
     }
 
-    /// The phase whose objects may start, after cancelling what an earlier failure rules out.
+    /// The phase whose objects may start. A failed revision first cancels all later phases.
     fn current_phase(&mut self) -> Option<Phase> {
         let blocks = |track: &Track| track.has_failed && track.object.phase == Phase::Revisions;
         let failed = self
@@ -351,9 +352,9 @@ impl Run {
     }
 
     fn step_failed(&mut self, index: usize, step: &Step, failure: Failure) {
-        // A conflict is routine: the next plan settles it, and users need not hear of it.
-        let is_news = !matches!(failure, Failure::Conflict(_));
-        if let Some(note) = step.failed.as_ref().filter(|_| is_news) {
+        // A conflict needs no event: the next plan resolves it.
+        let is_reported = !matches!(failure, Failure::Conflict(_));
+        if let Some(note) = step.failed.as_ref().filter(|_| is_reported) {
             self.report.events.push(EventNote {
                 reason: note.reason,
                 message: format!("{}{}{}", note.prefix, failure.message(), note.suffix),
@@ -390,7 +391,8 @@ impl Track {
         matches!(self.state, State::Due(_) | State::InFlight(_))
     }
 
-    /// Skips the merged form on a server known to refuse it.
+    /// The first call of a step: a split patch on a server that refuses the merged form, a read before a deletion of an
+    /// unused object.
     fn first_stage(&self, stage: Stage, form: StatusForm) -> Stage {
         let write = self.object.steps.get(self.step).map(|step| &step.write);
         match write {
@@ -404,13 +406,13 @@ impl Track {
             Some(Write::Delete {
                 precondition: Precondition::Unused(..),
                 ..
-            }) if stage == Stage::Write => Stage::Look,
+            }) if stage == Stage::Write => Stage::ReadUser,
             _ => stage,
         }
     }
 
-    /// The object and its version that the next call is for, if it is for one version only.
-    fn guard<'t>(&'t self, write: &'t Write) -> Option<(&'t str, &'t str)> {
+    /// Uid and version in the precondition of the current call, if it has a version precondition.
+    fn version_precondition<'t>(&'t self, write: &'t Write) -> Option<(&'t str, &'t str)> {
         let (Write::Patch { precondition, .. } | Write::Delete { precondition, .. }) = write else {
             return None;
         };
@@ -427,7 +429,7 @@ impl Track {
     fn call(&self, step: &Step, stage: Stage) -> Call {
         let version = self.version.as_deref();
         match &step.write {
-            Write::Create { target, .. } if stage == Stage::Inspect => Call::Get {
+            Write::Create { target, .. } if stage == Stage::ReadExisting => Call::Get {
                 target: target.clone(),
             },
             Write::Create { target, body, .. } => Call::Create {
@@ -437,7 +439,7 @@ impl Track {
             Write::Delete {
                 precondition: Precondition::Unused(_, user),
                 ..
-            } if stage == Stage::Look => Call::Get { target: user.clone() },
+            } if stage == Stage::ReadUser => Call::Get { target: user.clone() },
             Write::Delete {
                 target, precondition, ..
             } => Call::Delete {
@@ -464,7 +466,7 @@ impl Track {
     }
 }
 
-/// The status half moved the version: a version guard continues from the version it returned.
+/// The status half changed the version, so the metadata half requires the version that the status half returned.
 fn after_status_half(precondition: &Precondition) -> Precondition {
     match precondition {
         Precondition::UidAndVersion(uid, _) => Precondition::VersionFromPreviousStep(uid.clone()),
@@ -476,18 +478,18 @@ fn patch_call(
     target: &Target,
     part: Part,
     patch: &Patch,
-    guard: &Precondition,
+    precondition: &Precondition,
     version: Option<&str>,
 ) -> Call {
     Call::Patch {
         target: target.clone(),
         part,
         content_type: patch.content_type(),
-        body: patch.guarded(guard, version),
+        body: patch.guarded(precondition, version),
     }
 }
 
-/// What a write that succeeded makes the caches wait for; nothing where versions cannot be compared.
+/// The expectation of a successful write; none where versions cannot be compared.
 fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<ResourceId>> {
     let resource = write.target().resource;
     if let Write::Delete { precondition, .. } = write {
@@ -501,10 +503,10 @@ fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<ResourceId>
 enum Verdict {
     /// Another call of the same step.
     Next(Stage),
-    /// Half of the step is done; the other half follows.
+    /// The status half is done; the metadata half follows.
     Continue(Stage, Stored),
     Done(StepResult, Stored),
-    /// Nothing to do, also not for later steps.
+    /// Nothing to do for this step and all later ones.
     End(StepResult),
     Failed(Failure),
 }
@@ -519,7 +521,7 @@ fn verdict(write: &Write, stage: Stage, outcome: Result<Stored, ApiError>, form:
 fn accepted(write: &Write, stage: Stage, stored: Stored) -> Verdict {
     match (stage, write) {
         (
-            Stage::Inspect,
+            Stage::ReadExisting,
             Write::Create {
                 target, owner_uid, ..
             },
@@ -530,7 +532,7 @@ fn accepted(write: &Write, stage: Stage, stored: Stored) -> Verdict {
             }
             Verdict::Failed(Failure::NameTaken(format!("{target} already exists")))
         }
-        (Stage::Look, _) => Verdict::End(StepResult::Spared),
+        (Stage::ReadUser, _) => Verdict::End(StepResult::InUse),
         (Stage::StatusHalf, _) => Verdict::Continue(Stage::MetadataHalf, stored),
         _ => Verdict::Done(StepResult::Done, stored),
     }
@@ -540,20 +542,20 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
     let message = error.to_string();
     match write {
         Write::Create { .. } if stage == Stage::Write && error.is_already_exists() => {
-            return Verdict::Next(Stage::Inspect);
+            return Verdict::Next(Stage::ReadExisting);
         }
-        // The object that stood in the way has gone meanwhile: plan again.
-        Write::Create { .. } if stage == Stage::Inspect && error.is_not_found() => {
+        // The existing object was deleted meanwhile: plan again.
+        Write::Create { .. } if stage == Stage::ReadExisting && error.is_not_found() => {
             return Verdict::Failed(Failure::Conflict(message));
         }
-        Write::Delete { .. } if stage == Stage::Look => {
+        Write::Delete { .. } if stage == Stage::ReadUser => {
             return if error.is_not_found() {
-                Verdict::Next(Stage::AfterLook)
+                Verdict::Next(Stage::DeleteUnused)
             } else {
                 Verdict::Failed(Failure::Refused(message))
             };
         }
-        // Deleting what is gone is success: the expectation holds, and later steps may go on.
+        // The object is already deleted: success. The expectation is met, and later steps follow.
         Write::Delete { .. } if error.is_not_found() => {
             return Verdict::Done(StepResult::Gone, Stored::default());
         }
@@ -585,15 +587,15 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
     }
     Verdict::Failed(if error.is_conflict() {
         Failure::Conflict(message)
-    } else if stage == Stage::Inspect || error.may_have_happened() {
-        // A failed look at an existing object leaves open whose it is.
+    } else if stage == Stage::ReadExisting || error.may_have_happened() {
+        // Without the existing object, its owner is unknown.
         Failure::Unknown(message)
     } else {
         Failure::Refused(message)
     })
 }
 
-/// A client error about the content of the request: not its target, its timing or its rate.
+/// Whether a client error is about the content of the request, not about its target, its credentials or its rate.
 fn refuses_content(error: &ApiError) -> bool {
     let code = error.status().map(|status| status.code);
     code.is_some_and(|code| (400..500).contains(&code) && !matches!(code, 401 | 404 | 409 | 429))

@@ -1,12 +1,12 @@
-//! Applies plans. [`Run`] decides which call comes next and what a reply means, without I/O; [`execute`] sends the
+//! Executes plans. [`Run`] decides which call comes next and what a response means, without I/O; [`execute`] sends the
 //! calls.
 //!
 //! # Invariants
-//! * Never two calls of one object at a time, and no step after one that failed.
+//! * Calls of one object never run in parallel, and no step runs after a failed one.
 //! * A phase starts when all earlier phases have ended.
-//! * A write that is for one version of an object is not sent once the caches show a newer one.
-//! * A write is sent once. Only the client repeats it, and only when the server answered 429, which proves that
-//!   nothing was written. A lost reply is [`Failure::Unknown`]: look at the server, then plan again.
+//! * A write with a version precondition is not sent once the caches contain a newer version: it would be a conflict.
+//! * A write is sent once. Only the client repeats it, and only after 429, which proves that nothing was written. After
+//!   a lost response the result is [`Failure::Unknown`]: the next plan needs a live read first.
 
 mod call;
 mod driver;
@@ -17,7 +17,7 @@ mod split;
 mod tests;
 
 pub use call::{Call, CallId, Stored};
-pub use driver::{World, execute};
+pub use driver::{Conditions, execute};
 pub use machine::{Limits, Run};
 pub use report::{Failure, Report, StepResult};
 pub use split::StatusForm;

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use kruise_plan_kit::{EventNote, Holder, ResourceId, Target};
 use kube_cache::Expectation;
@@ -8,40 +8,40 @@ use super::StatusForm;
 /// How one step of one object ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepResult {
-    /// The server did it.
+    /// The write succeeded.
     Done,
-    /// A create found its own object: an earlier reply was lost.
+    /// A create found an object of the same owner: an earlier response was lost.
     Adopted,
     /// The object to change or delete no longer exists.
     Gone,
-    /// Not deleted: what uses it exists.
-    Spared,
-    /// It failed, which ended the writes of its object.
+    /// Not deleted, because another object uses it.
+    InUse,
+    /// It failed. Later steps of its object are skipped.
     Failed(Failure),
-    /// Never sent: the writes of its object, its phase or the run ended before.
+    /// Not sent, because an earlier step of its object or phase failed or the run was stopped.
     Skipped,
 }
 
 /// Why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A precondition did not hold: plan again from newer state.
+    /// A precondition failed: plan again with newer state.
     Conflict(String),
-    /// The name belongs to an object of somebody else, or to one that is going away: plan another name.
+    /// The name belongs to an object of another owner, or to a terminating one: plan another name.
     NameTaken(String),
-    /// The server refused for this reason; nothing was written.
+    /// The server refused the request for this reason; nothing was written.
     Refused(String),
-    /// It is not known whether the write happened: read the server, then plan again.
+    /// It is unknown whether the write took effect: read the server, then plan again.
     Unknown(String),
 }
 
 impl Failure {
-    /// Is it routine, to be settled by the next plan alone?
+    /// Whether the next plan resolves it without an error or an event.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict(_) | Self::NameTaken(_))
     }
 
-    /// The sentence for people.
+    /// The message for users.
     pub fn message(&self) -> &str {
         match self {
             Self::Conflict(message)
@@ -52,34 +52,34 @@ impl Failure {
     }
 }
 
-/// What a run came to: everything its owner's next plan, gate and user need to know.
+/// The result of a run, for the owner's next plan, its expectations and its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Results by object, then step, in the order of the plan.
     pub steps: Vec<Vec<StepResult>>,
-    /// What the caches must show before the owner is planned again.
+    /// Expectations to be met before the owner is planned again.
     pub expectations: Vec<Expectation<ResourceId>>,
     /// Events of steps that ended, in the order they ended.
     pub events: Vec<EventNote>,
-    /// Names the planner must not choose again.
+    /// Names that the next plan must not use again.
     pub taken: Vec<Target>,
-    /// What has the names that were taken, by name, where it was seen.
+    /// Objects that have the taken names, by name, where they could be read.
     pub holders: Vec<(String, Holder)>,
-    /// Failures in the order in which they came.
+    /// Failures in the order in which they occurred.
     pub failures: Vec<Failure>,
-    /// How this server takes status patches that also change metadata; pass it to the next run.
+    /// How this server accepts status patches that also change metadata; pass it to the next run.
     pub status_form: StatusForm,
 }
 
 impl Report {
-    /// Whether some write may or may not have happened, so that the next plan needs a live read.
+    /// Whether the result of a write is unknown, so that the next plan needs a live read.
     pub fn needs_live_read(&self) -> bool {
         let mut results = self.steps.iter().flatten();
         results.any(|result| matches!(result, StepResult::Failed(Failure::Unknown(_))))
     }
 
-    /// The failure that decides when to try again: the first that is no conflict, or else the first.
-    pub fn weightiest_failure(&self) -> Option<&Failure> {
+    /// The failure that decides about the retry: the first one that is not a conflict, otherwise the first one.
+    pub fn most_severe_failure(&self) -> Option<&Failure> {
         let is_conflict =
             |failure: &&Failure| matches!(failure, Failure::Conflict(_) | Failure::NameTaken(_));
         let mut failures = self.failures.iter();

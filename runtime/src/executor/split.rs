@@ -1,19 +1,19 @@
-//! Status patches that also change labels or annotations, and servers that refuse them.
+//! Splits status patches that also change labels or annotations, for servers that refuse them.
 
 use kruise_plan_kit::Patch;
 use serde_json::{Value, json};
 
-/// How a server takes a patch of `/status` that also changes metadata.
+/// How a server accepts a patch of `/status` that also changes metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusForm {
     /// In one request.
     #[default]
     Merged,
-    /// It refuses; status and metadata go in requests of their own.
+    /// In two requests, one for the status and one for the metadata.
     Split,
 }
 
-/// The status half and the metadata half of a patch; `None` unless it has both.
+/// The status half and the metadata half of a patch; `None` unless the patch has both.
 pub(crate) fn halves(patch: &Patch) -> Option<(Patch, Patch)> {
     let rebuild: fn(Value) -> Patch = match patch {
         Patch::Merge(_) => Patch::Merge,

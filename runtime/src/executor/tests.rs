@@ -130,7 +130,7 @@ fn a_create_that_finds_its_own_object_is_adopted() {
 }
 
 #[test]
-fn a_name_of_somebody_else_or_of_a_terminating_object_is_taken() {
+fn a_name_of_another_owner_or_of_a_terminating_object_is_taken() {
     let foreign = Stored {
         controller: Some("other".into()),
         ..stored("7")
@@ -157,26 +157,26 @@ fn a_name_of_somebody_else_or_of_a_terminating_object_is_taken() {
 }
 
 #[test]
-fn a_write_is_overtaken_once_a_newer_version_than_its_own_is_seen() {
+fn a_write_is_outdated_once_the_cache_has_a_newer_version() {
     let seen = Precondition::UidAndVersion("u1".into(), "5".into());
     let previous = Precondition::VersionFromPreviousStep("u1".into());
     let mut run = single(vec![
         patch("a", Part::Main, seen),
         patch("a", Part::Main, previous),
     ]);
-    let is_overtaken = |run: &Run, id, version| {
+    let is_outdated = |run: &Run, id, version| {
         let newest =
             |of: &Target, uid: &str| (*of == target("a") && uid == "u1").then_some(Version::new(version));
-        run.is_overtaken(id, &newest)
+        run.is_outdated(id, &newest)
     };
     let (id, _) = only(&mut run);
-    assert!(is_overtaken(&run, id, 6) && !is_overtaken(&run, id, 5) && !is_overtaken(&run, id, 4));
-    assert!(!run.is_overtaken(id, &|_, _| None));
+    assert!(is_outdated(&run, id, 6) && !is_outdated(&run, id, 5) && !is_outdated(&run, id, 4));
+    assert!(!run.is_outdated(id, &|_, _| None));
     run.reply(id, Ok(stored("7")));
-    // The second is for the version that the first has made, seen or not.
+    // The second write requires the version that the first one returned, cached or not.
     let (id, _) = only(&mut run);
-    assert!(is_overtaken(&run, id, 8) && !is_overtaken(&run, id, 7) && !is_overtaken(&run, id, 6));
-    run.overtaken(id);
+    assert!(is_outdated(&run, id, 8) && !is_outdated(&run, id, 7) && !is_outdated(&run, id, 6));
+    run.skip_outdated(id);
     assert!(run.due().is_empty() && run.is_over());
     let report = run.finish();
     assert_eq!(report.steps[0][0], StepResult::Done);
@@ -185,10 +185,10 @@ fn a_write_is_overtaken_once_a_newer_version_than_its_own_is_seen() {
         StepResult::Failed(Failure::Conflict(_))
     ));
     assert!(!report.needs_live_read());
-    // A write that is for whichever version is never too late.
+    // A write without a version precondition is never outdated.
     let mut run = single(vec![patch("a", Part::Main, Precondition::Uid("u1".into()))]);
     let (id, _) = only(&mut run);
-    assert!(!is_overtaken(&run, id, 6));
+    assert!(!is_outdated(&run, id, 6));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn every_class_of_error_has_its_result() {
     let guard = || Precondition::Uid("u1".into());
     let (result, report) = outcome_of(patch("a", Part::Status, guard()), refusal(409, "Conflict"));
     assert_eq!(result, StepResult::Failed(Failure::Conflict("no".into())));
-    assert!(report.events.is_empty(), "a conflict is no news");
+    assert!(report.events.is_empty(), "a conflict has no event");
 
     let (result, report) = outcome_of(patch("a", Part::Main, guard()), refusal(404, "NotFound"));
     assert_eq!(result, StepResult::Gone);
@@ -220,7 +220,7 @@ fn every_class_of_error_has_its_result() {
     let unknown = missing("the server could not find the requested resource");
     assert!(
         matches!(unknown, StepResult::Failed(Failure::Refused(_))),
-        "a server without the endpoint is told from one without the pod"
+        "a missing endpoint differs from a missing pod"
     );
 
     let (result, _) = outcome_of(delete("a"), refusal(404, "NotFound"));
@@ -234,7 +234,7 @@ fn every_class_of_error_has_its_result() {
 }
 
 #[test]
-fn a_version_guard_continues_from_the_previous_reply() {
+fn a_version_precondition_uses_the_previous_response() {
     let follow = Precondition::VersionFromPreviousStep("u1".into());
     let first = patch("a", Part::Status, Precondition::Uid("u1".into()));
     let mut run = single(vec![first, patch("a", Part::Main, follow)]);
@@ -285,7 +285,7 @@ fn a_refused_merged_status_patch_is_sent_as_two_and_remembered() {
     )];
     let (_, call) = only(&mut Run::new(writes, limits));
     let Call::Patch { body, .. } = call else { panic!() };
-    assert!(body["metadata"].get("labels").is_none(), "known beforehand");
+    assert!(body["metadata"].get("labels").is_none(), "split from the start");
 }
 
 #[test]
@@ -318,13 +318,13 @@ fn slow_start_doubles_and_ends_with_the_batch_that_failed() {
     assert_eq!(
         call.target(),
         &target("old"),
-        "clean-up does not wait for pods that were not created"
+        "clean-up does not wait for failed pod creations"
     );
     assert_eq!(run.finish().count(|result| *result == StepResult::Skipped), 14);
 }
 
 #[test]
-fn a_run_that_is_stopped_finishes_only_what_it_began() {
+fn a_stopped_run_completes_only_started_objects() {
     let writes = vec![
         object_writes(Phase::Pods, Batching::Bounded, vec![delete("a"), create("a")]),
         object_writes(Phase::Cleanup, Batching::Bounded, vec![delete("b")]),
@@ -341,7 +341,7 @@ fn a_run_that_is_stopped_finishes_only_what_it_began() {
 }
 
 #[test]
-fn replies_are_read_narrowly_and_a_status_reply_is_an_object_without_metadata() {
+fn responses_are_decoded_narrowly_and_a_status_is_an_object_without_metadata() {
     let pod = r#"{"metadata":{"uid":"u","resourceVersion":"9","deletionTimestamp":"t","ownerReferences":[{"uid":"x"},{"uid":"c","controller":true}]},"spec":{}}"#;
     let read: Stored = serde_json::from_str(pod).unwrap();
     assert_eq!(
@@ -352,7 +352,7 @@ fn replies_are_read_narrowly_and_a_status_reply_is_an_object_without_metadata() 
     assert_eq!(status, Stored::default());
 }
 
-/// A deletion of what no pod `user` uses.
+/// A deletion on condition that no pod `user` exists.
 fn delete_unused(name: &str) -> Write {
     Write::Delete {
         intent: Intent::DeleteClaim,
@@ -362,7 +362,7 @@ fn delete_unused(name: &str) -> Write {
 }
 
 #[test]
-fn what_must_be_unused_is_deleted_only_after_a_look_that_finds_no_user() {
+fn an_object_that_must_be_unused_is_deleted_only_after_a_read_finds_no_user() {
     let mut run = single(vec![delete_unused("a"), delete("b")]);
     let (id, call) = only(&mut run);
     assert_eq!(
@@ -391,13 +391,13 @@ fn what_must_be_unused_is_deleted_only_after_a_look_that_finds_no_user() {
 }
 
 #[test]
-fn what_is_used_after_all_is_spared_and_nobody_is_told() {
+fn an_object_in_use_is_not_deleted_without_a_failure_or_an_event() {
     let mut run = single(vec![delete_unused("a"), delete("b")]);
     let (id, _) = only(&mut run);
     run.reply(id, Ok(stored("7")));
     assert!(run.due().is_empty() && run.is_over());
     let report = run.finish();
-    assert_eq!(report.steps, [[StepResult::Spared, StepResult::Skipped]]);
+    assert_eq!(report.steps, [[StepResult::InUse, StepResult::Skipped]]);
     assert_eq!(
         (report.events, report.failures, report.expectations),
         (vec![], vec![], vec![])
@@ -405,7 +405,7 @@ fn what_is_used_after_all_is_spared_and_nobody_is_told() {
 }
 
 #[test]
-fn without_an_answer_to_the_look_nothing_is_deleted() {
+fn an_object_is_not_deleted_if_the_read_of_its_user_fails() {
     let (result, report) = outcome_of(delete_unused("a"), refusal(500, "InternalError"));
     assert!(
         matches!(result, StepResult::Failed(Failure::Refused(_))),
@@ -414,48 +414,48 @@ fn without_an_answer_to_the_look_nothing_is_deleted() {
     assert!(!report.needs_live_read());
 }
 
-const WAVES: [Phase; 3] = [Phase::Revisions, Phase::Pods, Phase::Cleanup];
+const PHASES: [Phase; 3] = [Phase::Revisions, Phase::Pods, Phase::Cleanup];
 
 proptest! {
     #[test]
-    fn order_barriers_and_bounds_hold_whatever_fails(
+    fn order_phases_and_concurrency_hold_under_any_failures(
         shapes in prop::collection::vec((0..3usize, any::<bool>(), 1..4usize), 0..25),
-        fates in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 100),
+        outcomes in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 100),
         concurrency in 1..6usize,
     ) {
         let writes: Vec<_> = shapes.iter().enumerate().map(|(i, (phase, slow, steps))| {
             let batching = if *slow { Batching::SlowStart } else { Batching::Bounded };
-            object_writes(WAVES[*phase], batching, (0..*steps).map(|_| delete(&i.to_string())).collect())
+            object_writes(PHASES[*phase], batching, (0..*steps).map(|_| delete(&i.to_string())).collect())
         }).collect();
         let limits = Limits { concurrency, ..Limits::default() };
         let mut run = Run::new(writes, limits);
-        let mut flying: BTreeMap<CallId, usize> = BTreeMap::new();
+        let mut in_flight: BTreeMap<CallId, usize> = BTreeMap::new();
         let mut sent = vec![0; shapes.len()];
-        let mut dead = vec![false; shapes.len()];
-        for (pick, fate) in fates {
+        let mut failed = vec![false; shapes.len()];
+        for (pick, outcome) in outcomes {
             for (id, call) in run.due() {
                 let index: usize = call.target().name.parse().unwrap();
-                prop_assert!(!flying.values().any(|other| *other == index), "two calls of one object");
-                prop_assert!(!dead[index], "a step after a failed one");
+                prop_assert!(!in_flight.values().any(|other| *other == index), "two calls of one object");
+                prop_assert!(!failed[index], "a step after a failed one");
                 sent[index] += 1;
                 let phase = shapes[index].0;
-                prop_assert!(flying.values().all(|other| shapes[*other].0 == phase), "phases overlap");
-                let blocked = (0..shapes.len()).any(|i| dead[i] && shapes[i].0 < phase && shapes[i].0 == 0);
-                prop_assert!(!blocked, "a failed barrier was passed");
-                flying.insert(id, index);
+                prop_assert!(in_flight.values().all(|other| shapes[*other].0 == phase), "phases overlap");
+                let blocked = (0..shapes.len()).any(|i| failed[i] && shapes[i].0 < phase && shapes[i].0 == 0);
+                prop_assert!(!blocked, "a phase started after failed revisions");
+                in_flight.insert(id, index);
             }
-            prop_assert!(flying.len() <= concurrency);
-            if flying.is_empty() {
+            prop_assert!(in_flight.len() <= concurrency);
+            if in_flight.is_empty() {
                 break;
             }
-            let id = *flying.keys().nth(pick.index(flying.len())).unwrap();
-            let index = flying.remove(&id).unwrap();
-            dead[index] = fate == 0;
-            run.reply(id, if fate == 0 { Err(refusal(403, "Forbidden")) } else { Ok(stored("1")) });
+            let id = *in_flight.keys().nth(pick.index(in_flight.len())).unwrap();
+            let index = in_flight.remove(&id).unwrap();
+            failed[index] = outcome == 0;
+            run.reply(id, if outcome == 0 { Err(refusal(403, "Forbidden")) } else { Ok(stored("1")) });
         }
-        prop_assert!(flying.is_empty() && run.is_over());
-        if !dead.contains(&true) {
-            prop_assert!(shapes.iter().zip(&sent).all(|(shape, sent)| shape.2 == *sent), "everything was sent");
+        prop_assert!(in_flight.is_empty() && run.is_over());
+        if !failed.contains(&true) {
+            prop_assert!(shapes.iter().zip(&sent).all(|(shape, sent)| shape.2 == *sent), "a step was not sent");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps the lease.
+//! Acquires and renews the lease.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::metrics::Metrics;
 use crate::shutdown::stopped;
 use crate::{ApiError, Client};
 
-/// How leading ended.
+/// Why [`lead`] ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// We were asked to stop, and gave the lease back if we had it.
+    /// A stop was requested. The lease was released if it was ours.
     Stopped,
-    /// The lease could not be renewed in time; stop acting at once.
+    /// The lease could not be renewed in time. Stop all writes at once.
     Lost(String),
 }
 
-/// A lease as somebody found it.
+/// The state of a lease at the time of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// `None` if there was none.
     version: Option<String>,
-    free: bool,
+    is_free: bool,
 }
 
 impl Found {
@@ -36,17 +36,17 @@ impl Found {
         let version = lease.and_then(|lease| lease.pointer("/metadata/resourceVersion")?.as_str());
         Self {
             version: version.map(str::to_owned),
-            free: lease.is_none_or(|lease| Record::of(lease).holder.is_empty()),
+            is_free: lease.is_none_or(|lease| Record::of(lease).holder.is_empty()),
         }
     }
 
-    /// Has nobody led since then, if this is how it was found later?
-    pub fn nobody_led_until(&self, later: &Self) -> bool {
-        self.free && self == later
+    /// Whether no replica has led between this read and the `later` one.
+    pub fn is_unheld_until(&self, later: &Self) -> bool {
+        self.is_free && self == later
     }
 }
 
-/// Looks at the lease, without a wish to lead.
+/// Reads the lease without competing for it.
 pub async fn find(client: &Client, settings: &Settings) -> Result<Found, ApiError> {
     match client.get::<Value>(&path(settings, &settings.name)).await {
         Ok(lease) => Ok(Found::of(Some(&lease))),
@@ -55,14 +55,14 @@ pub async fn find(client: &Client, settings: &Settings) -> Result<Found, ApiErro
     }
 }
 
-/// A name no other process has: host name and a random part, as client-go users build it.
+/// A unique name of this process: host name and a random part, as users of client-go build it.
 pub fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), uuid::Uuid::new_v4())
 }
 
-/// Competes for the lease until told to stop or until it is lost; calls `on_acquired` once, when we lead, with the lease
-/// as it was before.
+/// Competes for the lease until `stop` or until the lease is lost. Calls `on_acquired` once, when this process becomes
+/// leader, with the state of the lease before that.
 pub async fn lead(
     client: &Client,
     settings: Settings,
@@ -74,16 +74,16 @@ pub async fn lead(
     let mut candidate = Candidate::new(client, settings, metrics);
     let mut on_acquired = Some(on_acquired);
     loop {
-        let asked = Instant::now();
+        let attempted = Instant::now();
         match timeout(candidate.remaining(), candidate.attempt()).await {
-            Ok(Ok(Standing::Follows)) if candidate.renewed.is_some() => {
+            Ok(Ok(Attempt::Follows)) if candidate.renewed.is_some() => {
                 return Ending::Lost("somebody else holds it".into());
             }
-            Ok(Ok(Standing::Leads | Standing::Follows | Standing::Contended)) => {}
+            Ok(Ok(Attempt::Leads | Attempt::Follows | Attempt::Contended)) => {}
             Ok(Err(error)) => candidate.warn(&error),
             Err(_) => tracing::warn!(
                 lease = candidate.settings.name,
-                "the API server did not answer about the lease"
+                "the API server did not respond to a lease request"
             ),
         }
         if candidate.remaining().is_zero() {
@@ -97,7 +97,7 @@ pub async fn lead(
         }
         tokio::select! {
             biased;
-            () = tokio::time::sleep(candidate.pause(asked)) => {}
+            () = tokio::time::sleep(candidate.pause(attempted)) => {}
             () = stopped(stop.clone()) => {
                 if candidate.renewed.is_some() {
                     release(client, &candidate.settings, &candidate.elector).await;
@@ -108,17 +108,17 @@ pub async fn lead(
     }
 }
 
-/// What an attempt came to.
-enum Standing {
+/// The result of an attempt.
+enum Attempt {
     /// The lease is ours.
     Leads,
-    /// It is somebody else's.
+    /// Another replica holds it.
     Follows,
-    /// Somebody wrote it between our look and our write: look again.
+    /// Another client wrote it between our read and our write: read again.
     Contended,
 }
 
-/// The elector and what it knows of the server.
+/// The elector, its client and the last known lease.
 struct Candidate<'a> {
     client: &'a Client,
     metrics: &'a Metrics,
@@ -127,9 +127,9 @@ struct Candidate<'a> {
     started: Instant,
     /// When the last successful write was sent.
     renewed: Option<Instant>,
-    /// The lease as that write left it: as long as nobody else wrote, renewing takes no look.
+    /// The lease as stored by that write. Renewals need no read until another client writes it.
     held: Option<Value>,
-    /// The lease as it was when we last did not lead.
+    /// The last state of the lease before we became leader.
     found: Found,
 }
 
@@ -147,28 +147,29 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Time in which the next attempt must succeed; zero for a leader that must stop.
+    /// Time until the renew deadline; zero for a leader that must stop.
     fn remaining(&self) -> Duration {
         let deadline = self.settings.renew_deadline;
         self.renewed
             .map_or(deadline, |at| deadline.saturating_sub(at.elapsed()))
     }
 
-    /// A leader renews at a fixed pace, however slow the answers are; others leave the server a full pause.
-    fn pause(&self, asked: Instant) -> Duration {
+    /// Time until the next attempt. A leader renews at a fixed interval, even if responses are slow. Other candidates wait a
+    /// full retry period after each response.
+    fn pause(&self, attempted: Instant) -> Duration {
         let period = self.settings.retry_period;
         let pause = match self.renewed {
-            Some(_) => period.saturating_sub(asked.elapsed()).min(self.remaining()),
+            Some(_) => period.saturating_sub(attempted.elapsed()).min(self.remaining()),
             None => period,
         };
         pause.max(Duration::from_millis(1))
     }
 
-    /// A look unless we know what is there, and one write if it is our turn.
-    async fn attempt(&mut self) -> Result<Standing, ApiError> {
+    /// Reads the lease unless it is known, and writes it if the elector decides to.
+    async fn attempt(&mut self) -> Result<Attempt, ApiError> {
         let lease = match self.held.take() {
             Some(lease) => Some(lease),
-            None => self.look().await?,
+            None => self.read().await?,
         };
         if self.renewed.is_none() {
             self.found = Found::of(lease.as_ref());
@@ -178,12 +179,12 @@ impl<'a> Candidate<'a> {
             .elector
             .decide(stored, self.started.elapsed(), self.client.now())
         {
-            Decision::Wait => Ok(Standing::Follows),
+            Decision::Wait => Ok(Attempt::Follows),
             Decision::Write(record) => self.store(lease, &record).await,
         }
     }
 
-    async fn look(&self) -> Result<Option<Value>, ApiError> {
+    async fn read(&self) -> Result<Option<Value>, ApiError> {
         if self.renewed.is_some() {
             self.metrics.renewed_slowly(&self.settings.name);
         }
@@ -194,8 +195,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Writes the record over exactly the lease that is known.
-    async fn store(&mut self, lease: Option<Value>, record: &Record) -> Result<Standing, ApiError> {
+    /// Writes the record, on condition that the lease is unchanged since it was read.
+    async fn store(&mut self, lease: Option<Value>, record: &Record) -> Result<Attempt, ApiError> {
         let is_new = lease.is_none();
         let mut lease = lease.unwrap_or_else(|| {
             json!({
@@ -205,7 +206,7 @@ impl<'a> Candidate<'a> {
         });
         record.write(&mut lease);
         self.settings.annotate(&mut lease);
-        // Others count from when the server applied it, which may be long before its answer is here.
+        // Other candidates measure from when the server applied the write, which may be long before its response arrives.
         let sent = Instant::now();
         let result = if is_new {
             self.client.create(&path(&self.settings, ""), &lease).await
@@ -217,14 +218,14 @@ impl<'a> Candidate<'a> {
             Ok(lease) => {
                 self.renewed = Some(sent);
                 self.held = Some(lease);
-                Ok(Standing::Leads)
+                Ok(Attempt::Leads)
             }
-            Err(error) if error.is_conflict() || error.is_already_exists() => Ok(Standing::Contended),
+            Err(error) if error.is_conflict() || error.is_already_exists() => Ok(Attempt::Contended),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes the event of a new leader, as client-go does, from a task that nothing waits for.
+    /// Emits the event of a new leader, as client-go does, without waiting for it.
     fn announce(&self) {
         let identity = self.settings.identity.clone();
         let text = |pointer: &str| {
@@ -246,13 +247,13 @@ impl<'a> Candidate<'a> {
             reason: &events::LEADER_ELECTION,
             message: format!("{identity} became leader"),
         };
-        // The task ends with its only handle, once this event is written.
+        // The task writes this event and then ends, because its only handle is dropped.
         EventSink::spawn(self.client.clone(), identity)
             .0
             .emit(lease, note);
     }
 
-    /// Logs the error, and what to do if the namespace is what is missing.
+    /// Logs the error, with advice if the namespace may be missing.
     fn warn(&self, error: &ApiError) {
         let Settings { namespace, name, .. } = &self.settings;
         let advice = if error.is_not_found() {
@@ -276,9 +277,9 @@ async fn release(client: &Client, settings: &Settings, elector: &Elector) {
         Ok::<(), ApiError>(())
     };
     match timeout(Duration::from_secs(2), freed).await {
-        Ok(Ok(())) => tracing::info!(lease = settings.name, "lease given back"),
-        Ok(Err(error)) => tracing::warn!(lease = settings.name, %error, "lease not given back"),
-        Err(_) => tracing::warn!(lease = settings.name, "lease not given back in time"),
+        Ok(Ok(())) => tracing::info!(lease = settings.name, "lease released"),
+        Ok(Err(error)) => tracing::warn!(lease = settings.name, %error, "lease not released"),
+        Err(_) => tracing::warn!(lease = settings.name, "lease not released in time"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who leads, without I/O. Durations are time of our own clock since a fixed start.
+//! Decides who leads, without I/O. Durations are time of our own clock since a fixed start.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,20 +12,20 @@ pub struct Settings {
     pub namespace: String,
     /// Name of the lease.
     pub name: String,
-    /// What we call ourselves in it.
+    /// Our holder identity.
     pub identity: String,
     /// Others may take over after this long without renewal.
     pub lease_duration: Duration,
-    /// We give up after this long without success.
+    /// A leader stops after this long without a renewal.
     pub renew_deadline: Duration,
     /// Time between attempts.
     pub retry_period: Duration,
-    /// What the leader tells of itself: annotations of the lease, written with it.
+    /// Annotations that the leader writes with the lease.
     pub annotations: BTreeMap<String, String>,
 }
 
 impl Settings {
-    /// Puts the leader's annotations on a lease, and leaves those of others.
+    /// Sets the leader's annotations on a lease and keeps all others.
     pub fn annotate(&self, lease: &mut Value) {
         if self.annotations.is_empty() {
             return;
@@ -37,20 +37,20 @@ impl Settings {
             metadata.get_mut("annotations").and_then(Value::as_object_mut),
             annotations,
         ) {
-            (Some(have), Value::Object(told)) => have.extend(told),
-            (_, told) => drop(metadata.insert("annotations".into(), told)),
+            (Some(have), Value::Object(ours)) => have.extend(ours),
+            (_, ours) => drop(metadata.insert("annotations".into(), ours)),
         }
     }
 }
 
-/// The part of a lease's `spec` that decides.
+/// The part of a lease's `spec` that the election uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who leads; empty when given back.
+    /// Identity of the leader; empty when released.
     pub holder: String,
     /// Seconds after which others may take over.
     pub duration_seconds: i64,
-    /// When the holder began to lead.
+    /// When the holder became leader.
     pub acquired: Option<String>,
     /// When it last renewed.
     pub renewed: Option<String>,
@@ -61,9 +61,9 @@ pub struct Record {
 /// What to do about the lease.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Somebody else leads: look again after a retry period.
+    /// Another replica leads: read again after a retry period.
     Wait,
-    /// Write this `spec`; success makes, or keeps, us leader.
+    /// Write this `spec`. If that succeeds, this replica is leader.
     Write(Record),
 }
 
@@ -76,7 +76,7 @@ pub struct Elector {
 }
 
 impl Elector {
-    /// A candidate that has seen nothing.
+    /// A candidate that has not read the lease yet.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -85,7 +85,7 @@ impl Elector {
         }
     }
 
-    /// Takes what is stored, or that nothing is, and says what to do.
+    /// Decides what to do with the stored record, `None` if there is no lease.
     pub fn decide(&mut self, stored: Option<Record>, now: Duration, wall: Timestamp) -> Decision {
         if self.observed != stored {
             self.observed.clone_from(&stored);
@@ -100,17 +100,17 @@ impl Elector {
             record.acquired = stored.acquired;
             return Decision::Write(record);
         }
-        // Its own duration says how rarely a healthy holder may renew; ours, how long we give everybody.
+        // A healthy holder may renew as rarely as its own duration allows. Our duration is the minimum for every holder.
         let promised = u64::try_from(stored.duration_seconds).map_or(Duration::ZERO, Duration::from_secs);
-        let patience = self.settings.lease_duration.max(promised);
-        let quiet = now.saturating_sub(self.observed_at) >= patience;
-        if stored.holder.is_empty() || quiet {
+        let expiry = self.settings.lease_duration.max(promised);
+        let is_expired = now.saturating_sub(self.observed_at) >= expiry;
+        if stored.holder.is_empty() || is_expired {
             return Decision::Write(self.record(wall, Some(wall), stored.transitions.saturating_add(1)));
         }
         Decision::Wait
     }
 
-    /// What a graceful stop writes: nobody holds the lease, and it runs out at once.
+    /// The record of a graceful stop: no holder, and a duration of one second. `None` if the lease is not ours.
     pub fn release(&self, stored: &Record, wall: Timestamp) -> Option<Record> {
         (stored.holder == self.settings.identity).then(|| Record {
             holder: String::new(),
@@ -154,7 +154,7 @@ impl Record {
         }
     }
 
-    /// Writes itself into a lease object, leaving members it does not know.
+    /// Writes the record into a lease object and keeps unknown fields.
     pub fn write(&self, lease: &mut Value) {
         let spec = json!({
             "holderIdentity": self.holder,
@@ -203,12 +203,12 @@ mod tests {
     fn written(decision: Decision) -> Record {
         match decision {
             Decision::Write(record) => record,
-            Decision::Wait => panic!("it waits"),
+            Decision::Wait => panic!("no write"),
         }
     }
 
     #[test]
-    fn a_quiet_holder_is_replaced_after_a_lease_duration_of_our_clock_whatever_its_clock_says() {
+    fn a_holder_without_renewals_is_replaced_after_a_lease_duration_of_our_clock_whatever_its_timestamps() {
         let hours_ahead = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(9);
         let held = written(elector("go").decide(None, at(0), hours_ahead));
         let mut us = elector("us");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_with_a_longer_duration_than_ours_is_given_that() {
+    fn a_holder_with_a_longer_duration_than_ours_expires_after_its_own() {
         let mut held = written(elector("go").decide(None, at(0), Timestamp::UNIX_EPOCH));
         held.duration_seconds = 60;
         let mut us = elector("us");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_with_a_shorter_duration_or_none_is_given_ours() {
+    fn a_holder_with_a_shorter_duration_or_none_expires_after_ours() {
         let mut held = written(elector("go").decide(None, at(0), Timestamp::UNIX_EPOCH));
         for seconds in [1, 0, -60] {
             held.duration_seconds = seconds;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_given_back_is_free_at_once() {
+    fn a_released_lease_is_acquired_at_once() {
         let mut first = elector("first");
         let held = written(first.decide(None, at(0), Timestamp::UNIX_EPOCH));
         let free = first.release(&held, Timestamp::UNIX_EPOCH).unwrap();
@@ -277,27 +277,27 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leader_tells_stands_beside_the_annotations_of_others() {
+    fn annotations_of_the_leader_are_added_to_those_of_others() {
         let mut settings = elector("us").settings;
-        let mut lease = json!({"metadata": {"annotations": {"theirs": "a", "told": "before"}}});
+        let mut lease = json!({"metadata": {"annotations": {"theirs": "a", "leader": "before"}}});
         settings.annotate(&mut lease);
-        assert_eq!(lease["metadata"]["annotations"]["told"], "before");
-        settings.annotations = [("told".to_owned(), "now".to_owned())].into();
+        assert_eq!(lease["metadata"]["annotations"]["leader"], "before");
+        settings.annotations = [("leader".to_owned(), "now".to_owned())].into();
         settings.annotate(&mut lease);
         assert_eq!(
             lease["metadata"]["annotations"],
-            json!({"theirs": "a", "told": "now"})
+            json!({"theirs": "a", "leader": "now"})
         );
         let mut bare = json!({"metadata": {"name": "l"}});
         settings.annotate(&mut bare);
         assert_eq!(
             bare,
-            json!({"metadata": {"name": "l", "annotations": {"told": "now"}}})
+            json!({"metadata": {"name": "l", "annotations": {"leader": "now"}}})
         );
     }
 
     #[test]
-    fn a_renewal_keeps_the_time_of_acquisition_and_unknown_members() {
+    fn a_renewal_keeps_the_acquire_time_and_unknown_fields() {
         let mut us = elector("us");
         let first = written(us.decide(None, at(0), Timestamp::UNIX_EPOCH));
         assert_eq!(first.acquired.as_deref(), Some("1970-01-01T00:00:00.000000Z"));
@@ -316,8 +316,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each candidate looks and writes at random times. One that wrote leads until its renew deadline; the server
-        /// refuses a write based on an old record, as it does with `resourceVersion`.
+        /// Each candidate reads and writes at random times, and leads from a write until its renew deadline. The server
+        /// refuses a write based on an old record, as with `resourceVersion`.
         #[test]
         fn two_candidates_never_lead_at_once(steps in proptest::collection::vec((0..2usize, 0..4u64, any::<bool>()), 1..200), seconds in [3..60u64, 3..60u64]) {
             let mut electors = [elector_with("a", seconds[0]), elector_with("b", seconds[1])];

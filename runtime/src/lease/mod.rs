@@ -1,12 +1,12 @@
-//! Leader election on a `coordination.k8s.io/v1` Lease, as client-go does it, so that a Go manager and this one hand
-//! over to each other.
+//! Leader election on a `coordination.k8s.io/v1` Lease as in client-go, so that a Go manager and this one can compete for
+//! the same lease.
 //!
-//! # What it promises
-//! - Another holder is believed until its record has not changed for the longer of its lease duration and ours, *by our
-//!   own clock*; clocks of different machines are never compared.
-//! - Who has not renewed within the renew deadline stops leading before anybody else may start. The deadline runs from
-//!   when a renewal was sent, because that is the earliest that others can have seen it.
-//! - A graceful stop gives the lease back, so that the next leader need not wait.
+//! # Guarantees
+//! - Another holder's lease is expired once its record has not changed for the longer of its lease duration and ours,
+//!   measured *by our own clock*. Clocks of different machines are never compared.
+//! - A leader that has not renewed within the renew deadline stops before another one may start. The deadline runs from
+//!   when a renewal was sent, because that is the earliest time at which others can have observed it.
+//! - A graceful stop releases the lease, so that the next leader does not wait for its expiry.
 
 mod driver;
 mod elector;

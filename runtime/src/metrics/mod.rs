@@ -22,7 +22,7 @@ use process::Process;
 
 pub use pods::{PodMetrics, Review};
 
-/// Buckets of controller-runtime's reconcile histogram, shortened to those that tell something here, in seconds.
+/// Buckets of controller-runtime's reconcile histogram, reduced to the range that occurs here, in seconds.
 const SECONDS: [f64; 14] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
@@ -233,13 +233,13 @@ impl Metrics {
         self.slowpath.get_or_create(&named(lease)).inc_by(0);
     }
 
-    /// This process leads, or no longer does.
+    /// Sets whether this process leads.
     pub fn leading(&self, lease: &str, leads: bool) {
         self.is_leader.set(i64::from(leads));
         self.master.get_or_create(&named(lease)).set(i64::from(leads));
     }
 
-    /// A renewal could not build on the one before it.
+    /// A renewal had to read the lease first.
     pub fn renewed_slowly(&self, lease: &str) {
         self.slowpath.get_or_create(&named(lease)).inc();
     }
@@ -254,9 +254,9 @@ impl Metrics {
         self.objects.series(declared)
     }
 
-    /// The hooks of one controller with this many workers; writes that are not seen in time count in the family
-    /// `overdue`, by namespace and name. Its counters start at zero rather than at the first event, whose increase nobody
-    /// would see.
+    /// The observer of one controller with this many workers. Expectations that time out count in the family `overdue`, by
+    /// namespace and name. Its counters start at zero: otherwise the first increment would not be visible as
+    /// an increase.
     pub fn controller(
         &self,
         controller: &'static str,
@@ -309,7 +309,7 @@ struct ControllerMetrics {
     metrics: Metrics,
     controller: &'static str,
     overdue: Option<objects::Series>,
-    // What each reconcile sets, without a search.
+    // Set by each reconcile, without a lookup by label.
     active: Gauge,
     depth: Gauge,
     adds: Counter,
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_shows_that_it_does_not_lead() {
+    fn a_standby_reports_that_it_does_not_lead() {
         let mut registry = Registry::default();
         Metrics::register(&mut registry, &[]).competing("l");
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Metrics with a series for each object, declared as data by whoever counts them.
+//! Metrics with a series for each object. Each controller declares its families as data.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use super::BareCounter;
 pub struct Spec {
     /// Its name.
     pub name: &'static str,
-    /// What it counts.
+    /// Its help text.
     pub help: &'static str,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// Does it rise only, or go up and down?
+    /// How its values change.
     pub form: Form,
 }
 
 /// How values of a family change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It only rises. Its name does not get the ending `_total`, as upstream has it.
+    /// A counter. Its name has no suffix `_total`, as upstream.
     Counter,
-    /// It is set.
+    /// A gauge.
     Gauge,
 }
 
@@ -67,7 +67,7 @@ impl Families {
     }
 }
 
-/// One family, for whoever counts.
+/// A handle to one family.
 #[derive(Clone, Debug)]
 pub struct Series {
     spec: &'static Spec,
@@ -81,18 +81,18 @@ impl Series {
         self.spec.labels.iter().copied().zip(values).collect()
     }
 
-    /// One more of this object, given by the values of the labels.
+    /// Increments the series with these label values.
     pub fn count(&self, values: &[&str]) {
         self.counter.get_or_create(&self.labels(values)).0.inc();
     }
 
-    /// So many of this object.
+    /// Sets the series with these label values.
     pub fn set(&self, values: &[&str], number: usize) {
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         self.gauge.get_or_create(&self.labels(values)).set(number);
     }
 
-    /// The object is gone.
+    /// Removes the series of a deleted object.
     pub fn forget(&self, values: &[&str]) {
         self.gauge.remove(&self.labels(values));
     }
@@ -118,7 +118,7 @@ mod tests {
     };
 
     #[test]
-    fn objects_are_counted_one_by_one_and_those_that_are_gone_are_not_shown() {
+    fn each_object_has_a_series_until_it_is_deleted() {
         let mut registry = Registry::default();
         let families = Families::register(&mut registry, &[&LATE, &MISSED]);
         let (late, missed) = (families.series(&LATE), families.series(&MISSED));

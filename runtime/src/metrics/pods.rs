@@ -1,4 +1,4 @@
-//! The steps of the review of a new pod.
+//! Metrics of the steps of an admission review of a new pod.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// A review takes microseconds; what is far beyond waits for something.
+/// Buckets in seconds. A review takes microseconds; a step that takes much longer waits for a lookup.
 const SECONDS: [f64; 10] = [
     0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.01, 0.1,
 ];
@@ -43,7 +43,7 @@ impl PodMetrics {
         metrics
     }
 
-    /// Begins to time the steps of one review.
+    /// Starts to measure the steps of one review.
     pub fn review(&self) -> Review<'_> {
         Review {
             metrics: self,
@@ -52,7 +52,7 @@ impl PodMetrics {
     }
 }
 
-/// One review, timed step by step.
+/// Measures the steps of one review.
 #[derive(Debug)]
 pub struct Review<'m> {
     metrics: &'m PodMetrics,
@@ -60,7 +60,7 @@ pub struct Review<'m> {
 }
 
 impl Review<'_> {
-    /// A step has ended.
+    /// Records the end of a step.
     pub fn ended(&mut self, step: &'static str, result: &'static str) {
         let now = Instant::now();
         let took: Duration = now.saturating_duration_since(self.since);

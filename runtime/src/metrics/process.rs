@@ -1,4 +1,4 @@
-//! What the kernel says about this process, under the names of Prometheus' standard process collector.
+//! Metrics of the process under the names of Prometheus' standard process collector.
 
 use std::fs;
 

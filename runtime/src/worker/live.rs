@@ -1,7 +1,7 @@
-//! Asking the server how new it is.
+//! Reads the current resource versions of the server.
 //!
-//! A list answers with the version of the resource at that instant. A cache that has reached it shows every write that was
-//! made before, ours included, whether or not we heard of its success.
+//! The response to a list has the version of the resource at that time. A cache that has reached it contains every earlier
+//! write, also one whose response was lost.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use kube_cache::{Expectation, ObjectKey};
 use super::{Controller, Reconciler};
 use crate::{
     ApiError,
-    follow::{Scope, newest},
+    follow::{Scope, current_version},
 };
 
 pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
@@ -21,9 +21,9 @@ pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
 }
 
 impl<R: Reconciler> Controller<R> {
-    /// Resources that must be seen anew when a reply to one of these writes is lost: what was written, and what the
-    /// controller writes at all.
-    pub(super) fn may_be_outdated(&self, writes: &[ObjectWrites]) -> BTreeSet<ResourceId> {
+    /// Resources whose caches must be current before the next plan if a response to one of these writes is lost: those of
+    /// the writes, and all others that the controller writes.
+    pub(super) fn resources_to_confirm(&self, writes: &[ObjectWrites]) -> BTreeSet<ResourceId> {
         let steps = writes.iter().flat_map(|object| &object.steps);
         let written = steps.map(|step| step.write.target().resource);
         written
@@ -31,18 +31,18 @@ impl<R: Reconciler> Controller<R> {
             .collect()
     }
 
-    /// Resources that the owner's next plan must see anew.
-    pub(super) fn unsure(&self, key: &ObjectKey) -> BTreeSet<ResourceId> {
+    /// Resources whose caches must be current before the owner's next plan.
+    pub(super) fn unconfirmed(&self, key: &ObjectKey) -> BTreeSet<ResourceId> {
         let inner = self.lock();
         inner
             .owners
             .get(key)
-            .map(|owner| owner.unsure.clone())
+            .map(|owner| owner.unconfirmed.clone())
             .unwrap_or_default()
     }
 
-    /// Closes the owner's gate until the caches of these resources are as new as the server is now.
-    pub(super) async fn ask_how_new(
+    /// Records the expectation that the caches of these resources reach the server's current versions.
+    pub(super) async fn expect_current(
         &self,
         key: &ObjectKey,
         resources: BTreeSet<ResourceId>,
@@ -57,22 +57,22 @@ impl<R: Reconciler> Controller<R> {
                 namespace: key.namespace.to_string(),
                 name: String::new(),
             };
-            // What is not served has no cache that could be behind.
+            // A resource that is not served has no cache to wait for.
             let Ok(path) = self.settings.served.path(&collection, Part::Main) else {
                 continue;
             };
             let scope = Scope { path, selector: None };
-            // A server without comparable versions cannot be waited for.
-            if let Some(version) = newest(&self.client, &scope).await? {
+            // Without comparable versions there is nothing to wait for.
+            if let Some(version) = current_version(&self.client, &scope).await? {
                 expectations.push(Expectation::AtLeast { resource, version });
             }
         }
         let now = self.started.elapsed();
         let mut inner = self.lock();
         for expectation in expectations {
-            inner.gate.record(key.clone(), expectation, now);
+            inner.expectations.record(key.clone(), expectation, now);
         }
-        inner.owners.entry(key.clone()).or_default().unsure.clear();
+        inner.owners.entry(key.clone()).or_default().unconfirmed.clear();
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
-//! What an execution teaches the next plan.
+//! Passes the results of an execution to the next plan.
 
 use kruise_plan_kit::{Intent, Memory, ObjectWrites, Step};
 
 use crate::executor::{Report, StepResult};
 
-/// What each step was for, and the uid of its object if the object was there, by object and step.
+/// The intent of each step and the uid of its object if the object existed, by object and step.
 pub(super) type Intents = Vec<Vec<(Intent, Option<String>)>>;
 
 pub(super) fn intents(writes: &[ObjectWrites]) -> Intents {
@@ -15,11 +15,11 @@ pub(super) fn intents(writes: &[ObjectWrites]) -> Intents {
         .collect()
 }
 
-/// Pods whose refusals are remembered, at most.
+/// Largest number of pods whose refusals are counted.
 const REFUSED: usize = 10_000;
 
-/// Which condition a failure of this kind of write shows up in: 0 is `FailedScale`, 1 `FailedUpdate`. Images that cannot be
-/// pulled ahead hold up no pod, and are told by their event alone.
+/// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
+/// images in advance blocks no pod, so only its event reports it.
 fn condition_of(intent: Intent) -> Option<usize> {
     match intent {
         Intent::CreatePod
@@ -35,10 +35,11 @@ fn condition_of(intent: Intent) -> Option<usize> {
     }
 }
 
-/// Files names taken and the first error of each kind; says whether what status reports has changed. A conflict is no
-/// error: the next plan settles it. An execution that did all of its plan needs the names taken no more: whoever holds
-/// them may be gone by the time one is drawn again. Refusals of pods that are gone are forgotten.
-pub(super) fn learn(
+/// Records taken names and the first error of each kind. Returns whether the errors that the status reports have changed.
+///
+/// A conflict is not an error: the next plan resolves it. An execution without failures clears the taken names: the
+/// objects that have them may be deleted before such a name is generated again. Refusals of deleted pods are dropped.
+pub(super) fn record(
     memory: &mut Memory,
     report: &Report,
     intents: &Intents,
@@ -81,7 +82,7 @@ pub(super) fn learn(
 mod tests {
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::learn;
+    use super::record;
     use crate::executor::{Failure, Report, StatusForm, StepResult};
 
     fn report(result: StepResult) -> Report {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_shows_in_the_condition_of_its_kind_and_one_to_pull_ahead_in_none() {
+    fn a_failure_is_reported_in_the_condition_of_its_kind_and_a_failed_pull_in_none() {
         let refused = || Failure::Refused("no".into());
         for (intent, scale, update) in [
             (Intent::CreatePod, true, false),
@@ -113,19 +114,19 @@ mod tests {
             (Intent::NoteImages, false, false),
         ] {
             let mut memory = Memory::default();
-            learn(
+            record(
                 &mut memory,
                 &failed(refused()),
                 &vec![vec![(intent, None)]],
                 &|_| true,
             );
-            let told = (memory.scale_error.is_some(), memory.update_error.is_some());
-            assert_eq!(told, (scale, update), "{intent:?}");
+            let reported = (memory.scale_error.is_some(), memory.update_error.is_some());
+            assert_eq!(reported, (scale, update), "{intent:?}");
         }
     }
 
     #[test]
-    fn names_taken_are_kept_until_an_execution_did_all_of_its_plan() {
+    fn taken_names_are_kept_until_an_execution_without_failures() {
         let mut memory = Memory::default();
         let taken = Report {
             taken: vec![Target {
@@ -146,7 +147,7 @@ mod tests {
             (nothing, true),
             (report(StepResult::Done), false),
         ] {
-            learn(&mut memory, &report, &Vec::new(), &|_| true);
+            record(&mut memory, &report, &Vec::new(), &|_| true);
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
             assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
@@ -163,21 +164,21 @@ mod tests {
             (StepResult::Failed(Failure::Refused("no".into())), Some(2)),
             (StepResult::Done, None),
         ] {
-            learn(&mut memory, &report(result.clone()), &step, &|_| true);
+            record(&mut memory, &report(result.clone()), &step, &|_| true);
             assert_eq!(memory.refused.get("uid").copied(), count, "{result:?}");
         }
     }
 
     #[test]
-    fn refusals_are_kept_of_pods_that_are_there() {
+    fn refusals_are_kept_only_for_existing_pods() {
         let refused = || failed(Failure::Refused("no".into()));
         let of = |uid: &str| vec![vec![(Intent::UpdateInPlace, Some(uid.to_owned()))]];
         let mut memory = Memory::default();
-        for uid in ["goes", "stays", "no-pod"] {
-            learn(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
+        for uid in ["deleted", "kept", "no-pod"] {
+            record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");
         }
         assert_eq!(memory.refused.len(), 2);
-        learn(&mut memory, &refused(), &of("stays"), &|uid| uid == "stays");
-        assert_eq!(memory.refused, [("stays".to_owned(), 2)].into());
+        record(&mut memory, &refused(), &of("kept"), &|uid| uid == "kept");
+        assert_eq!(memory.refused, [("kept".to_owned(), 2)].into());
     }
 }

@@ -1,18 +1,21 @@
-//! The loop every controller runs in: take a key, wait until its own writes are visible, plan, execute, report.
+//! The reconcile loop of every controller: pop a key, check its expectations, plan, execute, record the result.
 //!
-//! # What it promises
-//! - A key is worked on by one worker at a time, and not again before the caches show what its last plan wrote.
-//! - An event of a plan is emitted once, not at every look, as long as the plan keeps repeating it.
-//! - When a write may or may not have happened, or is not seen in time, the server is asked how new it is, and the next
-//!   plan waits until the caches are as new: a plan on an older snapshot could do the same thing twice.
-//! - What an execution ran into comes back to the next plan as [`Memory`]; it is retried with growing delays, or as soon
-//!   as newer state is seen.
-//! - Plans of one owner take a fiftieth of a worker's time at most while changes pour in: large sets are planned less often.
-//! - A write for a version of a pod that the caches know to be outdated is not sent: it could only be refused.
-//! - A status is written over the object it was planned from, or not at all.
-//! - A plan that panics costs its own key a delay, and nobody else anything.
-//! - Before it runs, a controller remembers nothing; when it starts it looks at every key.
-//! - On a stop, objects under way end in order; nothing new starts.
+//! # Guarantees
+//! - One worker at a time reconciles a key, and not again before the caches contain the writes of its last plan.
+//! - An event that consecutive plans repeat is emitted once, not at every reconcile.
+//! - If the result of a write is unknown, or the caches do not contain it in time, the server's current resource version
+//!   is read. The next plan waits until the caches have reached that version: a plan from an older snapshot could repeat
+//!   a write.
+//! - The failures of an execution are passed to the next plan as [`Memory`]. The key is retried with exponential backoff,
+//!   or as soon as the caches change.
+//! - Plans of one owner take at most a fiftieth of a worker's time while changes keep coming: large sets are planned less
+//!   often.
+//! - A write for an outdated version of an object, as far as the caches show, is not sent: the server would refuse it.
+//! - A status patch applies to the version of the object that it was planned from, or is not written.
+//! - A panic in a plan delays only its own key.
+//! - A controller that does not run drops pushed keys. When it starts, it reconciles every key. Changes during that time
+//!   are reconciled first ([`Priority::Initial`]).
+//! - On a stop, objects that have started are completed; nothing new starts.
 
 mod live;
 mod memory;
@@ -34,20 +37,20 @@ use std::{
 use futures::FutureExt;
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
-use kube_cache::{Gate, ObjectKey, Seen, Verdict};
+use kube_cache::{CacheState, Expectations, ObjectKey, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
 
 use crate::{
     Client,
     caches::CacheView,
-    executor::{self, Limits, Report, Run, StatusForm, World},
+    executor::{self, Conditions, Limits, Report, Run, StatusForm},
 };
 use pace::Pace;
 use status::StatusWriter;
 
-/// How long a closed gate is left alone.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// Longest time between two checks of unmet expectations.
+const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
 /// A running controller: a handle to push keys.
 pub struct Controller<R: Reconciler> {
@@ -63,16 +66,16 @@ pub struct Controller<R: Reconciler> {
 
 struct Inner {
     queue: Queue<ObjectKey>,
-    gate: Gate<ObjectKey, ResourceId>,
+    expectations: Expectations<ObjectKey, ResourceId>,
     owners: BTreeMap<ObjectKey, Owner>,
     status_form: StatusForm,
     phase: Phase,
 }
 
-/// Where a controller is in its life.
+/// The lifecycle of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Somebody else leads: pushed keys are not kept, or they would pile up.
+    /// Another replica leads: pushed keys are dropped. Otherwise they would accumulate.
     Idle,
     Running,
     Stopping,
@@ -81,18 +84,19 @@ enum Phase {
 #[derive(Default)]
 struct Owner {
     memory: Memory,
+    /// The events of the last plan.
     announced: BTreeSet<(&'static str, String)>,
-    /// Resources whose cache may not show what was written.
-    unsure: BTreeSet<ResourceId>,
+    /// Resources whose caches may lack a write whose result is unknown.
+    unconfirmed: BTreeSet<ResourceId>,
     pace: Pace,
 }
 
 impl<R: Reconciler> Controller<R> {
-    /// A controller that has not started. Its work is spread fairly over namespaces.
+    /// A controller that has not started. Its queue is fair between namespaces.
     pub fn new(reconciler: R, settings: Settings, client: Client, observer: Arc<dyn Observer>) -> Arc<Self> {
         let inner = Inner {
             queue: Queue::new(settings.queue, |key: &ObjectKey| &*key.namespace),
-            gate: Gate::new(settings.expectation_timeout),
+            expectations: Expectations::new(settings.expectation_timeout),
             owners: BTreeMap::new(),
             status_form: StatusForm::Merged,
             phase: Phase::Idle,
@@ -109,13 +113,24 @@ impl<R: Reconciler> Controller<R> {
         })
     }
 
-    /// What decides.
+    /// The reconciler of this controller.
     pub fn reconciler(&self) -> &R {
         &self.reconciler
     }
 
-    /// Something about this object changed.
+    /// Requests a reconcile of this object, because it or something that it depends on changed.
     pub fn push(&self, key: ObjectKey) {
+        self.push_with(key, Priority::Live);
+    }
+
+    /// Requests a reconcile of each of these objects.
+    pub fn push_all(&self, keys: impl IntoIterator<Item = ObjectKey>) {
+        for key in keys {
+            self.push(key);
+        }
+    }
+
+    fn push_with(&self, key: ObjectKey, priority: Priority) {
         let now = self.started.elapsed();
         {
             let mut inner = self.lock();
@@ -128,28 +143,23 @@ impl<R: Reconciler> Controller<R> {
                 .map(|owner| owner.pace)
                 .unwrap_or_default()
                 .pause();
-            inner.queue.push_coalesced(key, Priority::Live, pause, now);
+            inner.queue.push_coalesced(key, priority, pause, now);
         }
         self.wake.notify_one();
     }
 
-    /// Something about each of these owners changed.
-    pub fn push_all(&self, keys: impl IntoIterator<Item = ObjectKey>) {
-        for key in keys {
-            self.push(key);
-        }
-    }
-
-    /// Looks at every key and works until `stop` resolves, then lets everything under way end.
+    /// Reconciles every key and then all changes until `stop` resolves. Completes what has started.
     pub async fn run(self: Arc<Self>, stop: impl Future<Output = ()>) {
-        // In this order: what changes in between is pushed, too.
+        // Keys are accepted before they are listed, so that a change in between is not lost.
         self.lock().phase = Phase::Running;
-        self.push_all(self.reconciler.keys());
+        for key in self.reconciler.keys() {
+            self.push_with(key, Priority::Initial);
+        }
         let mut tasks = JoinSet::new();
         for _ in 0..self.settings.workers.max(1) {
             tasks.spawn(Arc::clone(&self).work());
         }
-        // Dropped with this future: who has lost the lease writes nothing any more.
+        // Dropped together with this future: a manager that has lost the lease must not write.
         let mut status = JoinSet::new();
         status.spawn(self.status.clone().run());
         stop.await;
@@ -161,7 +171,7 @@ impl<R: Reconciler> Controller<R> {
         while tasks.join_next().await.is_some() {}
         self.status.stop();
         if let Some(Err(error)) = status.join_next().await {
-            tracing::error!(%error, "the status writer ended badly");
+            tracing::error!(%error, "the status writer failed");
         }
     }
 
@@ -194,18 +204,18 @@ impl<R: Reconciler> Controller<R> {
                 self.wake.notify_one();
             }
             self.observer.popped(next.waited);
-            let begun = Instant::now();
+            let started = Instant::now();
             let handled = AssertUnwindSafe(self.handle(&next.key)).catch_unwind().await;
             let result = handled.unwrap_or_else(|_| self.panicked(&next.key));
             self.lock().queue.done(&next.key, self.started.elapsed());
             self.wake.notify_one();
-            self.observer.reconciled(result, begun.elapsed());
+            self.observer.reconciled(result, started.elapsed());
         }
     }
 
-    /// The panic's message went to standard error already.
+    /// The panic hook has already printed the message.
     fn panicked(&self, key: &ObjectKey) -> &'static str {
-        tracing::error!(controller = self.settings.name, %key, "a plan panicked");
+        tracing::error!(controller = self.settings.name, %key, "a reconcile panicked");
         self.observer.panicked();
         self.retry(key);
         "error"
@@ -219,17 +229,17 @@ impl<R: Reconciler> Controller<R> {
     }
 
     async fn handle(&self, key: &ObjectKey) -> &'static str {
-        if let Some(result) = self.hold(key) {
+        if let Some(result) = self.defer(key) {
             return result;
         }
-        let unsure = self.unsure(key);
-        if !unsure.is_empty() {
-            if let Err(error) = self.ask_how_new(key, unsure).await {
-                tracing::warn!(controller = self.settings.name, %key, %error, "the server cannot be read");
+        let unconfirmed = self.unconfirmed(key);
+        if !unconfirmed.is_empty() {
+            if let Err(error) = self.expect_current(key, unconfirmed).await {
+                tracing::warn!(controller = self.settings.name, %key, %error, "the current versions cannot be read");
                 self.retry(key);
                 return "error";
             }
-            if let Some(result) = self.hold(key) {
+            if let Some(result) = self.defer(key) {
                 return result;
             }
         }
@@ -239,44 +249,54 @@ impl<R: Reconciler> Controller<R> {
             .get(key)
             .map(|owner| owner.memory.clone())
             .unwrap_or_default();
-        let begun = Instant::now();
+        let started = Instant::now();
         let outcome = self.reconciler.reconcile(key, &memory, self.client.now());
-        let took = begun.elapsed();
+        let duration = started.elapsed();
         match outcome {
             Outcome::Gone => {
                 let mut inner = self.lock();
                 inner.owners.remove(key);
-                inner.gate.forget(key);
+                inner.expectations.forget(key);
                 inner.queue.forget(key);
                 "success"
             }
             Outcome::Plan(plan) if self.settings.dry_run => self.print(key, &plan),
             Outcome::Plan(plan) => {
-                self.lock().owners.entry(key.clone()).or_default().pace.took(took);
+                self.lock()
+                    .owners
+                    .entry(key.clone())
+                    .or_default()
+                    .pace
+                    .record(duration);
                 self.execute(key, *plan).await
             }
         }
     }
 
-    /// Says how the look ends if the gate holds it.
-    fn hold(&self, key: &ObjectKey) -> Option<&'static str> {
+    /// Checks the expectations of the key. If they are unmet, it requeues the key and returns the result of the reconcile.
+    fn defer(&self, key: &ObjectKey) -> Option<&'static str> {
         if is_injected(Bug::GateOff) {
             return None;
         }
         let now = self.started.elapsed();
         let mut inner = self.lock();
-        match inner.gate.check(key, &Shown(&*self.settings.caches), now) {
-            Verdict::Open => None,
-            Verdict::Closed { wait, .. } => {
-                // What opens the gate mostly pushes the key, too; a bookmark does not, and some writes never show.
-                let wait = wait.min(LOOK_AGAIN);
+        match inner
+            .expectations
+            .check(key, &ViewState(&*self.settings.caches), now)
+        {
+            Verdict::Satisfied => None,
+            Verdict::Pending { wait, .. } => {
+                // A cache event that meets an expectation usually pushes the key, too. A bookmark does not, and a write may
+                // cause no event.
+
+                let wait = wait.min(RECHECK_EXPECTATIONS);
                 inner.queue.push_after(key.clone(), Priority::Live, wait, now);
                 Some("requeue_after")
             }
             Verdict::TimedOut(missing) => {
-                tracing::warn!(controller = self.settings.name, %key, ?missing, "writes were not seen in time");
+                tracing::warn!(controller = self.settings.name, %key, ?missing, "expectations timed out");
                 let owner = inner.owners.entry(key.clone()).or_default();
-                owner.unsure.extend(missing.iter().map(live::resource_of));
+                owner.unconfirmed.extend(missing.iter().map(live::resource_of));
                 drop(inner);
                 self.observer.overdue(&key.namespace, &key.name);
                 None
@@ -306,15 +326,15 @@ impl<R: Reconciler> Controller<R> {
             ..Limits::default()
         };
         let intents = memory::intents(&plan.writes);
-        let written = self.may_be_outdated(&plan.writes);
+        let to_confirm = self.resources_to_confirm(&plan.writes);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
-        let world = World {
+        let conditions = Conditions {
             should_stop: &stopping,
             newest: &newest,
         };
-        let report = executor::execute(&self.client, &self.settings.served, run, &world).await;
+        let report = executor::execute(&self.client, &self.settings.served, run, &conditions).await;
         for note in &report.events {
             self.emit(key, note.clone());
         }
@@ -322,30 +342,30 @@ impl<R: Reconciler> Controller<R> {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
             let watched = |resource: &ResourceId| self.settings.caches.observed(*resource).is_some();
-            owner.unsure.extend(written.into_iter().filter(watched));
+            owner.unconfirmed.extend(to_confirm.into_iter().filter(watched));
         }
         self.settle(key, &report, &intents, plan.requeue)
     }
 
-    /// Emits what the last plan did not already say.
+    /// Emits the events that the last plan did not contain.
     fn announce(&self, key: &ObjectKey, events: &[EventNote]) {
-        let said: BTreeSet<_> = events
+        let current: BTreeSet<_> = events
             .iter()
             .map(|note| (note.reason.name, note.message.clone()))
             .collect();
-        let fresh: Vec<EventNote> = {
+        let new: Vec<EventNote> = {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
-            let before = std::mem::replace(&mut owner.announced, said);
-            let is_fresh = |note: &&EventNote| !before.contains(&(note.reason.name, note.message.clone()));
-            events.iter().filter(is_fresh).cloned().collect()
+            let before = std::mem::replace(&mut owner.announced, current);
+            let is_new = |note: &&EventNote| !before.contains(&(note.reason.name, note.message.clone()));
+            events.iter().filter(is_new).cloned().collect()
         };
-        for note in fresh {
+        for note in new {
             self.emit(key, note);
         }
     }
 
-    /// Emits an event on the object of this key, if it is still there.
+    /// Emits an event on the object of this key, if the object still exists.
     fn emit(&self, key: &ObjectKey, note: EventNote) {
         if let Some(events) = &self.settings.events
             && let Some(about) = self.reconciler.about(key)
@@ -354,7 +374,7 @@ impl<R: Reconciler> Controller<R> {
         }
     }
 
-    /// Files what the execution taught and decides when to look again.
+    /// Records the result of an execution and requeues the key if necessary.
     fn settle(
         &self,
         key: &ObjectKey,
@@ -366,14 +386,14 @@ impl<R: Reconciler> Controller<R> {
         let mut inner = self.lock();
         inner.status_form = report.status_form;
         for expectation in &report.expectations {
-            inner.gate.record(key.clone(), expectation.clone(), now);
+            inner.expectations.record(key.clone(), expectation.clone(), now);
         }
         let owner = inner.owners.entry(key.clone()).or_default();
-        let changed = memory::learn(&mut owner.memory, report, intents, &|uid| {
+        let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });
-        if let Some(failure) = report.weightiest_failure() {
-            // Newer state pushes the key before that; without any there is no point in trying soon.
+        if let Some(failure) = report.most_severe_failure() {
+            // A cache event pushes the key earlier. Without one, an early retry would fail again.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
             if failure.is_conflict() {
                 return "requeue";
@@ -386,9 +406,9 @@ impl<R: Reconciler> Controller<R> {
             inner.queue.push(key.clone(), Priority::Live, now);
         }
         if !report.expectations.is_empty() {
-            // If the change is never seen, nothing else would bring the key back.
-            let patience = self.settings.expectation_timeout;
-            inner.queue.push_after(key.clone(), Priority::Live, patience, now);
+            // If no cache event for the write arrives, nothing else requeues the key.
+            let timeout = self.settings.expectation_timeout;
+            inner.queue.push_after(key.clone(), Priority::Live, timeout, now);
         }
         if let Some(after) = requeue {
             inner.queue.push_after(key.clone(), Priority::Live, after, now);
@@ -398,10 +418,10 @@ impl<R: Reconciler> Controller<R> {
     }
 }
 
-/// The caches as expectations read them.
-struct Shown<'a>(&'a dyn CacheView);
+/// Adapts the caches of a controller for its expectations.
+struct ViewState<'a>(&'a dyn CacheView);
 
-impl Seen<ResourceId> for Shown<'_> {
+impl CacheState<ResourceId> for ViewState<'_> {
     fn observed(&self, resource: ResourceId) -> Option<kube_cache::Version> {
         self.0.observed(resource)
     }

@@ -1,30 +1,30 @@
-//! How often one owner is planned while changes pour in.
+//! The interval between plans of one owner while changes keep coming.
 //!
-//! Each change of each of `n` pods asks for a plan, and a plan looks at all `n`: unpaced, a rollout costs `n²`. A fixed
-//! pause only hides that until `n` is large, so the pause grows with what the last plan took.
+//! Each change of each of `n` pods requests a plan, and a plan reads all `n` pods. Without a pause a rollout would cost
+//! `n²`. A fixed pause would be too short for a large `n`, so the pause is proportional to the duration of the last plan.
 
 use std::time::Duration;
 
 /// Shortest time between two plans of one owner.
 pub(super) const SHORTEST: Duration = Duration::from_millis(50);
 
-/// Longest time: what a large set can afford to learn late.
+/// Longest time between two plans of one owner, so that a large set still reacts within a second.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// One part in so many of a worker's time goes into plans of one owner.
+/// Plans of one owner take at most one part in this many of a worker's time.
 const SHARE: u32 = 50;
 
-/// What the last two plans of an owner took. One alone proves little: a thread that was preempted took long, too.
+/// Durations of the last two plans of an owner. A single one may be long because the thread was preempted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace([Duration; 2]);
 
 impl Pace {
-    /// A plan took so long.
-    pub(super) fn took(&mut self, time: Duration) {
-        self.0 = [time, self.0[0]];
+    /// Records the duration of a plan.
+    pub(super) fn record(&mut self, duration: Duration) {
+        self.0 = [duration, self.0[0]];
     }
 
-    /// Time from one plan to the next.
+    /// Time between two plans.
     pub(super) fn pause(self) -> Duration {
         let [last, before] = self.0;
         last.min(before).saturating_mul(SHARE).clamp(SHORTEST, LONGEST)
@@ -39,8 +39,8 @@ mod tests {
     fn plans_of_one_owner_take_a_fiftieth_of_the_time_within_limits() {
         let pause = |took| {
             let mut pace = Pace::default();
-            pace.took(took);
-            pace.took(took);
+            pace.record(took);
+            pace.record(took);
             pace.pause()
         };
         let millis = Duration::from_millis;
@@ -52,10 +52,10 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_plan_slows_nothing_down() {
+    fn a_single_slow_plan_does_not_extend_the_pause() {
         let mut pace = Pace::default();
-        pace.took(Duration::from_millis(1));
-        pace.took(Duration::from_millis(500));
+        pace.record(Duration::from_millis(1));
+        pace.record(Duration::from_millis(500));
         assert_eq!(pace.pause(), Duration::from_millis(50));
     }
 }

@@ -1,4 +1,4 @@
-//! What a controller brings to the loop, and what the loop reports.
+//! The interface between a controller and its reconcile loop.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,22 +12,22 @@ use crate::{
     events::{EventSink, ObjectRef},
 };
 
-/// What a controller decides. Everything else is the loop's work. A key is an object to reconcile; its namespace is empty
-/// where the kind is in none.
+/// The decisions of a controller. The loop does everything else. A key identifies an object to reconcile; its namespace is
+/// empty for cluster-scoped kinds.
 pub trait Reconciler: Send + Sync + 'static {
-    /// Reads the caches and decides. Synchronous, CPU only.
+    /// Reads the caches and returns a plan. Synchronous and without I/O.
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome;
 
-    /// Every key there is: what a new leader reconciles first.
+    /// The keys of all existing objects, which a new leader reconciles.
     fn keys(&self) -> Vec<ObjectKey>;
 
-    /// The object that events are about; `None` if it is gone.
+    /// The object that events refer to; `None` if it was deleted.
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef>;
 }
 
 /// The result of a reconcile.
 pub enum Outcome {
-    /// The object is gone, or none of this controller's business: forget it.
+    /// The object was deleted, or this controller does not manage it: drop its state.
     Gone,
     /// Execute this.
     Plan(Box<Plan>),
@@ -38,32 +38,32 @@ pub enum Outcome {
 pub struct Settings {
     /// Controller name, as in metrics and logs.
     pub name: &'static str,
-    /// Keys reconciled side by side.
+    /// Keys reconciled in parallel.
     pub workers: usize,
-    /// Back-off of failing keys.
+    /// Backoff of failing keys and rate limits.
     pub queue: kube_queue::Config,
-    /// When a write that is not seen is given up.
+    /// Time after which an unmet expectation expires.
     pub expectation_timeout: Duration,
-    /// Which version of each resource goes over the wire.
+    /// The served version of each resource.
     pub served: Arc<Served>,
     /// The caches that the controller reads.
     pub caches: Arc<dyn CacheView>,
-    /// Where events go; `None` for a controller that has none.
+    /// Receives events; `None` for a controller without events.
     pub events: Option<EventSink>,
     /// Print plans, write nothing.
     pub dry_run: bool,
 }
 
-/// Receives every finished reconcile: the hook behind the controller metrics.
+/// Receives the figures of every reconcile for the controller metrics.
 pub trait Observer: Send + Sync {
     /// A reconcile ended: `success`, `error`, `requeue` or `requeue_after`.
     fn reconciled(&self, result: &'static str, took: Duration);
-    /// The queue as it is now.
+    /// The current state of the queue.
     fn queued(&self, depth: usize, counters: kube_queue::Counters, unfinished: kube_queue::Unfinished);
-    /// A key was handed out after waiting this long.
+    /// A key was popped after this time in the queue.
     fn popped(&self, waited: Duration);
     /// A reconcile panicked.
     fn panicked(&self);
-    /// Writes for this object were not seen in time.
+    /// Expectations of this object timed out.
     fn overdue(&self, namespace: &str, name: &str);
 }

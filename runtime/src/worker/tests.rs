@@ -69,12 +69,12 @@ impl Reconciler for Stub {
     }
 }
 
-/// Caches of pods, claims and revisions that all show the same version.
-struct Shown {
+/// Caches of pods, claims and revisions that have all observed the same version.
+struct FakeCaches {
     newest: Arc<AtomicU64>,
 }
 
-impl CacheView for Shown {
+impl CacheView for FakeCaches {
     fn written(&self) -> &[ResourceId] {
         &[ResourceId::PODS, ResourceId::CLAIMS, ResourceId::REVISIONS]
     }
@@ -88,7 +88,7 @@ impl CacheView for Shown {
         false
     }
 
-    /// All but one pod have changed.
+    /// Every pod but `current` has changed.
     fn version(&self, target: &Target, _uid: &str) -> Option<Version> {
         Some(Version::new(if target.name == "current" { 5 } else { 6 }))
     }
@@ -111,7 +111,7 @@ fn create(name: &str) -> ObjectWrites {
     })
 }
 
-/// For version 5 of the pod.
+/// A deletion of version 5 of the pod.
 fn delete(name: &str) -> ObjectWrites {
     object_writes(Write::Delete {
         intent: Intent::DeletePod,
@@ -139,13 +139,13 @@ impl Observer for Counts {
     }
 }
 
-/// What the server was asked: method, path and query.
-type Asked = Arc<Mutex<Vec<String>>>;
+/// The requests to the server: method, path and query.
+type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A server whose creates give version 5 (or `create` as their status code) and whose lists are at version 9.
-fn server(create: u16) -> (Client, Asked) {
-    let asked = Asked::default();
-    let seen = asked.clone();
+/// A server that responds to writes with the status code `create` and version 5, and to lists with version 9.
+fn server(create: u16) -> (Client, Requests) {
+    let requests = Requests::default();
+    let seen = requests.clone();
     let service = service_fn(move |request: Request<HttpBody>| {
         let seen = seen.clone();
         async move {
@@ -173,7 +173,7 @@ fn server(create: u16) -> (Client, Asked) {
     let settings = client::Settings::of_a_test(Duration::from_secs(5));
     (
         Client::new(kube_client::Client::new(service, "default"), settings),
-        asked,
+        requests,
     )
 }
 
@@ -182,10 +182,10 @@ struct Bench {
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
     seen: Arc<AtomicU64>,
     counts: Arc<Counts>,
-    asked: Asked,
+    requests: Requests,
 }
 
-fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: Duration) -> Bench {
+fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_timeout: Duration) -> Bench {
     let (reconciles, seen, counts) = (Arc::default(), Arc::default(), Arc::<Counts>::default());
     let stub = Stub {
         keys: keys.iter().map(|name| key(name)).collect(),
@@ -197,7 +197,7 @@ fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: D
         queue: kube_queue::Config::CLIENT_GO,
         expectation_timeout,
         served: Arc::new([(ResourceId::CLONESETS, "v1beta1")].into_iter().collect()),
-        caches: Arc::new(Shown {
+        caches: Arc::new(FakeCaches {
             newest: Arc::clone(&seen),
         }),
         events: Some(EventSink::spawn(client.clone(), "test").0),
@@ -208,7 +208,7 @@ fn bench((client, asked): (Client, Asked), keys: &[&str], expectation_timeout: D
         reconciles,
         seen,
         counts,
-        asked,
+        requests,
     }
 }
 
@@ -230,12 +230,12 @@ impl Bench {
         };
         let run = self.controller.clone().run(reached);
         let ended = tokio::time::timeout(Duration::from_mins(1), run).await;
-        assert!(ended.is_ok(), "not in time: {:?}", self.asked.lock().unwrap());
+        assert!(ended.is_ok(), "timed out: {:?}", self.requests.lock().unwrap());
     }
 }
 
 #[tokio::test]
-async fn a_plan_that_panics_costs_only_its_own_key() {
+async fn a_panic_in_a_reconcile_delays_only_its_own_key() {
     let bench = bench(server(201), &["bad", "good"], Duration::from_mins(1));
     bench
         .run_until(|| bench.reconciles("good") > 0 && bench.reconciles("bad") > 1)
@@ -253,11 +253,31 @@ async fn a_controller_that_does_not_run_keeps_no_keys_and_reconciles_all_of_them
 }
 
 #[tokio::test]
+async fn a_change_is_reconciled_before_the_initial_keys() {
+    let bench = bench(
+        server(201),
+        &["first", "second", "changed"],
+        Duration::from_mins(1),
+    );
+    let controller = bench.controller.clone();
+    let mut order = Vec::new();
+    // Polled once all initial keys are pushed, before a worker starts.
+    let stop = async {
+        controller.push(key("changed"));
+        let now = controller.started.elapsed();
+        let mut inner = controller.lock();
+        order.extend(std::iter::from_fn(|| inner.queue.pop(now)).map(|next| next.key.name.to_string()));
+    };
+    bench.controller.clone().run(stop).await;
+    assert_eq!(order, ["changed", "first", "second"]);
+}
+
+#[tokio::test]
 async fn a_write_that_is_not_seen_in_time_makes_the_next_plan_wait_for_the_servers_own_version() {
     let bench = bench(server(201), &["web"], Duration::from_millis(40));
-    let is_asked = || {
+    let was_listed = || {
         bench
-            .asked
+            .requests
             .lock()
             .unwrap()
             .iter()
@@ -265,20 +285,24 @@ async fn a_write_that_is_not_seen_in_time_makes_the_next_plan_wait_for_the_serve
     };
     bench.seen.store(4, Ordering::SeqCst);
     let (reconciles, seen) = (bench.reconciles.clone(), bench.seen.clone());
-    // The list says 9; at 8 the cache may still lack the pod.
+    // The list has version 9; a cache at version 8 may lack the pod.
     let follow = async {
-        while !is_asked() {
+        while !was_listed() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         seen.store(8, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(reconciles.lock().unwrap()["web"], 1, "planned on an old cache");
+        assert_eq!(
+            reconciles.lock().unwrap()["web"],
+            1,
+            "planned from an outdated cache"
+        );
         seen.store(9, Ordering::SeqCst);
     };
     let ((), ()) = tokio::join!(follow, bench.run_until(|| bench.reconciles("web") >= 2));
-    let asked = bench.asked.lock().unwrap();
-    assert_eq!(asked[0], "POST /api/v1/namespaces/ns/pods");
-    assert_eq!(asked[1], "GET /api/v1/namespaces/ns/pods?limit=1");
+    let requests = bench.requests.lock().unwrap();
+    assert_eq!(requests[0], "POST /api/v1/namespaces/ns/pods");
+    assert_eq!(requests[1], "GET /api/v1/namespaces/ns/pods?limit=1");
 }
 
 #[tokio::test]
@@ -286,8 +310,8 @@ async fn a_write_that_may_have_happened_makes_the_next_plan_wait_for_the_servers
     let bench = bench(server(504), &["web"], Duration::from_mins(1));
     bench.seen.store(9, Ordering::SeqCst);
     bench.run_until(|| bench.reconciles("web") >= 2).await;
-    let asked = bench.asked.lock().unwrap();
-    let gets: Vec<&String> = asked.iter().filter(|what| what.starts_with("GET")).collect();
+    let requests = bench.requests.lock().unwrap();
+    let gets: Vec<&String> = requests.iter().filter(|what| what.starts_with("GET")).collect();
     assert_eq!(
         gets,
         [
@@ -301,7 +325,7 @@ async fn a_write_that_may_have_happened_makes_the_next_plan_wait_for_the_servers
 #[tokio::test]
 async fn an_event_that_every_plan_repeats_is_emitted_once_and_again_when_it_changes() {
     let bench = bench(server(201), &["limited"], Duration::from_mins(1));
-    let emitted = || bench.asked.lock().unwrap().clone();
+    let emitted = || bench.requests.lock().unwrap().clone();
     bench
         .run_until(|| bench.reconciles("limited") > 6 && emitted().len() >= 2)
         .await;
@@ -309,10 +333,10 @@ async fn an_event_that_every_plan_repeats_is_emitted_once_and_again_when_it_chan
 }
 
 #[tokio::test]
-async fn a_write_for_a_version_that_is_known_to_be_outdated_is_not_sent_and_keeps_nobody_from_writing() {
+async fn a_write_for_an_outdated_version_is_not_sent_and_does_not_block_other_writes() {
     let bench = bench(server(200), &["changed"], Duration::from_mins(1));
     bench.seen.store(5, Ordering::SeqCst);
     bench.run_until(|| bench.reconciles("changed") > 1).await;
-    let asked = bench.asked.lock().unwrap();
-    assert_eq!(*asked, ["DELETE /api/v1/namespaces/ns/pods/current"]);
+    let requests = bench.requests.lock().unwrap();
+    assert_eq!(*requests, ["DELETE /api/v1/namespaces/ns/pods/current"]);
 }

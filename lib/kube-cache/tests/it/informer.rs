@@ -1,19 +1,19 @@
-//! The informer under random event scripts, and its rules one by one.
+//! The informer under random sequences of events, and a test for each of its rules.
 
 use kube_cache::{Error, Event, Index, Informer, ObjectKey, SharedInformer};
 use proptest::prelude::*;
 
-use crate::world::{BY_OWNER, Change, Object, State, World, assert_shows, change, fold, version};
+use crate::server::{BY_OWNER, Change, Object, Server, State, assert_shows, change, fold, version};
 
 #[derive(Clone, Debug)]
 enum Step {
     Change(Change),
     Deliver(usize),
-    /// The watch starts again this many versions too early.
+    /// The watch restarts this many versions too early.
     Replay(u64),
     /// A list this many versions behind the server, in pages of this size.
     Relist(u64, usize),
-    /// A list whose last page never comes.
+    /// A list whose last page is missing.
     InterruptedList(usize),
     Bookmark,
 }
@@ -29,9 +29,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An informer with what a naive reader would know beside it.
+/// An informer beside a naive model of it.
 struct Bench {
-    world: World,
+    server: Server,
     informer: Informer<Object>,
     shadow: State,
     /// Newest version delivered.
@@ -49,7 +49,7 @@ impl Bench {
 
     fn deliver(&mut self, from: u64, to: u64) {
         let events: Vec<_> = self
-            .world
+            .server
             .events_after(from)
             .filter(|(at, _)| *at <= to)
             .cloned()
@@ -72,7 +72,7 @@ impl Bench {
     }
 
     fn relist(&mut self, at: u64, page: usize) {
-        let listed: Vec<_> = self.world.state_at(at).into_values().collect();
+        let listed: Vec<_> = self.server.state_at(at).into_values().collect();
         self.apply(Event::ListStarted).unwrap();
         for items in listed.chunks(page) {
             self.apply(Event::Page(items.to_vec())).unwrap();
@@ -96,10 +96,10 @@ impl Bench {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Change(change) => drop(self.world.apply(change)),
+            Step::Change(change) => drop(self.server.apply(change)),
             Step::Deliver(count) => {
                 let to = self
-                    .world
+                    .server
                     .events_after(self.position)
                     .take(count)
                     .last()
@@ -107,11 +107,11 @@ impl Bench {
                 self.deliver(self.position, to.unwrap_or(self.position));
             }
             Step::Replay(back) => self.deliver(self.position.saturating_sub(back), self.position),
-            Step::Relist(behind, page) => self.relist(self.world.version().saturating_sub(behind), page),
+            Step::Relist(behind, page) => self.relist(self.server.version().saturating_sub(behind), page),
             Step::InterruptedList(items) => {
                 let listed = self
-                    .world
-                    .state_at(self.world.version())
+                    .server
+                    .state_at(self.server.version())
                     .into_values()
                     .take(items)
                     .collect();
@@ -119,10 +119,10 @@ impl Bench {
                 self.apply(Event::Page(listed)).unwrap();
             }
             Step::Bookmark => {
-                let next = self.world.events_after(self.position).next().map(|(at, _)| *at);
+                let next = self.server.events_after(self.position).next().map(|(at, _)| *at);
                 self.observed = self
                     .observed
-                    .max(next.map_or(self.world.version(), |next| next - 1));
+                    .max(next.map_or(self.server.version(), |next| next - 1));
                 self.apply(Event::Bookmark(version(self.observed))).unwrap();
             }
         }
@@ -139,14 +139,14 @@ proptest! {
     ) {
         let informer = Informer::new([BY_OWNER]);
         let mut bench =
-            Bench { world: World::default(), informer, shadow: State::new(), position: 0, observed: 0 };
+            Bench { server: Server::default(), informer, shadow: State::new(), position: 0, observed: 0 };
         for change in before {
-            bench.world.apply(change);
+            bench.server.apply(change);
         }
-        bench.relist(bench.world.version(), 2);
+        bench.relist(bench.server.version(), 2);
         for step in steps {
             bench.step(step);
-            let state = bench.world.state_at(bench.position);
+            let state = bench.server.state_at(bench.position);
             assert_shows(&bench.informer, &state);
             prop_assert_eq!(&bench.shadow, &state);
             prop_assert_eq!(bench.informer.observed(), Some(version(bench.observed)));
@@ -186,7 +186,7 @@ fn another_uid_under_the_same_name_is_a_deletion_and_an_addition() {
 }
 
 #[test]
-fn a_deletion_holds_even_if_it_carries_the_last_version_of_the_object() {
+fn a_deletion_applies_even_if_it_carries_the_last_version_of_the_object() {
     let mut informer = listed(&[object("a", "u1", "5")], 8);
     assert_eq!(
         informer
@@ -209,7 +209,7 @@ fn a_late_deletion_of_an_earlier_incarnation_is_ignored() {
 }
 
 #[test]
-fn a_deletion_of_a_later_incarnation_ends_the_stored_one() {
+fn a_deletion_of_a_later_incarnation_removes_the_stored_one() {
     let mut informer = listed(&[object("a", "u1", "5")], 5);
     assert_eq!(
         informer
@@ -222,7 +222,7 @@ fn a_deletion_of_a_later_incarnation_ends_the_stored_one() {
 }
 
 #[test]
-fn an_event_behind_an_early_bookmark_still_counts() {
+fn an_event_below_an_early_bookmark_still_applies() {
     let mut informer = listed(&[], 5);
     informer.apply(Event::Bookmark(version(20))).unwrap();
     assert_eq!(
@@ -236,7 +236,7 @@ fn an_event_behind_an_early_bookmark_still_counts() {
 }
 
 #[test]
-fn a_list_that_contradicts_its_own_version_is_refused() {
+fn a_list_with_an_object_older_than_the_stored_one_is_refused() {
     let mut informer = listed(&[object("a", "u1", "8")], 8);
     informer.apply(Event::ListStarted).unwrap();
     informer.apply(Event::Page(vec![object("a", "u1", "5")])).unwrap();
@@ -304,7 +304,7 @@ fn events_without_a_list_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn versions_that_do_not_compare_are_taken_in_order_of_arrival() {
+fn objects_without_comparable_versions_are_applied_in_order_of_arrival() {
     let mut informer = listed(&[object("a", "u1", "x")], 5);
     assert_eq!(
         informer
@@ -337,7 +337,7 @@ fn a_relist_shares_unchanged_objects() {
 }
 
 #[test]
-fn an_undeclared_index_answers_by_scanning() {
+fn an_unregistered_index_is_read_by_a_scan() {
     const UNDECLARED: Index<Object> = Index::new("uid", |object| vec![object.uid.as_str().into()]);
     let informer = listed(&[object("a", "u1", "5"), object("b", "u2", "6")], 6);
     assert_eq!(
@@ -350,7 +350,7 @@ fn an_undeclared_index_answers_by_scanning() {
 }
 
 #[test]
-fn a_panic_under_the_lock_does_not_lock_others_out() {
+fn a_panic_under_the_lock_leaves_the_informer_usable() {
     const FUSSY: Index<Object> = Index::new("fussy", |object| {
         assert_ne!(object.name, "bad");
         vec!["all".into()]

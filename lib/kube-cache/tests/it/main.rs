@@ -1,4 +1,4 @@
-//! The state machines against a naive model of a server: every version of every object, kept for ever.
+//! The state machines against a naive model of a server that keeps every version of every object.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,8 +8,7 @@
     unreachable_pub
 )]
 
-mod gate;
+mod expectations;
 mod informer;
-
 mod reflector;
-mod world;
+mod server;

@@ -1,30 +1,30 @@
-//! The reflector with an informer and a driver against a faulty server, and its rules one by one.
+//! The reflector with an informer and a driver against a faulty server, and a test for each of its rules.
 
 use std::time::Duration;
 
 use kube_cache::{Effect, Event, Failure, Informer, Input, PAGE_LIMIT, Reflector, WatchInput};
 use proptest::prelude::*;
 
-use crate::world::{BY_OWNER, Change, Object, State, World, assert_shows, change, fold, version};
+use crate::server::{BY_OWNER, Change, Object, Server, State, assert_shows, change, fold, version};
 
-/// What the server or the network does next.
+/// The next step of the server or the network.
 #[derive(Clone, Debug)]
 enum Step {
     Change(Change),
-    /// Answer what is pending; the numbers are used where they apply.
+    /// A response to the pending request; the numbers are used where they apply.
     Answer {
         page: usize,
     },
     Bookmark,
     Fail(Failure),
     Close(Duration),
-    /// Forget all history: older versions and continue tokens are gone.
+    /// Compaction: older versions and continue tokens expire.
     Compact,
-    /// A list answered from this many versions ago.
+    /// A list in the state of this many versions ago.
     StaleList(u64),
-    /// Somebody needs to see more than the watch shows.
+    /// The caller needs newer state than the watch has delivered.
     Relist,
-    /// An input that belongs to nothing pending.
+    /// An input that does not belong to the pending effect.
     Stray(Input<Object>),
 }
 
@@ -64,22 +64,22 @@ enum Pending {
 }
 
 struct Driver {
-    world: World,
+    server: Server,
     reflector: Reflector,
     informer: Informer<Object>,
     shadow: State,
     pending: Pending,
     /// Version up to which the open watch has delivered.
     delivered: u64,
-    /// Oldest version the server still has.
+    /// Oldest version that the server keeps.
     compacted: u64,
     jitter: u64,
 }
 
 impl Driver {
-    fn new(world: World) -> Self {
+    fn new(server: Server) -> Self {
         let mut driver = Self {
-            world,
+            server,
             reflector: Reflector::new(),
             informer: Informer::new([BY_OWNER]),
             shadow: State::new(),
@@ -153,7 +153,7 @@ impl Driver {
         }
     }
 
-    /// Answers a list from the state at `at`; tokens are `version/offset`.
+    /// Responds to a list with the state at `at`; tokens are `version/offset`.
     fn answer_list(&mut self, token: Option<&str>, at: u64, page: usize) {
         let (at, offset) = match token {
             None => (at, 0),
@@ -165,7 +165,7 @@ impl Driver {
         if token.is_some() && at < self.compacted {
             return self.feed(Input::Failed(Failure::Gone));
         }
-        let state = self.world.state_at(at);
+        let state = self.server.state_at(at);
         let items: Vec<_> = state.values().skip(offset).take(page).cloned().collect();
         let next = offset + items.len();
         let continue_token = (next < state.len()).then(|| format!("{at}/{next}").into());
@@ -180,7 +180,7 @@ impl Driver {
         if self.delivered < self.compacted {
             return self.feed(Input::Failed(Failure::Gone));
         }
-        let Some((at, event)) = self.world.events_after(self.delivered).next().cloned() else {
+        let Some((at, event)) = self.server.events_after(self.delivered).next().cloned() else {
             return;
         };
         self.delivered = at;
@@ -195,7 +195,7 @@ impl Driver {
 
     fn answer(&mut self, page: usize) {
         match self.pending.clone() {
-            Pending::List(token) => self.answer_list(token.as_deref(), self.world.version(), page),
+            Pending::List(token) => self.answer_list(token.as_deref(), self.server.version(), page),
             Pending::Watch => self.answer_watch(),
             Pending::Sleep => self.feed(Input::Timer),
         }
@@ -204,20 +204,20 @@ impl Driver {
     fn step(&mut self, step: Step) {
         let pending = self.pending.clone();
         match (step, pending) {
-            (Step::Change(change), _) => drop(self.world.apply(change)),
+            (Step::Change(change), _) => drop(self.server.apply(change)),
             (Step::Answer { page }, _) => self.answer(page),
             (Step::Bookmark, Pending::Watch) => {
-                if self.world.events_after(self.delivered).next().is_none() {
-                    self.delivered = self.world.version();
+                if self.server.events_after(self.delivered).next().is_none() {
+                    self.delivered = self.server.version();
                     self.feed(Input::Watch(WatchInput::Bookmark(version(self.delivered))));
                 }
             }
             (Step::Fail(failure), Pending::Watch | Pending::List(_)) => self.feed(Input::Failed(failure)),
             (Step::Relist, Pending::Watch | Pending::Sleep) => self.feed(Input::Stale),
             (Step::Close(lasted), Pending::Watch) => self.feed(Input::WatchClosed { lasted }),
-            (Step::Compact, _) => self.compacted = self.world.version(),
+            (Step::Compact, _) => self.compacted = self.server.version(),
             (Step::StaleList(behind), Pending::List(None)) => {
-                self.answer_list(None, self.world.version().saturating_sub(behind).max(1), 2);
+                self.answer_list(None, self.server.version().saturating_sub(behind).max(1), 2);
             }
             (Step::Stray(input), _) => {
                 let before = format!("{:?}", self.reflector);
@@ -228,7 +228,7 @@ impl Driver {
                     "a stray input changed the state"
                 );
             }
-            // A list under way is not begun again.
+            // A running list is not restarted.
             (Step::Relist, Pending::List(_)) => self.step(Step::Stray(Input::Stale)),
             (Step::Bookmark | Step::Fail(_) | Step::Close(_) | Step::StaleList(_), _) => {}
         }
@@ -243,22 +243,22 @@ proptest! {
         before in prop::collection::vec(change(), 0..12),
         steps in prop::collection::vec(step(), 1..100),
     ) {
-        let mut world = World::default();
+        let mut server = Server::default();
         for change in before {
-            world.apply(change);
+            server.apply(change);
         }
-        let mut driver = Driver::new(world);
+        let mut driver = Driver::new(server);
         let mut newest = None;
         for step in steps {
             driver.step(step);
             let observed = driver.informer.observed();
-            prop_assert!(observed >= newest, "observed went back");
+            prop_assert!(observed >= newest, "observed decreased");
             newest = observed;
             if let Some(observed) = observed {
-                assert_shows(&driver.informer, &driver.world.state_at(observed.get()));
+                assert_shows(&driver.informer, &driver.server.state_at(observed.get()));
             }
         }
-        let goal = driver.world.state_at(driver.world.version());
+        let goal = driver.server.state_at(driver.server.version());
         for _ in 0..200 {
             driver.answer(2);
         }
@@ -356,7 +356,7 @@ fn pages_that_disagree_on_their_version_count_as_the_oldest() {
 }
 
 #[test]
-fn a_failed_watch_resumes_after_the_last_event_but_lists_anew_when_gone() {
+fn a_failed_watch_resumes_after_the_last_event_but_lists_again_on_410() {
     let mut reflector = watching();
     reflector.step(event("9"), 0);
     assert_eq!(reflector.step(failed(Failure::Transport), 0), sleep(800));
@@ -368,7 +368,7 @@ fn a_failed_watch_resumes_after_the_last_event_but_lists_anew_when_gone() {
 }
 
 #[test]
-fn progress_resets_the_delays_and_a_mere_connection_does_not() {
+fn progress_resets_the_delays_and_a_connection_alone_does_not() {
     let mut reflector = watching();
     let broken = Failure::Server {
         code: 500,
@@ -383,7 +383,7 @@ fn progress_resets_the_delays_and_a_mere_connection_does_not() {
 }
 
 #[test]
-fn a_server_that_keeps_failing_one_watch_is_asked_for_a_list_but_an_unreachable_one_is_not() {
+fn repeated_server_errors_of_a_watch_cause_a_list_but_an_unreachable_server_does_not() {
     let next = |failure: Failure, attempts: usize| {
         let mut reflector = watching();
         let mut effects = Out::new();
@@ -406,7 +406,7 @@ fn a_server_that_keeps_failing_one_watch_is_asked_for_a_list_but_an_unreachable_
 }
 
 #[test]
-fn a_watch_that_shows_too_little_gives_way_to_a_list_at_once() {
+fn a_stale_watch_is_replaced_by_a_list_at_once() {
     let mut reflector = watching();
     assert_eq!(
         reflector.step(Input::Stale, 0),
@@ -416,7 +416,7 @@ fn a_watch_that_shows_too_little_gives_way_to_a_list_at_once() {
 }
 
 #[test]
-fn a_watch_that_failed_is_not_waited_for_when_more_is_to_be_seen() {
+fn a_list_for_newer_state_does_not_wait_for_the_backoff_of_a_failed_watch() {
     let mut reflector = watching();
     let waits: Out = reflector.step(Input::Failed(Failure::Transport), 0);
     assert!(matches!(waits[..], [Effect::Sleep(_)]));
@@ -424,15 +424,11 @@ fn a_watch_that_failed_is_not_waited_for_when_more_is_to_be_seen() {
         reflector.step(Input::Stale, 0),
         [Effect::Inform(Event::ListStarted), list(None, Some(PAGE_LIMIT))]
     );
-    assert_eq!(
-        reflector.step(Input::Timer, 0),
-        Out::new(),
-        "nobody sleeps any more"
-    );
+    assert_eq!(reflector.step(Input::Timer, 0), Out::new(), "no sleep is pending");
 }
 
 #[test]
-fn a_list_for_who_needs_to_see_more_is_tried_again_soon_whatever_failed_before() {
+fn a_failed_list_for_newer_state_is_retried_with_the_shortest_delay() {
     let mut reflector = watching();
     for _ in 0..9 {
         reflector.step(failed(Failure::Transport), 0);
@@ -474,7 +470,7 @@ fn a_watch_closed_at_once_without_an_event_backs_off_and_others_do_not() {
 }
 
 #[test]
-fn a_list_cut_between_pages_restarts_and_at_last_without_paging() {
+fn a_list_interrupted_between_pages_restarts_and_after_two_interruptions_without_paging() {
     let mut reflector = Reflector::new();
     reflector.step::<Object>(Input::Start, 0);
     reflector.step(page(Some("t")), 0);
@@ -489,7 +485,7 @@ fn a_list_cut_between_pages_restarts_and_at_last_without_paging() {
 }
 
 #[test]
-fn a_page_that_failed_is_asked_for_again() {
+fn a_failed_page_is_requested_again() {
     let mut reflector = Reflector::new();
     reflector.step::<Object>(Input::Start, 0);
     reflector.step(page(Some("t")), 0);
@@ -501,7 +497,7 @@ fn a_page_that_failed_is_asked_for_again() {
 }
 
 #[test]
-fn endless_stale_lists_end_in_forgetting_history() {
+fn ten_stale_lists_in_a_row_discard_the_history() {
     let mut reflector = Reflector::new();
     reflector.step::<Object>(Input::Start, 0);
     for refusal in 1..=10 {
@@ -518,7 +514,7 @@ fn endless_stale_lists_end_in_forgetting_history() {
 }
 
 #[test]
-fn an_informer_told_to_forget_history_is_listed_anew() {
+fn a_refused_watch_event_causes_a_list_after_a_delay() {
     let mut reflector = watching();
     reflector.step(event("9"), 0);
     assert_eq!(reflector.step::<Object>(Input::Refused, 0), sleep(800));

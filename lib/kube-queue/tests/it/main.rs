@@ -1,4 +1,4 @@
-//! The queue against a naive model, and its promises one by one.
+//! The queue against a naive model, and a test for each of its guarantees.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,5 +8,5 @@
     unreachable_pub
 )]
 
+mod guarantees;
 mod model;
-mod promises;

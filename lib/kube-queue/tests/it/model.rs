@@ -1,4 +1,4 @@
-//! Random calls on the queue and on a model of plain lists must answer alike, call by call.
+//! Random calls on the queue and on a model of plain lists: every result must be equal.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const fn ms(millis: u64) -> Duration {
 
 const CONFIG: Config = Config {
     burst: 3,
-    live_per_resync: 2,
+    live_per_initial: 2,
     backoff_cap: ms(60),
     ..Config::CLIENT_GO
 };
@@ -33,7 +33,7 @@ enum Call {
 
 fn call() -> impl Strategy<Value = Call> {
     let key = || (prop::sample::select(vec!["a", "b", "c"]), 0..2u8);
-    let priority = || prop::sample::select(vec![Priority::Resync, Priority::Live]);
+    let priority = || prop::sample::select(vec![Priority::Initial, Priority::Live]);
     prop_oneof![
         6 => (key(), priority()).prop_map(|(key, priority)| Call::Push(key, priority)),
         3 => (key(), priority(), 0..40u64).prop_map(|(key, priority, delay)| Call::After(key, priority, delay)),
@@ -139,7 +139,7 @@ impl Model {
 
     /// Namespaces without ready keys have no turn.
     fn drop_empty_turns(&mut self) {
-        for priority in [Priority::Resync, Priority::Live] {
+        for priority in [Priority::Initial, Priority::Live] {
             let work = &self.work;
             self.turns[priority as usize].retain(|namespace| {
                 work.iter()
@@ -215,13 +215,13 @@ impl Model {
                 .iter()
                 .any(|work| work.place == Place::Ready && work.priority == priority)
         };
-        let priority = match (waits(Priority::Live), waits(Priority::Resync)) {
+        let priority = match (waits(Priority::Live), waits(Priority::Initial)) {
             (false, false) => return None,
             (true, false) => Priority::Live,
             (true, true) if self.preferred < 2 => Priority::Live,
-            (_, true) => Priority::Resync,
+            (_, true) => Priority::Initial,
         };
-        let preferred = priority == Priority::Live && waits(Priority::Resync);
+        let preferred = priority == Priority::Live && waits(Priority::Initial);
         self.preferred = if preferred { self.preferred + 1 } else { 0 };
         let namespace = self.turns[priority as usize].remove(0);
         let ready = self.work.iter().filter(|work| {
@@ -274,7 +274,7 @@ impl Model {
     }
 }
 
-/// Makes one call on both and checks that they answer alike.
+/// Makes one call on both and checks that the results are equal.
 fn call_both(queue: &mut Queue<Key>, model: &mut Model, call: Call) {
     let now = ms(model.now);
     match call {
@@ -302,16 +302,12 @@ fn call_both(queue: &mut Queue<Key>, model: &mut Model, call: Call) {
         Call::Pop => {
             let popped = queue.pop(now);
             if let Some(popped) = &popped {
-                assert!(
-                    !model.is_in_flight(popped.key),
-                    "{:?} handed out twice",
-                    popped.key
-                );
+                assert!(!model.is_in_flight(popped.key), "{:?} returned twice", popped.key);
             }
             assert_eq!(popped, model.pop());
         }
         Call::Done(which) => {
-            let nth = |nth: usize| model.in_flight.get(nth).map_or(("nobody", 0), |(key, _)| *key);
+            let nth = |nth: usize| model.in_flight.get(nth).map_or(("unknown", 0), |(key, _)| *key);
             let key = which.map_or_else(|key| key, nth);
             assert_eq!(queue.done(&key, now), model.done(key));
         }
@@ -323,13 +319,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn every_answer_equals_that_of_plain_lists(calls in prop::collection::vec(call(), 1..160)) {
+    fn every_result_equals_that_of_plain_lists(calls in prop::collection::vec(call(), 1..160)) {
         let mut queue = Queue::new(CONFIG, |key: &Key| key.0);
         let mut model = Model::default();
         for call in calls {
             call_both(&mut queue, &mut model, call.clone());
             if matches!(call, Call::Wait(_) | Call::Forget(_)) {
-                continue; // the queue learns of the time with its next call
+                continue; // the queue's time changes with its next call
             }
             prop_assert_eq!(queue.len(), model.count(Place::Ready), "after {:?}", &call);
             prop_assert_eq!(queue.delayed(), model.count(Place::Delayed), "after {:?}", &call);
@@ -337,7 +333,7 @@ proptest! {
             prop_assert_eq!(queue.unfinished(ms(model.now)), model.unfinished());
             prop_assert_eq!(queue.counters(), Counters { adds: model.adds, retries: model.retries });
         }
-        // Nothing is lost: once all work ends and time passes, every pending key is handed out once.
+        // Nothing is lost: once all work ends and time passes, every pending key is returned once.
         for (key, _) in model.in_flight.clone() {
             call_both(&mut queue, &mut model, Call::Done(Err(key)));
         }

@@ -14,7 +14,7 @@ use tower::service_fn;
 use super::{Ending, Found, find, lead};
 use crate::{Client, client, lease::Settings, metrics::Metrics};
 
-/// A server of one lease: applies a write at once, and answers after a delay.
+/// A server of one lease: applies a write at once, and responds after a delay.
 #[derive(Default)]
 struct Server {
     lease: Option<Value>,
@@ -46,7 +46,7 @@ impl Server {
     }
 }
 
-/// A client of that server; `delay(n)` is how long the n-th answer takes.
+/// A client of that server; `delay(n)` is the delay of the n-th response.
 fn client_of(delay: fn(usize) -> Duration) -> (Client, Arc<Mutex<Server>>) {
     let server = Arc::new(Mutex::new(Server::default()));
     let shared = server.clone();
@@ -91,13 +91,13 @@ fn settings() -> Settings {
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
         retry_period: Duration::from_secs(2),
-        annotations: [("told".to_owned(), "us".to_owned())].into(),
+        annotations: [("leader".to_owned(), "us".to_owned())].into(),
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered() {
-    // The look is answered at once, the write after eight seconds, and then nothing any more.
+async fn the_renew_deadline_runs_from_when_a_renewal_is_sent() {
+    // The response to the read comes at once, that to the write after eight seconds. Later requests have none.
     let (client, server) = client_of(|n| Duration::from_secs([0, 8].get(n).copied().unwrap_or(1000)));
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -108,7 +108,7 @@ async fn the_lead_ends_a_deadline_after_the_last_renewal_was_sent_not_answered()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_answer() {
+async fn a_leader_keeps_the_lease_with_responses_that_take_most_of_the_deadline() {
     let (client, server) = client_of(|_| Duration::from_secs(4));
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -118,11 +118,11 @@ async fn a_leader_outlives_a_server_that_takes_most_of_the_deadline_for_each_ans
     );
     assert!(minutes.await.is_err(), "it ended");
     let server = server.lock().unwrap();
-    assert_eq!(server.count(&Method::GET), 1, "a renewal looks first");
+    assert_eq!(server.count(&Method::GET), 1, "a renewal reads the lease first");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
+async fn a_leader_whose_lease_was_taken_reads_it_and_stops() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -145,7 +145,7 @@ async fn a_lease_that_somebody_else_took_is_looked_at_and_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_only_labelled_is_kept() {
+async fn a_leader_whose_lease_was_only_labelled_keeps_it() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (keep, stop) = watch::channel(false);
     let mut registry = Registry::default();
@@ -167,7 +167,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
     let server = server.lock().unwrap();
     let lease = server.lease.as_ref().unwrap();
     assert_eq!(lease["metadata"]["labels"]["a"], "b");
-    assert_eq!(lease["metadata"]["annotations"]["told"], "us");
+    assert_eq!(lease["metadata"]["annotations"]["leader"], "us");
     assert_eq!(lease["spec"]["holderIdentity"], "");
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
@@ -178,7 +178,7 @@ async fn a_lease_that_somebody_only_labelled_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
+async fn a_new_leader_emits_one_event_on_the_lease() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let (_keep, stop) = watch::channel(false);
     let metrics = metrics();
@@ -218,14 +218,14 @@ async fn a_new_leader_is_told_of_in_one_event_on_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_the_lease_knows_whether_anybody_led_since_it_was_looked_at() {
+async fn a_new_leader_knows_whether_another_replica_led_since_an_earlier_read() {
     let (client, server) = client_of(|_| Duration::ZERO);
     let metrics = metrics();
     let take = async |before: &Found| {
         let (keep, stop) = watch::channel(false);
         let mut alone = None;
         let acquired = |found: Found| {
-            alone = Some(before.nobody_led_until(&found));
+            alone = Some(before.is_unheld_until(&found));
             keep.send(true).unwrap();
         };
         assert_eq!(

@@ -1,10 +1,10 @@
-//! What is to be written when, without I/O.
+//! Decides which status is written when, without I/O.
 //!
-//! # What it promises
-//! - A status that was made from an object older than our own last write of it is never sent: its difference was taken
-//!   from something else than what it would be merged into. The object that shows the write makes a new one.
-//! - What the server found outdated waits for a status made from newer state to take its place. Where none comes, the
-//!   server was wrong, and it is sent again.
+//! # Guarantees
+//! - A status that was computed from an object older than our last write of it is never sent: a merge patch is a
+//!   difference from the object it was computed from. The reconcile of the newer object computes a new one.
+//! - After a conflict, a status waits for one computed from newer state to replace it. If none is submitted in time, the
+//!   status is sent again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,10 +17,10 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const URGENT_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How long what the server has is taken to be on its way to the cache.
-const ON_ITS_WAY: Duration = Duration::from_secs(10);
+/// Time after which the caches are assumed to contain a write.
+const CACHE_DELAY: Duration = Duration::from_secs(10);
 
-/// Statuses of owners that are named by `K`. Times are durations since a fixed start.
+/// Pending statuses of owners by key. Times are durations since a fixed start.
 #[derive(Debug)]
 pub(super) struct Coalescer<K> {
     objects: BTreeMap<K, Pending>,
@@ -40,31 +40,31 @@ struct Pending {
     patch: Option<StatusPatch>,
     /// Being written.
     in_flight: Option<StatusPatch>,
-    /// When the last write went out.
+    /// When the last write was sent.
     sent: Option<Duration>,
-    /// The server has an object that is at least as new.
+    /// The version of the last write: the server's object is at least as new.
     at_least: Option<Version>,
-    /// The newest version of which the server said that it is outdated.
-    doubted: Option<Version>,
+    /// The newest version that caused a conflict.
+    outdated: Option<Version>,
     failures: u32,
 }
 
 /// How a write ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// It is stored, in this version of the object.
+    /// Stored, with this version of the object.
     Yes(Option<Version>),
-    /// The object is gone.
+    /// The object was deleted.
     Gone,
-    /// The object is newer than the one that the status was made from.
+    /// Conflict: the object is newer than the one that the status was computed from.
     Outdated,
-    /// Try again.
+    /// Failed; to be retried.
     No,
 }
 
 impl<K: Ord + Clone> Coalescer<K> {
-    /// Takes a patch in place of one that waits. What a long ended write told does not judge it: where a server came back
-    /// with an older store, versions begin anew.
+    /// Sets the pending patch. Versions of long completed writes are ignored: after a restore from a backup, the versions
+    /// of the server are lower.
     pub(super) fn submit(&mut self, key: &K, patch: StatusPatch, now: Duration) {
         let pending = self.objects.entry(key.clone()).or_default();
         if pending.is_over(now) {
@@ -74,7 +74,7 @@ impl<K: Ord + Clone> Coalescer<K> {
         pending.patch = (!repeated && pending.is_current(&patch)).then_some(patch);
     }
 
-    /// The status is as it should be: what waits is out of date.
+    /// Drops the pending patch, because the status is already correct.
     pub(super) fn withdraw(&mut self, key: &K) {
         if let Some(pending) = self.objects.get_mut(key) {
             pending.patch = None;
@@ -97,7 +97,7 @@ impl<K: Ord + Clone> Coalescer<K> {
         taken.collect()
     }
 
-    /// Forgets what long ended writes told.
+    /// Drops objects whose last write is long completed.
     fn forget(&mut self, now: Duration) {
         self.objects.retain(|_, pending| !pending.is_over(now));
     }
@@ -107,7 +107,7 @@ impl<K: Ord + Clone> Coalescer<K> {
         self.objects.values().filter_map(Pending::due_at).min()
     }
 
-    /// A write ended. One that failed or was outdated comes again, unless a newer patch waits.
+    /// Records the end of a write. A failed or outdated one becomes pending again, unless a newer patch is pending.
     pub(super) fn ended(&mut self, key: &K, result: Written) {
         let Some(pending) = self.objects.get_mut(key) else {
             return;
@@ -123,45 +123,45 @@ impl<K: Ord + Clone> Coalescer<K> {
             pending.at_least = pending.at_least.max(version);
         }
         if result == Written::Outdated {
-            pending.doubted = pending.doubted.max(sent.as_ref().and_then(version_of));
+            pending.outdated = pending.outdated.max(sent.as_ref().and_then(version_of));
             pending.patch = pending.patch.take().or(sent);
         }
         pending.patch = pending.patch.take().filter(|patch| pending.is_current(patch));
     }
 
-    /// Drops what failed before or was outdated: the process ends, and its successor reports anew.
+    /// Drops patches that failed or were outdated, because the process stops. The next leader computes them again.
     pub(super) fn give_up(&mut self) {
         for pending in self.objects.values_mut() {
-            let tried = pending.failures > 0;
+            let has_failed = pending.failures > 0;
             pending.patch = pending
                 .patch
                 .take()
-                .filter(|patch| !tried && !pending.is_doubted(patch));
+                .filter(|patch| !has_failed && !pending.is_outdated(patch));
         }
     }
 }
 
 impl Pending {
-    /// Nothing waits or is being written, and what the last write told is in every cache by now.
+    /// Whether nothing is pending or in flight and the caches contain the last write.
     fn is_over(&self, now: Duration) -> bool {
-        let told = self.sent.is_none_or(|at| now.saturating_sub(at) > ON_ITS_WAY);
-        self.patch.is_none() && self.in_flight.is_none() && told
+        let is_cached = self.sent.is_none_or(|at| now.saturating_sub(at) > CACHE_DELAY);
+        self.patch.is_none() && self.in_flight.is_none() && is_cached
     }
 
     fn due_at(&self) -> Option<Duration> {
         let patch = self.patch.as_ref().filter(|_| self.in_flight.is_none())?;
         let interval = if patch.urgent { URGENT_INTERVAL } else { INTERVAL };
         let interval = interval.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
-        let interval = if self.is_doubted(patch) {
-            interval.max(ON_ITS_WAY)
+        let interval = if self.is_outdated(patch) {
+            interval.max(CACHE_DELAY)
         } else {
             interval
         };
         Some(self.sent.map_or(Duration::ZERO, |at| at + interval))
     }
 
-    /// Was it made from an object that is as new as what the server is known to have? Versions that cannot be compared
-    /// leave that question to the server.
+    /// Whether the patch was computed from an object at least as new as our last write. True for versions that cannot be
+    /// compared: the server then decides.
     fn is_current(&self, patch: &StatusPatch) -> bool {
         match (version_of(patch), self.at_least) {
             (Some(from), Some(at_least)) => from >= at_least,
@@ -169,10 +169,10 @@ impl Pending {
         }
     }
 
-    /// Was it made from an object of which the server said that it is outdated? What cannot be compared is doubted.
-    fn is_doubted(&self, patch: &StatusPatch) -> bool {
-        self.doubted
-            .is_some_and(|doubted| version_of(patch).is_none_or(|from| from <= doubted))
+    /// Whether the patch was computed from an object that caused a conflict. True for versions that cannot be compared.
+    fn is_outdated(&self, patch: &StatusPatch) -> bool {
+        self.outdated
+            .is_some_and(|outdated| version_of(patch).is_none_or(|from| from <= outdated))
     }
 }
 

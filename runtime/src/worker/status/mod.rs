@@ -1,7 +1,7 @@
-//! Status writes, coalesced: the first goes out at once, later ones at most twice a second for each object, the last
-//! value wins. A write that fails is repeated with growing delays until a newer value takes its place, because nothing
-//! else may ever touch the object again. A status is written over the object it was made from and over no other: what the
-//! server finds outdated waits for the newer object to show, whose plan makes another one.
+//! Coalesced status writes. The first is sent at once, later ones at most twice a second for each object, with the last
+//! value. A failed write is repeated with exponential backoff until a newer value replaces it, because no other event may
+//! cause a reconcile of the object. A status patch requires the version of the object that it was computed from. After a
+//! conflict, the next reconcile computes a new one from the newer object.
 
 mod coalescer;
 
@@ -21,10 +21,10 @@ use tokio::{sync::Notify, task::JoinSet, time::Instant};
 use crate::{ApiError, Client, Served};
 use coalescer::{Coalescer, Written};
 
-/// Objects written at a time: one that hangs holds up nobody else.
-const SIDE_BY_SIDE: usize = 8;
+/// Largest number of parallel writes, so that a slow one does not block the others.
+const CONCURRENCY: usize = 8;
 
-/// Writes statuses from a task of its own, so that a slow server does not hold up pods.
+/// Writes statuses in a separate task, so that slow status writes do not delay writes of pods.
 pub(super) struct StatusWriter<K> {
     client: Client,
     served: Arc<Served>,
@@ -32,7 +32,7 @@ pub(super) struct StatusWriter<K> {
     state: Arc<State<K>>,
 }
 
-/// What waits, whether the writer is to end, and what wakes it.
+/// The pending writes, whether the writer must stop, and its wake-up.
 type State<K> = (Mutex<(Coalescer<K>, bool)>, Notify);
 
 impl<K> Clone for StatusWriter<K> {
@@ -56,7 +56,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
         }
     }
 
-    /// What the status of an owner is to be now; nothing if it is that already.
+    /// Sets the pending status patch of an owner; `None` if its status is already correct.
     pub(super) fn submit(&self, key: &K, patch: Option<StatusPatch>) {
         let now = self.started.elapsed();
         self.with(|(coalescer, _)| match patch {
@@ -66,17 +66,17 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
         self.state.1.notify_one();
     }
 
-    /// Lets the task end once what was submitted is written.
+    /// Ends the task once the submitted statuses are written.
     pub(super) fn stop(&self) {
         self.with(|(_, stopping)| *stopping = true);
         self.state.1.notify_one();
     }
 
-    /// Writes until it is stopped.
+    /// Writes statuses until [`Self::stop`].
     pub(super) async fn run(self) {
         let mut writes = JoinSet::new();
         loop {
-            let free = SIDE_BY_SIDE - writes.len();
+            let free = CONCURRENCY - writes.len();
             let (due, next, stopping) = self.with(|(coalescer, stopping)| {
                 if *stopping {
                     coalescer.give_up();
@@ -88,7 +88,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
                 let writer = self.clone();
                 writes.spawn(async move {
                     let write = AssertUnwindSafe(writer.write(&patch)).catch_unwind();
-                    // The object must not count as being written for ever.
+                    // Otherwise the object would stay in flight for ever.
                     let result = write.await.unwrap_or_else(|_| {
                         tracing::error!(object = %patch.target, "a status write panicked");
                         Written::No
@@ -99,9 +99,9 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
             if writes.is_empty() && stopping && next.is_none() {
                 return;
             }
-            // With all places taken, the next thing to happen is that one becomes free.
+            // At full concurrency, the next event is the end of a write.
             let pause = match next {
-                Some(at) if writes.len() < SIDE_BY_SIDE => at.saturating_sub(self.started.elapsed()),
+                Some(at) if writes.len() < CONCURRENCY => at.saturating_sub(self.started.elapsed()),
                 _ => Duration::from_hours(1),
             };
             tokio::select! {
@@ -116,7 +116,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
     fn settle(&self, ended: Result<(K, Written), tokio::task::JoinError>) {
         match ended {
             Ok((key, result)) => self.with(|(coalescer, _)| coalescer.ended(&key, result)),
-            Err(error) => tracing::error!(%error, "a status write ended badly"),
+            Err(error) => tracing::error!(%error, "a status write task failed"),
         }
     }
 
@@ -146,7 +146,7 @@ impl<K: Ord + Clone + Send + 'static> StatusWriter<K> {
     }
 }
 
-/// The patch with the version of the object it was made from, which the server compares.
+/// The patch with the version of the object that it was computed from, as a precondition.
 fn guarded(patch: &StatusPatch) -> Value {
     let mut body = patch.patch.clone();
     if let Value::Object(members) = &mut body {

@@ -11,7 +11,7 @@ use tower::service_fn;
 use super::StatusWriter;
 use crate::{Client, Served, client};
 
-/// An object as a server keeps it: a patch of another version is a conflict.
+/// An object on a server: a patch with another version is a conflict.
 #[derive(Default)]
 struct Kept {
     version: u64,
@@ -72,16 +72,16 @@ fn patch(version: u64, available: i32) -> StatusPatch {
     }
 }
 
-/// Its first answer is a panic.
-fn shaken_server(asked: &Arc<Mutex<usize>>) -> Client {
-    let asked = Arc::clone(asked);
+/// A client whose first request panics.
+fn panicking_server(requests: &Arc<Mutex<usize>>) -> Client {
+    let requests = Arc::clone(requests);
     let service = service_fn(move |_: Request<Body>| {
-        let asked = Arc::clone(&asked);
+        let requests = Arc::clone(&requests);
         async move {
             let times = {
-                let mut asked = asked.lock().unwrap();
-                *asked += 1;
-                *asked
+                let mut requests = requests.lock().unwrap();
+                *requests += 1;
+                *requests
             };
             assert_ne!(times, 1, "injected");
             let body = json!({"metadata": {"resourceVersion": "8"}}).to_string();
@@ -99,19 +99,19 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
+async fn a_status_computed_from_an_older_object_is_never_merged_into_a_newer_one() {
     let (client, kept) = server(7);
     let writer = StatusWriter::new(client, served());
     let task = tokio::spawn(writer.clone().run());
 
-    // Somebody changed the object since 6 was seen: nothing is stored.
+    // The object has changed since version 6: a conflict.
     writer.submit(&"web", Some(patch(6, 1)));
     until(|| kept.lock().unwrap().refused == 1).await;
     assert_eq!(kept.lock().unwrap().status, Value::Null);
 
     writer.submit(&"web", Some(patch(7, 5)));
     until(|| kept.lock().unwrap().version == 8).await;
-    // Planned before 8 showed: it is not even asked for.
+    // Computed before the cache had version 8: it is not sent.
     writer.submit(&"web", Some(patch(7, 6)));
     writer.stop();
     task.await.unwrap();
@@ -121,11 +121,11 @@ async fn a_status_made_from_an_older_object_is_never_merged_into_a_newer_one() {
 
 #[tokio::test]
 async fn a_status_whose_write_panicked_is_written_again() {
-    let asked = Arc::default();
-    let writer = StatusWriter::new(shaken_server(&asked), served());
+    let requests = Arc::default();
+    let writer = StatusWriter::new(panicking_server(&requests), served());
     let task = tokio::spawn(writer.clone().run());
     writer.submit(&"web", Some(patch(7, 5)));
-    let again = until(|| *asked.lock().unwrap() == 2);
+    let again = until(|| *requests.lock().unwrap() == 2);
     tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
     writer.stop();
     task.await.unwrap();

@@ -9,7 +9,7 @@ use super::{Coalescer, Written};
 const MOST: usize = 8;
 const KEY: &str = "n/web";
 
-/// Made from the object in this version.
+/// Computed from the object in this version.
 fn patch(version: u64, ready: i32, urgent: bool) -> StatusPatch {
     let target = Target {
         resource: ResourceId::CLONESETS,
@@ -33,7 +33,7 @@ fn due(coalescer: &mut Coalescer<&str>, at: u64) -> Vec<StatusPatch> {
     due.into_iter().map(|(_, patch)| patch).collect()
 }
 
-/// What is sent; the server stores it in this version.
+/// Sends the due patches. The server stores them with this version.
 fn written(coalescer: &mut Coalescer<&'static str>, at: u64, version: u64) -> Vec<StatusPatch> {
     let due = due(coalescer, at);
     for _ in &due {
@@ -43,7 +43,7 @@ fn written(coalescer: &mut Coalescer<&'static str>, at: u64, version: u64) -> Ve
 }
 
 #[test]
-fn the_first_goes_at_once_and_later_ones_twice_a_second_with_the_last_value() {
+fn the_first_is_sent_at_once_and_later_ones_twice_a_second_with_the_last_value() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     assert_eq!(written(&mut coalescer, 0, 2), [patch(1, 1, false)]);
@@ -55,7 +55,7 @@ fn the_first_goes_at_once_and_later_ones_twice_a_second_with_the_last_value() {
 }
 
 #[test]
-fn an_urgent_one_hardly_waits() {
+fn an_urgent_one_is_sent_after_a_tenth_of_a_second() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     written(&mut coalescer, 0, 2);
@@ -64,11 +64,11 @@ fn an_urgent_one_hardly_waits() {
 }
 
 #[test]
-fn a_status_made_before_our_last_one_showed_is_dropped_whenever_it_comes() {
+fn a_status_computed_before_our_last_write_is_dropped_at_any_time() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     assert_eq!(due(&mut coalescer, 0), [patch(1, 1, false)]);
-    // While the first is on its way, and after it is stored.
+    // While the first is in flight, and after it is stored.
     coalescer.submit(&KEY, patch(1, 2, false), ms(0));
     coalescer.ended(&KEY, Written::Yes(Some(Version::new(5))));
     assert_eq!(coalescer.next(), None);
@@ -79,7 +79,7 @@ fn a_status_made_before_our_last_one_showed_is_dropped_whenever_it_comes() {
 }
 
 #[test]
-fn what_the_server_found_outdated_waits_for_what_is_made_from_newer_state() {
+fn after_a_conflict_a_status_waits_for_one_computed_from_newer_state() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     due(&mut coalescer, 0);
@@ -89,14 +89,14 @@ fn what_the_server_found_outdated_waits_for_what_is_made_from_newer_state() {
     assert_eq!(coalescer.next(), Some(ms(10_000)));
     coalescer.submit(&KEY, patch(2, 1, false), ms(0));
     assert_eq!(due(&mut coalescer, 500), [patch(2, 1, false)]);
-    // One that is newer already waits while an older one turns out to be outdated.
+    // A newer one is pending when an older one causes a conflict.
     coalescer.submit(&KEY, patch(3, 2, false), ms(0));
     coalescer.ended(&KEY, Written::Outdated);
     assert_eq!(written(&mut coalescer, 1000, 4), [patch(3, 2, false)]);
 }
 
 #[test]
-fn a_status_that_is_as_it_should_be_takes_back_what_waits() {
+fn a_correct_status_drops_the_pending_write() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     written(&mut coalescer, 0, 2);
@@ -106,7 +106,7 @@ fn a_status_that_is_as_it_should_be_takes_back_what_waits() {
 }
 
 #[test]
-fn what_is_known_of_an_object_is_forgotten_when_it_is_long_gone() {
+fn the_state_of_an_object_is_dropped_after_its_last_write() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(9, 1, false), ms(0));
     due(&mut coalescer, 0);
@@ -116,24 +116,24 @@ fn what_is_known_of_an_object_is_forgotten_when_it_is_long_gone() {
 }
 
 #[test]
-fn a_store_that_went_back_to_older_versions_gets_its_status_all_the_same() {
+fn a_status_is_written_after_the_server_was_restored_to_older_versions() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(8, 1, false), ms(0));
     written(&mut coalescer, 0, 9);
     coalescer.submit(&KEY, patch(3, 2, false), ms(10_000));
-    assert_eq!(coalescer.next(), None, "the write may not show yet");
+    assert_eq!(coalescer.next(), None, "the cache may lack the write");
     coalescer.submit(&KEY, patch(3, 2, false), ms(10_001));
     assert_eq!(due(&mut coalescer, 10_001), [patch(3, 2, false)]);
 }
 
 #[test]
-fn a_failed_write_comes_again_by_itself_later_and_later() {
+fn a_failed_write_is_repeated_with_growing_delays() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     let (mut now, mut pauses) = (0, Vec::new());
     for _ in 0..8 {
         assert_eq!(due(&mut coalescer, now), [patch(1, 1, false)]);
-        // Submitted while it is in flight: the same thing, not a second one.
+        // Submitted again while in flight: it stays one write.
         coalescer.submit(&KEY, patch(1, 1, false), ms(0));
         assert_eq!(due(&mut coalescer, now + 1), []);
         coalescer.ended(&KEY, Written::No);
@@ -145,7 +145,7 @@ fn a_failed_write_comes_again_by_itself_later_and_later() {
 }
 
 #[test]
-fn a_newer_value_takes_the_place_of_a_failed_one() {
+fn a_newer_value_replaces_a_failed_one() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     due(&mut coalescer, 0);
@@ -156,7 +156,7 @@ fn a_newer_value_takes_the_place_of_a_failed_one() {
 }
 
 #[test]
-fn what_fails_while_the_process_ends_is_given_up() {
+fn a_write_that_fails_during_a_stop_is_dropped() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     due(&mut coalescer, 0);
@@ -166,7 +166,7 @@ fn what_fails_while_the_process_ends_is_given_up() {
 }
 
 #[test]
-fn what_was_wrongly_called_outdated_is_sent_again_with_its_last_value() {
+fn a_status_without_a_newer_object_after_a_conflict_is_sent_again_with_its_last_value() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     for at in [0, 10_000] {
@@ -180,7 +180,7 @@ fn what_was_wrongly_called_outdated_is_sent_again_with_its_last_value() {
 }
 
 #[test]
-fn what_is_outdated_does_not_hold_up_the_end_of_the_process() {
+fn an_outdated_status_does_not_delay_a_stop() {
     let mut coalescer = Coalescer::default();
     coalescer.submit(&KEY, patch(1, 1, false), ms(0));
     due(&mut coalescer, 0);

@@ -1,11 +1,11 @@
-//! What a user of the queue relies on, said without the queue's own rules.
+//! The guarantees of the queue, one test each.
 
 use std::time::Duration;
 
 use kube_queue::{Config, Priority, Queue};
 use proptest::prelude::*;
 
-use Priority::{Live, Resync};
+use Priority::{Initial, Live};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -28,7 +28,7 @@ fn a_key_pushed_while_processed_is_ready_again_after_done() {
     queue.push("a/1".into(), Live, ms(0));
     assert_eq!(pop(&mut queue, 0).as_deref(), Some("a/1"));
     queue.push("a/1".into(), Live, ms(1));
-    queue.push("a/1".into(), Resync, ms(2));
+    queue.push("a/1".into(), Initial, ms(2));
     assert_eq!((pop(&mut queue, 3), queue.next_wake(ms(3))), (None, None));
     assert_eq!(
         queue.done(&"a/1".into(), ms(10)).map(|done| done.worked),
@@ -50,8 +50,8 @@ fn a_key_pushed_while_processed_is_ready_again_after_done() {
 fn the_earliest_delay_and_the_highest_priority_win() {
     let mut queue = queue();
     queue.push_after("a/1".into(), Live, ms(100), ms(0));
-    queue.push_after("a/1".into(), Resync, ms(30), ms(0));
-    queue.push_after("a/1".into(), Resync, ms(500), ms(0));
+    queue.push_after("a/1".into(), Initial, ms(30), ms(0));
+    queue.push_after("a/1".into(), Initial, ms(500), ms(0));
     assert_eq!(queue.next_wake(ms(10)), Some(ms(20)));
     assert_eq!(pop(&mut queue, 29), None);
     assert_eq!(queue.pop(ms(30)).map(|popped| popped.priority), Some(Live));
@@ -59,7 +59,7 @@ fn the_earliest_delay_and_the_highest_priority_win() {
 }
 
 #[test]
-fn a_push_overtakes_the_backoff_of_its_key() {
+fn a_push_does_not_wait_for_the_backoff_of_its_key() {
     let mut queue = queue();
     assert_eq!(queue.push_rate_limited("a/1".into(), Live, ms(0)), ms(5));
     queue.push("a/1".into(), Live, ms(1));
@@ -76,7 +76,7 @@ fn a_push_overtakes_the_backoff_of_its_key() {
 }
 
 #[test]
-fn the_common_bucket_slows_down_many_failing_keys() {
+fn the_shared_bucket_delays_many_failing_keys() {
     let mut queue = queue();
     let delays: Vec<_> = (0..102)
         .map(|n| queue.push_rate_limited(format!("a/{n}"), Live, ms(0)).as_millis())
@@ -86,7 +86,7 @@ fn the_common_bucket_slows_down_many_failing_keys() {
 }
 
 #[test]
-fn a_busy_namespace_does_not_hold_up_another() {
+fn a_busy_namespace_does_not_delay_another() {
     let mut queue = queue();
     for n in 0..1000 {
         queue.push(format!("busy/{n}"), Live, ms(0));
@@ -97,28 +97,28 @@ fn a_busy_namespace_does_not_hold_up_another() {
 }
 
 #[test]
-fn endless_live_work_leaves_resync_keys_every_ninth_turn() {
+fn initial_keys_have_every_ninth_turn_while_live_keys_are_ready() {
     let mut queue = queue();
     for n in 0..3 {
-        queue.push(format!("old/{n}"), Resync, ms(0));
+        queue.push(format!("old/{n}"), Initial, ms(0));
     }
-    let mut resync_turns = Vec::new();
+    let mut initial_turns = Vec::new();
     for turn in 1..=40 {
         queue.push(format!("new/{turn}"), Live, ms(turn));
         let key = pop(&mut queue, turn).unwrap();
         if key.starts_with("old") {
-            resync_turns.push(turn);
+            initial_turns.push(turn);
         }
         queue.done(&key, ms(turn));
     }
-    assert_eq!(resync_turns, [9, 18, 27]);
+    assert_eq!(initial_turns, [9, 18, 27]);
 }
 
 #[test]
-fn a_resync_key_that_changes_joins_the_live_ones_where_it_would_have_been() {
+fn an_initial_key_that_changes_becomes_live_and_keeps_its_arrival() {
     let mut queue = queue();
     for key in ["a/old", "a/older"] {
-        queue.push(key.into(), Resync, ms(0));
+        queue.push(key.into(), Initial, ms(0));
     }
     queue.push("a/new".into(), Live, ms(1));
     queue.push("a/older".into(), Live, ms(2));
@@ -128,7 +128,7 @@ fn a_resync_key_that_changes_joins_the_live_ones_where_it_would_have_been() {
 }
 
 #[test]
-fn a_window_counts_from_when_the_key_was_due_not_from_when_the_driver_came() {
+fn a_window_starts_when_the_key_is_due_not_when_the_driver_calls() {
     let mut queue = queue();
     queue.push_coalesced("a/1".into(), Live, ms(50), ms(0));
     assert!(pop(&mut queue, 0).is_some() && queue.done(&"a/1".into(), ms(0)).is_some());
@@ -140,7 +140,7 @@ fn a_window_counts_from_when_the_key_was_due_not_from_when_the_driver_came() {
 }
 
 #[test]
-fn time_that_goes_back_is_ignored() {
+fn an_earlier_time_counts_as_the_latest_one() {
     let mut queue = queue();
     queue.push("a/1".into(), Live, ms(100));
     assert_eq!(queue.pop(ms(50)).map(|popped| popped.waited), Some(ms(0)));
@@ -167,7 +167,7 @@ proptest! {
             time += gap;
             pushes.push(time);
         }
-        // One worker that is always there: it starts whatever is ready and takes `work` milliseconds.
+        // One worker without pauses: it starts a ready key at once and takes `work` milliseconds.
         let (mut starts, mut busy_until) = (Vec::new(), None);
         for now in 1000..time + 200 {
             if busy_until == Some(now) {

@@ -1,4 +1,4 @@
-//! A server that remembers everything, as plainly as possible.
+//! A naive model of an API server: the full history of one resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Change {
     pub slot: u8,
     pub owner: u8,
     pub delete: bool,
-    /// Versions skipped because other resources took them.
+    /// Versions skipped because other resources use them.
     pub skip: u64,
 }
 
@@ -56,12 +56,12 @@ pub fn change() -> impl Strategy<Value = Change> {
 
 /// The version history of one resource.
 #[derive(Debug, Default)]
-pub struct World {
+pub struct Server {
     log: Vec<(u64, Event<Object>)>,
     states: Vec<(u64, State)>,
 }
 
-impl World {
+impl Server {
     pub fn version(&self) -> u64 {
         self.states.last().map_or(1, |(version, _)| *version)
     }
@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-/// Replays deltas on a plain map and checks that each starts from what the map holds.
+/// Replays deltas on a plain map and checks that each starts from the map's state.
 pub fn fold(shadow: &mut State, deltas: &[Delta<Object>]) {
     for delta in deltas {
         let key = ObjectKey::of(&**delta.latest().expect("a delta without objects"));

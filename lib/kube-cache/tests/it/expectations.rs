@@ -1,12 +1,12 @@
-//! The write gate against a list of expectations, and against two informers that lag differently.
+//! Expectations against a plain list of them, and against two informers with different lags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kube_cache::{Event, Expectation, Gate, Informer, Seen, Verdict, Version};
+use kube_cache::{CacheState, Event, Expectation, Expectations, Informer, Verdict, Version};
 use proptest::prelude::*;
 
-use crate::world::{Object, World, change, version};
+use crate::server::{Object, Server, change, version};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -16,7 +16,7 @@ struct Caches {
     present: BTreeSet<(u8, String)>,
 }
 
-impl Seen<u8> for Caches {
+impl CacheState<u8> for Caches {
     fn observed(&self, resource: u8) -> Option<Version> {
         self.observed.get(&resource).copied()
     }
@@ -81,16 +81,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn never_open_while_an_unmet_unexpired_expectation_exists(steps in prop::collection::vec(step(), 1..80)) {
-        let mut gate = Gate::new(TIMEOUT);
+    fn never_satisfied_while_an_unmet_unexpired_expectation_exists(steps in prop::collection::vec(step(), 1..80)) {
+        let mut expectations = Expectations::new(TIMEOUT);
         let mut caches = Caches::default();
         let mut now = Duration::ZERO;
-        // Everything recorded since the owner was last open, timed out or forgotten; nothing merged.
+        // Everything recorded since the owner was last satisfied, timed out or forgotten, duplicates included.
         let mut recorded: Vec<(u8, Expectation<u8>, Duration)> = Vec::new();
         for step in steps {
             match step {
                 Step::Record(owner, expectation) => {
-                    gate.record(owner, expectation.clone(), now);
+                    expectations.record(owner, expectation.clone(), now);
                     recorded.push((owner, expectation, now));
                 }
                 Step::Observe(resource, number) => {
@@ -105,16 +105,16 @@ proptest! {
                 }
                 Step::Wait(seconds) => now += secs(seconds),
                 Step::Forget(owner) => {
-                    gate.forget(&owner);
+                    expectations.forget(&owner);
                     recorded.retain(|(other, ..)| *other != owner);
                 }
                 Step::Check(owner) => {
                     recorded.retain(|(other, expectation, _)| *other != owner || !is_met(expectation, &caches));
                     let own = recorded.iter().filter(|(other, ..)| *other == owner);
                     let (stale, fresh): (Vec<_>, Vec<_>) = own.partition(|(.., at)| now >= *at + TIMEOUT);
-                    match gate.check(&owner, &caches, now) {
-                        Verdict::Open => prop_assert!(fresh.is_empty() && stale.is_empty()),
-                        Verdict::Closed { wait, since } => {
+                    match expectations.check(&owner, &caches, now) {
+                        Verdict::Satisfied => prop_assert!(fresh.is_empty() && stale.is_empty()),
+                        Verdict::Pending { wait, since } => {
                             prop_assert!(!fresh.is_empty());
                             prop_assert!(!wait.is_zero() && now + wait == since + TIMEOUT);
                         }
@@ -129,43 +129,43 @@ proptest! {
                 }
             }
         }
-        // Whatever happened, patience ends: two checks after the timeout heal everything.
+        // After the timeout, two checks of each owner leave no expectation.
         now += TIMEOUT;
         for owner in 0..2 {
-            gate.check(&owner, &caches, now);
-            prop_assert_eq!(gate.check(&owner, &caches, now), Verdict::Open);
+            expectations.check(&owner, &caches, now);
+            prop_assert_eq!(expectations.check(&owner, &caches, now), Verdict::Satisfied);
         }
-        prop_assert_eq!(gate.waiting().count(), 0);
+        prop_assert_eq!(expectations.waiting().count(), 0);
     }
 
-    /// Order holds only within one watch: the second resource may run far ahead of the first.
+    /// Versions are ordered only within one watch: the cache of the second resource may be far ahead of the first.
     #[test]
-    fn an_open_gate_means_that_both_caches_show_the_writes(
+    fn satisfied_expectations_mean_that_both_caches_contain_the_writes(
         writes in prop::collection::vec((0..2usize, change()), 1..30),
         lags in prop::collection::vec((0..2usize, 0..4usize), 1..60),
     ) {
-        let mut worlds = [World::default(), World::default()];
+        let mut servers = [Server::default(), Server::default()];
         let mut caches = [Informer::<Object>::new([]), Informer::new([])];
         for informer in &mut caches {
             informer.apply(Event::ListStarted).unwrap();
             informer.apply(Event::ListDone { version: version(1) }).unwrap();
         }
-        let mut gate = Gate::new(TIMEOUT);
+        let mut expectations = Expectations::new(TIMEOUT);
         for (resource, change) in writes {
-            if let Some(written) = worlds[resource].apply(change) {
+            if let Some(written) = servers[resource].apply(change) {
                 let version = written.version.parse().unwrap();
-                gate.record((), Expectation::AtLeast { resource, version }, Duration::ZERO);
+                expectations.record((), Expectation::AtLeast { resource, version }, Duration::ZERO);
             }
         }
         for (resource, count) in lags {
             let position = caches[resource].observed().unwrap().get();
-            for (_, event) in worlds[resource].events_after(position).take(count) {
+            for (_, event) in servers[resource].events_after(position).take(count) {
                 caches[resource].apply(event.clone()).unwrap();
             }
-            let open = gate.check(&(), &Pair(&caches), Duration::ZERO) == Verdict::Open;
-            if open {
-                for (world, informer) in worlds.iter().zip(&caches) {
-                    for (key, object) in world.state_at(u64::MAX) {
+            let verdict = expectations.check(&(), &Pair(&caches), Duration::ZERO);
+            if verdict == Verdict::Satisfied {
+                for (server, informer) in servers.iter().zip(&caches) {
+                    for (key, object) in server.state_at(u64::MAX) {
                         prop_assert_eq!(informer.get(&key).map(|found| &found.version), Some(&object.version));
                     }
                 }
@@ -176,7 +176,7 @@ proptest! {
 
 struct Pair<'a>(&'a [Informer<Object>; 2]);
 
-impl Seen<usize> for Pair<'_> {
+impl CacheState<usize> for Pair<'_> {
     fn observed(&self, resource: usize) -> Option<Version> {
         self.0[resource].observed()
     }
@@ -186,47 +186,50 @@ impl Seen<usize> for Pair<'_> {
 }
 
 #[test]
-fn a_deletion_is_not_believed_before_the_cache_is_synced() {
-    let mut gate = Gate::new(TIMEOUT);
+fn an_expected_deletion_is_not_met_before_the_cache_is_synced() {
+    let mut expectations = Expectations::new(TIMEOUT);
     let mut caches = Caches::default();
-    gate.record("set", gone(0, "u1"), secs(1));
-    let closed = Verdict::Closed {
+    expectations.record("set", gone(0, "u1"), secs(1));
+    let pending = Verdict::Pending {
         wait: secs(18),
         since: secs(1),
     };
-    assert_eq!(gate.check(&"set", &caches, secs(3)), closed);
+    assert_eq!(expectations.check(&"set", &caches, secs(3)), pending);
     caches.observed.insert(0, version(1));
-    assert_eq!(gate.check(&"set", &caches, secs(3)), Verdict::Open);
+    assert_eq!(expectations.check(&"set", &caches, secs(3)), Verdict::Satisfied);
 }
 
 #[test]
 fn a_timeout_reports_what_expired_and_keeps_what_is_younger() {
-    let mut gate = Gate::new(TIMEOUT);
+    let mut expectations = Expectations::new(TIMEOUT);
     let caches = Caches::default();
-    gate.record("set", at_least(0, 7), secs(0));
-    gate.record("set", gone(1, "u1"), secs(15));
+    expectations.record("set", at_least(0, 7), secs(0));
+    expectations.record("set", gone(1, "u1"), secs(15));
     assert_eq!(
-        gate.check(&"set", &caches, secs(20)),
+        expectations.check(&"set", &caches, secs(20)),
         Verdict::TimedOut(vec![at_least(0, 7)])
     );
     assert_eq!(
-        gate.check(&"set", &caches, secs(20)),
-        Verdict::Closed {
+        expectations.check(&"set", &caches, secs(20)),
+        Verdict::Pending {
             wait: secs(15),
             since: secs(15)
         }
     );
     assert_eq!(
-        gate.check(&"set", &caches, secs(35)),
+        expectations.check(&"set", &caches, secs(35)),
         Verdict::TimedOut(vec![gone(1, "u1")])
     );
-    assert_eq!(gate.check(&"set", &caches, secs(35)), Verdict::Open);
+    assert_eq!(expectations.check(&"set", &caches, secs(35)), Verdict::Satisfied);
 }
 
 #[test]
-fn owners_wait_separately() {
-    let mut gate = Gate::new(TIMEOUT);
-    gate.record("a", at_least(0, 7), secs(2));
-    assert_eq!(gate.check(&"b", &Caches::default(), secs(3)), Verdict::Open);
-    assert_eq!(gate.waiting().collect::<Vec<_>>(), [(&"a", secs(2))]);
+fn expectations_of_one_owner_do_not_delay_another() {
+    let mut expectations = Expectations::new(TIMEOUT);
+    expectations.record("a", at_least(0, 7), secs(2));
+    assert_eq!(
+        expectations.check(&"b", &Caches::default(), secs(3)),
+        Verdict::Satisfied
+    );
+    assert_eq!(expectations.waiting().collect::<Vec<_>>(), [(&"a", secs(2))]);
 }
