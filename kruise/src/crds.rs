@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_difference_decides_what_to_do() {
+    fn the_most_severe_difference_selects_the_advice() {
         assert_eq!(told_of(&[]), "");
         let applied = told_of(&[Effect::Shows, Effect::Lacks]);
         let lines: Vec<&str> = applied.lines().collect();

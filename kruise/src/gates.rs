@@ -204,7 +204,7 @@ mod tests {
     use super::{GateError, Gates};
 
     #[test]
-    fn without_the_pod_webhook_what_needs_it_is_off_even_if_asked_for() {
+    fn without_the_pod_webhook_dependent_gates_are_off_even_if_set() {
         let gates = Gates::parse("PodWebhook=false,KruisePodReadinessGate=true", "").unwrap();
         assert!(!gates.on("KruisePodReadinessGate") && !gates.on("WorkloadSpread"));
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_say_what_is_wrong() {
+    fn an_invalid_value_is_an_error() {
         let error = |text: &str| Gates::parse(text, "").unwrap_err();
         assert_eq!(error("Nope=true"), GateError::Unknown("Nope".into()));
         assert!(matches!(error("PodWebhook=maybe"), GateError::NotBoolean(..)));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_the_documentation_are_understood() {
+    fn names_from_the_documentation_are_accepted() {
         let gates = Gates::parse("ForceDeleteTimeoutExpectationFeatureGate=true", "").unwrap();
         assert!(gates.on("ForceDeleteTimeoutExpectationGate"));
     }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leader_tells_is_what_it_decides_by() {
+    fn leader_settings_are_read_from_the_lease_as_they_were_written() {
         for gates in [
             "",
             "InPlaceWorkloadVerticalScaling=true,CloneSetShortHash=true",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_with_their_defaults_are_not_mentioned() {
+    fn gates_with_their_defaults_are_left_out() {
         let (_, text) = decides("", false).annotation("us");
         assert_eq!(
             text,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_holder_told_does_not_count() {
+    fn settings_of_an_earlier_holder_do_not_count() {
         let told = decides("CloneSetShortHash=true", true).annotation("us");
         let error = |lease: &Value| Decides::told(lease).unwrap_err().to_string();
         assert_eq!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_and_not_guessed() {
+    fn an_annotation_that_cannot_be_read_is_an_error() {
         let newer = r#"{"holder":"us","featureGates":"OfTheFuture=true"}"#;
         let garbage = "{";
         for (text, wanted) in [

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_set_names_stays_within_its_place_in_a_request() {
+    fn names_from_a_sidecarset_are_escaped_in_requests() {
         let named = Revision::Named("../x?y".into());
         assert_eq!(
             path_of("ns", &named),

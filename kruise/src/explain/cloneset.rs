@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_manager_says_of_its_last_attempt_is_known_and_what_is_over_is_not() {
+    fn errors_are_restored_from_conditions_that_are_true() {
         let condition = |kind: &str, status: &str, message: &str| Condition {
             kind: kind.into(),
             status: status.into(),

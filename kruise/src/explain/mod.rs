@@ -250,7 +250,7 @@ mod tests {
     use super::render;
 
     #[test]
-    fn a_plan_without_writes_says_so_and_names_what_holds_each_pod() {
+    fn a_plan_without_writes_lists_what_holds_each_pod() {
         let why = |about: &str, text: &str| Why {
             about: about.into(),
             text: text.into(),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_explained_follows_from_the_registrations() {
+    fn kinds_that_can_be_explained_follow_from_the_registrations() {
         let targets: Vec<String> = super::explainers().map(|(kind, _)| super::call(kind)).collect();
         assert_eq!(targets, ["clone", "sidecarset"]);
         let is_called = |name: &str| super::explainers().any(|(kind, _)| super::is_called(kind, name));

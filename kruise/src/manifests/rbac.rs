@@ -182,7 +182,7 @@ mod tests {
     use crate::gates::Gates;
 
     #[test]
-    fn what_a_gate_needs_is_for_those_who_ask_for_it() {
+    fn rights_for_a_gate_are_granted_only_with_the_gate() {
         for (gate, resource) in [
             ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_asked_for_in_the_stored_version_or_else_in_one_that_is_served() {
+    fn objects_are_listed_in_the_stored_version_or_else_in_a_served_one() {
         let mut object = object();
         let list = |object: &Value| Definition::read(object).unwrap().list_path();
         assert_eq!(list(&object).unwrap(), "/apis/apps.kruise.io/v1beta1/clonesets");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn another_stored_version_is_chosen_only_if_it_is_there_and_nobody_else_writes() {
+    fn the_stored_version_changes_only_to_an_existing_one_and_under_a_precondition() {
         let definition = Definition::read(&object()).unwrap();
         let patch = definition.storing("v1alpha1").unwrap();
         assert_eq!(patch[0]["value"], "7");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_stored_version_and_back_is_noticed() {
+    fn a_change_of_the_stored_version_and_back_is_detected() {
         let before = Definition::read(&object()).unwrap();
         let mut later = object();
         later["metadata"]["resourceVersion"] = json!("9");

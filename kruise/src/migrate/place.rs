@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_again_until_its_definition_changes() {
+    fn progress_is_kept_until_the_definition_changes() {
         let file = std::env::temp_dir().join(format!("kruise-place-{}.json", std::process::id()));
         let mut places = Places::load(Some(&file)).unwrap();
         assert_eq!(places.after(&definition(1)), None);

@@ -159,7 +159,7 @@ fn run_pod(playground: &Playground) {
 }
 
 #[test]
-fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
+fn webhooks_of_kinds_without_a_controller_default_and_validate() {
     let scratch = Scratch::new("admission");
     let playground = Playground::start(&scratch, &["--fast"]);
     run_pod(&playground);

@@ -85,7 +85,7 @@ fn a_cloneset_is_created_and_updated_in_place_and_ctrl_c_leaves_nothing() {
 }
 
 #[test]
-fn the_managers_webhooks_are_asked() {
+fn the_managers_webhooks_are_called() {
     let scratch = Scratch::new("webhooks");
     let playground = Playground::start(&scratch, &["--fast"]);
     let mut wrong = set("web", 1);
@@ -105,7 +105,7 @@ fn the_managers_webhooks_are_asked() {
 }
 
 #[test]
-fn two_playgrounds_know_nothing_of_each_other() {
+fn two_playgrounds_share_nothing() {
     let scratch = Scratch::new("two");
     let one = Playground::start(&scratch, &["--fast"]);
     let two = Playground::start(&scratch, &["--fast"]);
@@ -120,7 +120,7 @@ fn two_playgrounds_know_nothing_of_each_other() {
 }
 
 #[test]
-fn what_was_saved_goes_on_where_it_was() {
+fn a_loaded_snapshot_continues_where_it_was_saved() {
     let scratch = Scratch::new("saved");
     let file = scratch.file("snapshot");
     let first = Playground::start(&scratch, &["--fast", "--nodes=2", "--save", text(&file)]);
@@ -146,7 +146,7 @@ fn what_was_saved_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_idle_playground_hardly_uses_the_machine() {
+fn an_idle_playground_uses_little_cpu() {
     let scratch = Scratch::new("idle");
     let playground = Playground::start(&scratch, &["--fast"]);
     create(&playground, "web", 3);

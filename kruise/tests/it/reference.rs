@@ -237,7 +237,7 @@ fn metrics(counted: fn(&mut Registry)) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn the_reference_says_what_the_program_says() {
+fn the_reference_is_up_to_date() {
     let (folder, expected) = (folder(), files());
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         let _none_yet = std::fs::remove_dir_all(&folder);
@@ -272,7 +272,7 @@ fn the_reference_says_what_the_program_says() {
 }
 
 #[test]
-fn every_kind_flag_and_gate_is_in_the_reference_with_words() {
+fn every_kind_flag_and_gate_is_described_in_the_reference() {
     let files = files();
     let clone_set = &files["clonesets.apps.kruise.io.md"];
     for text in [

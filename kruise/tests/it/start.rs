@@ -104,7 +104,7 @@ fn a_group_that_serves_other_kinds_only_is_no_definition() {
 }
 
 #[test]
-fn refused_credentials_are_said_with_the_command_that_checks_them() {
+fn refused_credentials_are_reported_with_the_command_that_checks_them() {
     for code in [401, 403] {
         let answers = match code {
             401 => |_: &str| Some((401, json!({"message": "Unauthorized"}))),
@@ -152,7 +152,7 @@ pub(crate) fn old_definition(path: &str) -> Option<(u16, serde_json::Value)> {
 }
 
 #[test]
-fn kinds_that_nothing_acts_on_are_logged_once_at_the_start_and_are_in_the_readme() {
+fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
     let ended = folder.manager(&[
@@ -189,7 +189,7 @@ fn is_word_of(word: &str, text: &str) -> bool {
 }
 
 #[test]
-fn missing_webhook_configurations_are_said_with_the_command_that_installs_them() {
+fn missing_webhook_configurations_are_reported_with_the_command_that_installs_them() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
     let ended = folder.manager(&[

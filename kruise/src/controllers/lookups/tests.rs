@@ -59,13 +59,13 @@ fn set(name: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn before_the_first_list_nothing_is_known_and_without_the_kind_there_are_no_sets() {
+fn before_the_first_list_there_is_no_result_and_an_unserved_kind_has_no_objects() {
     assert!(empty(Some("v1alpha1")).all().is_none());
     assert_eq!(empty(None).all().unwrap().iter().count(), 0);
 }
 
 #[test]
-fn a_change_shows_in_the_next_review() {
+fn a_changed_sidecarset_is_in_the_next_result() {
     let caches = filled(&[set("a", json!({}))], &[], &[]);
     let names = || {
         let sets = caches.all().unwrap();
@@ -109,7 +109,7 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
 }
 
 #[tokio::test]
-async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_changes() {
+async fn the_match_condition_is_published_only_when_it_changes() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
     let mut conditions = caches.condition();
@@ -211,7 +211,7 @@ fn is_asked(world: &mut World, expression: Option<&str>, pod: &Value) -> bool {
 }
 
 #[test]
-fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_us() {
+fn the_match_condition_selects_exactly_the_pods_that_are_injected() {
     let name = names::NAMESPACE_NAME;
     let (keys, values) = (["a", "b.c/d"], ["x", "y", "", "no label!"]);
     let mut world = World::new(

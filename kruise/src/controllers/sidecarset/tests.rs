@@ -55,7 +55,7 @@ fn look(sets: &SidecarSets) {
 }
 
 #[tokio::test]
-async fn where_nothing_is_injected_no_pod_is_missed() {
+async fn without_the_pod_webhook_no_pod_counts_as_uninjected() {
     for (injects, pods) in [(true, "1"), (false, "0")] {
         let (sets, registry) = sets(injects);
         look(&sets);
@@ -73,7 +73,7 @@ fn break_logs(sets: &SidecarSets) {
 }
 
 #[tokio::test]
-async fn a_set_that_cannot_be_read_counts_no_pods() {
+async fn an_invalid_sidecarset_has_no_uninjected_metric() {
     let (sets, registry) = sets(true);
     look(&sets);
     break_logs(&sets);
@@ -81,7 +81,7 @@ async fn a_set_that_cannot_be_read_counts_no_pods() {
 }
 
 #[tokio::test]
-async fn what_another_set_of_the_name_has_tried_does_not_count() {
+async fn repairs_of_an_earlier_sidecarset_of_the_same_name_do_not_count() {
     let (sets, _) = sets(true);
     let key = ObjectKey::new("", "logs");
     let tried = Repairs::since(Timestamp::UNIX_EPOCH);
@@ -112,7 +112,7 @@ fn deletion() -> Plan {
 }
 
 #[tokio::test]
-async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
+async fn a_deleted_or_invalid_sidecarset_holds_no_write_lock() {
     let (sets, _) = sets(true);
     let may_write = |set: &str| {
         let mut plan = deletion();
@@ -138,7 +138,7 @@ fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
 }
 
 #[test]
-fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_workloads() {
+fn revisions_are_read_from_the_managers_namespace() {
     let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet",
                      "metadata": {"name": "s", "uid": "u"}, "spec": {}});
     let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "labels": {names::SET_NAME: "s"}},
@@ -156,7 +156,7 @@ fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_wor
 }
 
 #[test]
-fn sets_that_look_at_namespaces_hear_of_new_ones_and_of_other_labels() {
+fn a_new_or_relabelled_namespace_enqueues_sidecarsets_with_a_namespace_selector() {
     let selector = json!({"matchLabels": {"a": "b"}});
     let set = |name: &str, spec| read(&json!({"metadata": {"name": name}, "spec": spec}));
     let sets = [

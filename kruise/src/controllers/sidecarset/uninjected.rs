@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_kept_from_the_first_look_on_and_sets_are_told_of_them() {
+    fn uninjected_pods_are_tracked_from_the_first_reconcile_on_and_enqueue_their_sidecarset() {
         let pods = SharedInformer::new([PODS_BY_SIDECARSET]);
         pods.apply(Event::ListStarted).unwrap();
         pods.apply(Event::Page(vec![

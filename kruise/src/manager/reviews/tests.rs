@@ -182,7 +182,7 @@ fn is_unavailable(response: &Response) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
+async fn a_review_that_the_caches_suffice_for_is_decided_without_the_server() {
     let reviews = reviews(Server::Silent, with_namespaces());
     assert!(is_injected(&now(decide(&reviews, request("prod", "web")))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
@@ -195,7 +195,7 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_was_just_made_is_asked_for() {
+async fn a_namespace_missing_from_the_cache_is_read_from_the_server() {
     let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
     assert!(is_injected(
         &later(decide(&reviews, request("young", "web"))).await
@@ -208,7 +208,7 @@ async fn a_namespace_that_was_just_made_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_limit() {
+async fn a_slow_silent_busy_or_absent_server_delays_no_response_beyond_the_limit() {
     for server in [
         Server::Answers(Duration::from_millis(301)),
         Server::Silent,
@@ -229,7 +229,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit_is_for_all_questions_together() {
+async fn the_time_limit_covers_all_lookups_together() {
     let revision = |name: &str, wanted: &str| {
         let mut set = logs();
         set["metadata"]["name"] = json!(name);
@@ -247,7 +247,7 @@ async fn the_limit_is_for_all_questions_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
+async fn before_the_first_list_the_response_is_to_try_again() {
     let start = Instant::now();
     let reviews = reviews(Server::Silent, empty(Some("v1beta1")));
     let response = later(decide(&reviews, request("prod", "web"))).await;
@@ -256,7 +256,7 @@ async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_list_that_comes_in_time_is_waited_for() {
+async fn a_first_list_within_the_limit_is_waited_for() {
     let caches = empty(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
     let response = decide(&reviews, request("prod", "web"));
@@ -274,7 +274,7 @@ async fn a_first_list_that_comes_in_time_is_waited_for() {
 }
 
 #[tokio::test]
-async fn without_the_kind_there_is_nothing_to_look_up() {
+async fn a_kind_that_is_not_served_needs_no_lookup() {
     let reviews = reviews(Server::Silent, empty(None));
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
@@ -324,7 +324,7 @@ fn set_request(change: impl FnOnce(&mut Value)) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
+async fn objects_that_a_sidecarset_refers_to_are_read_from_the_server_on_a_cache_miss() {
     let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
     let code = |response: &Response| match response {
         Response::Allow { .. } => 200,
@@ -362,7 +362,7 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn steps_are_counted_by_what_came_of_them() {
+async fn steps_are_counted_by_their_result() {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &[]).pods;
     let reviews = measured_reviews(Server::Silent, cache(with_namespaces()), metrics);
@@ -391,7 +391,7 @@ fn kind_request(kind: &str, spec: &Value) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_objects_that_a_kind_is_about_are_asked_for() {
+async fn objects_that_a_specification_refers_to_are_read_from_the_server() {
     let reviews = reviews(Server::Answers(Duration::from_millis(50)), with_namespaces());
     let recreate = |pod: &str| {
         let spec = json!({"podName": pod, "containers": [{"name": "web"}]});
@@ -427,7 +427,7 @@ async fn other_objects_that_a_kind_is_about_are_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_object_does_not_say_of_others_is_not_asked_and_a_silent_server_is_not_waited_for() {
+async fn nothing_is_looked_up_without_a_reference_and_a_silent_server_is_not_waited_for() {
     let reviews = reviews(Server::Silent, with_namespaces());
     let image = kind_request(
         "ImageListPullJob",
@@ -514,7 +514,7 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_the_cache_has_is_not_asked_for() {
+async fn a_cached_node_is_not_read_from_the_server() {
     let caches = cache(with_namespaces());
     let node = json!({"metadata": {"name": "n1", "uid": "n", "resourceVersion": "1",
         "labels": {"type": "virtual-kubelet"}}});
