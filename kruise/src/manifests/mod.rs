@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use workload::Workload;
 
-/// Namespace of the manager unless told otherwise.
+/// Default namespace of the manager.
 pub(crate) const NAMESPACE: &str = "kruise-system";
 
 /// What to print.

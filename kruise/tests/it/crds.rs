@@ -1,4 +1,4 @@
-//! `kruise crds`, printed and compared with a server's.
+//! `kruise crds`: printed definitions, and their comparison with those of a server.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn all_definitions_are_printed() {
     let mut texts: Vec<&str> = names.iter().map(String::as_str).collect();
     texts.push("namespace: elsewhere");
     ended.assert(0, &texts);
-    assert_eq!(ended.said.matches("---\n").count(), names.len());
+    assert_eq!(ended.output.matches("---\n").count(), names.len());
 }
 
 #[test]

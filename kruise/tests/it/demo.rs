@@ -12,7 +12,7 @@ fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
     let story = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{story}{errors}");
-    assert_eq!(errors, "", "nothing but the story is told");
+    assert_eq!(errors, "", "only the tour is printed");
     assert!(!story.contains('\x1b'), "a file gets no control characters");
     for part in [
         "1/7  Create a CloneSet",

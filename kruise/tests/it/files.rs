@@ -1,11 +1,11 @@
-//! Files and options: what is refused, and with which advice.
+//! Files and options that a playground refuses, and the advice in its messages.
 
 use std::net::TcpListener;
 use std::process::Output;
 
 use crate::process::{Playground, Scratch, text};
 
-/// That it failed with these words, and left nothing but what was there before.
+/// Asserts that it failed with these words, and that only these files are left.
 fn refused(scratch: &Scratch, output: &Output, words: &[&str], left: &[&str]) {
     let error = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(!output.status.success(), "{error}");

@@ -20,15 +20,15 @@ fn definition(stored: &[&str]) -> Value {
     })
 }
 
-/// A cluster in which three sets may be stored in an older version.
+/// A cluster in which three CloneSets may be stored in an older version.
 fn answers(path: &str) -> Option<(u16, Value)> {
     let old = definition(&["v1alpha1", "v1beta1"]);
     let set = |name: &str| json!({"metadata": {"namespace": "shop", "name": name}});
     match path.strip_prefix(DEFINITIONS) {
         Some("") => {
-            let mut stranger = old.clone();
-            stranger["spec"]["group"] = json!("example.com");
-            return Some((200, json!({"items": [old, stranger]})));
+            let mut foreign = old.clone();
+            foreign["spec"]["group"] = json!("example.com");
+            return Some((200, json!({"items": [old, foreign]})));
         }
         Some("/clonesets.apps.kruise.io" | "/clonesets.apps.kruise.io/status") => return Some((200, old)),
         _ => {}
@@ -43,7 +43,7 @@ fn answers(path: &str) -> Option<(u16, Value)> {
     }
 }
 
-/// As [`answers`], but one set cannot be written.
+/// As [`answers`], but one CloneSet cannot be written.
 fn with_a_refusal(path: &str) -> Option<(u16, Value)> {
     if path.ends_with("/clonesets/b") {
         return Some((
@@ -54,7 +54,7 @@ fn with_a_refusal(path: &str) -> Option<(u16, Value)> {
     answers(path)
 }
 
-/// As [`answers`], where all is done.
+/// As [`answers`], after a migration.
 fn settled(path: &str) -> Option<(u16, Value)> {
     let object = definition(&["v1beta1"]);
     match path.strip_prefix(DEFINITIONS)? {
@@ -70,7 +70,7 @@ fn migrate(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
     folder.kruise(&line)
 }
 
-/// Names of the sets that were written, and whether the definition was.
+/// Names of the CloneSets that were written, and whether the status of the definition was.
 fn written(server: &ApiServer) -> (Vec<String>, bool) {
     let paths = server.paths();
     let sets = paths
@@ -84,7 +84,7 @@ fn written(server: &ApiServer) -> (Vec<String>, bool) {
 fn every_object_is_written_once_before_older_stored_versions_are_dropped() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let ended = migrate(&folder, &server, &[]);
-    // One of the three is gone by then.
+    // One of the three is deleted meanwhile.
     ended.assert(
         0,
         &[
@@ -120,7 +120,7 @@ fn objects_are_written_no_faster_than_the_rate() {
         .kruise(&["migrate", "storage", "--rate=0.5", &kubeconfig])
         .assert(0, &["2 objects rewritten"]);
     assert_eq!(written(&server).0.len(), 3);
-    // Three writes have two pauses between them.
+    // There are two pauses between three writes.
     assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
 }
 

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sources of crates, and the folders in them that must be free of circles.
-pub(super) const FOLDERS: &[(&str, &str)] = &[("dst/src/", "dst/src/"), ("kruise/src/", "kruise/src/manager/")];
+pub(super) const FOLDERS: &[(&str, &str)] =
+    &[("dst/src/", "dst/src/"), ("kruise/src/", "kruise/src/manager/")];
 
 /// Files that import each other in a circle, if there are some: path and text of each file of a crate's folder.
 pub(super) fn circle(source: &str, files: &BTreeMap<&str, String>) -> Option<String> {
