@@ -56,8 +56,12 @@ struct Resource {
 }
 
 /// Which of our kinds the cluster serves, each in the newest version that this build knows: with published charts mostly
-/// `v1alpha1`. A kind that is not served has no version. Fails if a kind is served in two versions that nobody converts.
-pub async fn discover(client: &Client) -> Result<Served, DiscoveryError> {
+/// `v1alpha1`. A kind that is not served has no version. Fails if one of the kinds that are `reconciled` is served in two
+/// versions that nobody converts.
+pub async fn discover(
+    client: &Client,
+    reconciled: impl IntoIterator<Item = &'static Kind>,
+) -> Result<Served, DiscoveryError> {
     let mut versions: BTreeMap<ResourceId, Vec<&'static str>> = BTreeMap::new();
     let mut groups: Vec<&'static str> = kinds::ALL.into_iter().map(|kind| kind.group).collect();
     groups.sort_unstable();
@@ -71,7 +75,7 @@ pub async fn discover(client: &Client) -> Result<Served, DiscoveryError> {
             }
         }
     }
-    for kind in kinds::ALL {
+    for kind in reconciled {
         let is_doubled = versions.get(&resource(kind)).is_some_and(|all| all.len() > 1);
         if is_doubled && kind.conversion.needs_webhook() {
             check_conversion(client, kind).await?;

@@ -13,7 +13,10 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 
 use super::{Request, list, render};
 use crate::{
-    controllers::cloneset::{self as controller, CachedCloneSet, Inputs},
+    controllers::{
+        self,
+        cloneset::{self as controller, CachedCloneSet, Inputs},
+    },
     manager,
 };
 
@@ -30,7 +33,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         pod,
         ..
     } = *request;
-    let served = discovery::discover(client).await?;
+    let served = discovery::discover(client, controllers::kinds()).await?;
     let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
     let path = format!("{collection}/{name}");
     let cached: CachedCloneSet = client

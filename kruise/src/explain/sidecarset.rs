@@ -13,7 +13,10 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
 use super::{Request, list, render};
-use crate::controllers::sidecarset::{Inputs, Parameters, injected};
+use crate::controllers::{
+    self,
+    sidecarset::{Inputs, Parameters, injected},
+};
 
 /// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
 /// namespace.
@@ -29,7 +32,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         manager_namespace,
         ..
     } = *request;
-    let served = discovery::discover(client).await?;
+    let served = discovery::discover(client, controllers::kinds()).await?;
     let api_version = served.api_version(ResourceId::SIDECARSETS)?;
     let collection = served.collection(ResourceId::SIDECARSETS, None)?;
     let object: Value = client

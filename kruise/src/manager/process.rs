@@ -79,7 +79,7 @@ where
 {
     let ready = host.ready.take();
     let (client, metrics) = (&host.client, &host.metrics);
-    let served = Arc::new(discovery::discover(client).await?);
+    let served = Arc::new(discovery::discover(client, controllers::kinds()).await?);
     log_controllers(&served);
     let server = server_facts(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);

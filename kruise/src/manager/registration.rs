@@ -397,3 +397,6 @@ impl<C: Controls> Runnable for Controller<C> {
         Controller::run(self, shutdown::stopped(stop)).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests;

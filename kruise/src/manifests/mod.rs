@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use workload::Workload;
 
+#[cfg(test)]
+pub(crate) use rbac::rules_of_controllers;
+
 /// Default namespace of the manager.
 pub(crate) const NAMESPACE: &str = "kruise-system";
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::controllers;
 use crate::gates::Gates;
 use crate::lookup::CONFIGURATION;
+use crate::manager::Registration;
 
 /// Service account, roles and bindings in a namespace.
 pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
@@ -90,9 +91,8 @@ fn cluster_rules(gates: &Gates) -> Value {
     let kinds = kruise_api::kinds::ALL.into_iter();
     let names: Vec<String> = kinds.map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut rules = rules_of_controllers(gates);
+    let mut rules = rules_of_controllers(&controllers::ALL, gates);
     rules.extend([
-        rule("", &["namespaces"], READ),
         rule("", &["events"], &["create", "patch"]),
         // Webhooks read them when an object refers to them: other objects about a workload, and the workload itself.
         rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
@@ -116,13 +116,13 @@ fn cluster_rules(gates: &Gates) -> Value {
 
 const READ: &[&str] = &["get", "list", "watch"];
 
-/// The rights in the registrations of the controllers: one rule for each resource and subresource.
-fn rules_of_controllers(gates: &Gates) -> Vec<Value> {
+/// The rights in these registrations: one rule for each resource and subresource.
+pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     let mut allow = |group: &'static str, plural: String, more: &[&'static str]| {
         verbs.entry((group, plural)).or_default().extend(more);
     };
-    for registration in controllers::ALL {
+    for registration in registrations {
         if let Some(ResourceId { group, plural }) = registration.resource() {
             allow(group, plural.to_owned(), READ);
             allow(group, format!("{plural}/status"), &["patch"]);
