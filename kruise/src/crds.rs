@@ -1,4 +1,4 @@
-//! `kruise crds`: the definitions of all kinds, and how those of a cluster compare.
+//! `kruise crds`: prints the definitions of all kinds, or compares those of a cluster with them.
 
 use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::manifests;
 
-/// Installs the definitions of this build.
+/// The command that installs the definitions of this build.
 const APPLY: &str = "kruise crds | kubectl apply -f -";
 
 /// What to do with the definitions.
@@ -31,11 +31,11 @@ pub struct Options {
     kubeconfig: Option<PathBuf>,
 }
 
-/// What was found.
+/// The result.
 pub struct Found {
-    /// For standard output.
+    /// Text for standard output.
     pub text: String,
-    /// Something has to be done.
+    /// True if a definition differs or is not installed.
     pub differs: bool,
 }
 
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let pairs = runtime.block_on(look(&source, ours))?;
+    let pairs = runtime.block_on(read_cluster(&source, ours))?;
     let (mut text, mut alike, mut missing) = (String::new(), 0_usize, 0_usize);
     for (ours, theirs) in &pairs {
         let name = name(ours);
@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
             Some(theirs) => {
                 let differences = drift::compare(ours, theirs);
                 alike += usize::from(differences.is_empty());
-                text.push_str(&told(name, &differences));
+                text.push_str(&differences_text(name, &differences));
             }
         }
     }
@@ -79,7 +79,7 @@ pub fn run(options: &Options) -> anyhow::Result<Found> {
 }
 
 /// Each of our definitions with the cluster's.
-async fn look(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(Value, Option<Value>)>> {
+async fn read_cluster(source: &Source, ours: Vec<Value>) -> anyhow::Result<Vec<(Value, Option<Value>)>> {
     let settings = client::Settings {
         user_agent: "kruise-crds".into(),
         timeout: Duration::from_secs(30),
@@ -111,8 +111,8 @@ fn name(definition: &Value) -> &str {
     name.unwrap_or_default()
 }
 
-/// What differs, and what to do about it; nothing about a definition that is alike.
-fn told(name: &str, differences: &[Difference]) -> String {
+/// The differences with advice; empty if there are none.
+fn differences_text(name: &str, differences: &[Difference]) -> String {
     let what_to_do = match drift::advice(differences) {
         Advice::Nothing => return String::new(),
         Advice::Apply => format!("take ours: {APPLY}"),
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn told_of(effects: &[Effect]) -> String {
+    fn text_of(effects: &[Effect]) -> String {
         let differences: Vec<Difference> = effects
             .iter()
             .map(|effect| Difference {
@@ -152,14 +152,14 @@ mod tests {
                 text: "what".to_owned(),
             })
             .collect();
-        told("a.b", &differences)
+        differences_text("a.b", &differences)
     }
 
     #[test]
-    fn the_gravest_difference_decides_what_to_do() {
-        assert_eq!(told_of(&[]), "");
-        let applied = told_of(&[Effect::Shows, Effect::Lacks]);
-        let lines: Vec<&str> = applied.lines().collect();
+    fn the_most_severe_difference_selects_the_advice() {
+        assert_eq!(text_of(&[]), "");
+        let advice = text_of(&[Effect::Shows, Effect::Lacks]);
+        let lines: Vec<&str> = advice.lines().collect();
         assert_eq!(
             lines,
             [
@@ -169,8 +169,8 @@ mod tests {
                 "  take ours: kruise crds | kubectl apply -f -"
             ]
         );
-        assert!(told_of(&[Effect::Lacks, Effect::Loses]).contains("leave it"));
-        assert!(told_of(&[Effect::Stored, Effect::Loses]).contains("kruise migrate storage a.b"));
-        assert!(told_of(&[Effect::Fixed, Effect::Stored]).contains("kubectl delete crd a.b"));
+        assert!(text_of(&[Effect::Lacks, Effect::Loses]).contains("leave it"));
+        assert!(text_of(&[Effect::Stored, Effect::Loses]).contains("kruise migrate storage a.b"));
+        assert!(text_of(&[Effect::Fixed, Effect::Stored]).contains("kubectl delete crd a.b"));
     }
 }

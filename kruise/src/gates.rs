@@ -1,15 +1,15 @@
 //! Feature gates: one registry, upstream's names, stages and defaults.
 //!
-//! Every gate is accepted, because charts and users pass them; what a gate switches comes with its feature.
+//! Every gate is accepted, because charts and users pass them. A gate of a feature that is not built yet has no effect.
 
 use std::collections::BTreeMap;
 
-/// How settled a gate is.
+/// Maturity of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// May go again.
+    /// May be removed.
     Alpha,
-    /// Here to stay.
+    /// Stays supported.
     Beta,
 }
 
@@ -53,7 +53,7 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("DaemonSetPruneIneligibleNodes", false, Stage::Alpha),
 ];
 
-/// Spellings that upstream's documentation uses and its code refuses.
+/// Names that upstream's documentation uses and its code refuses.
 const ALIASES: &[(&str, &str)] = &[
     ("EnhancedLivenessProbeGate", "EnhancedLivenessProbe"),
     (
@@ -62,7 +62,7 @@ const ALIASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// If the first gate is off, the others are.
+/// If the first gate is off, the others are off, too.
 const REQUIRES: &[(&str, &[&str])] = &[
     (
         "PodWebhook",
@@ -91,12 +91,12 @@ const REQUIRES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Name, default and stage of every gate, in no order that means anything.
+/// Name, default and stage of every gate, in no particular order.
 pub fn all() -> impl Iterator<Item = (&'static str, bool, Stage)> {
     GATES.iter().copied()
 }
 
-/// The gates as they stand for this process.
+/// The values of all gates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gates(BTreeMap<&'static str, bool>);
 
@@ -169,7 +169,7 @@ impl Gates {
         texts.join(",")
     }
 
-    /// Is the gate on? Unknown names are off.
+    /// True if the gate is on. Unknown names are off.
     pub fn on(&self, name: &str) -> bool {
         self.0.get(name).copied().unwrap_or(false)
     }
@@ -204,7 +204,7 @@ mod tests {
     use super::{GateError, Gates};
 
     #[test]
-    fn without_the_pod_webhook_what_needs_it_is_off_even_if_asked_for() {
+    fn without_the_pod_webhook_dependent_gates_are_off_even_if_set() {
         let gates = Gates::parse("PodWebhook=false,KruisePodReadinessGate=true", "").unwrap();
         assert!(!gates.on("KruisePodReadinessGate") && !gates.on("WorkloadSpread"));
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_say_what_is_wrong() {
+    fn an_invalid_value_is_an_error() {
         let error = |text: &str| Gates::parse(text, "").unwrap_err();
         assert_eq!(error("Nope=true"), GateError::Unknown("Nope".into()));
         assert!(matches!(error("PodWebhook=maybe"), GateError::NotBoolean(..)));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_the_documentation_are_understood() {
+    fn names_from_the_documentation_are_accepted() {
         let gates = Gates::parse("ForceDeleteTimeoutExpectationFeatureGate=true", "").unwrap();
         assert!(gates.on("ForceDeleteTimeoutExpectationGate"));
     }

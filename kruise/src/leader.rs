@@ -1,7 +1,7 @@
-//! How the leader decides: its gates and flags, told on its lease, so that others can plan as it does.
+//! The leader's settings: gates and flags that plans depend on, in an annotation of the leader lease.
 //!
-//! What is told counts for the holder that told it. Whoever takes the lease over and tells nothing, as OpenKruise does,
-//! leaves the annotation where it is.
+//! `kruise explain` reads them, so that it plans as the leader does. The annotation names its holder: OpenKruise does not
+//! remove the annotation when it takes the lease over, and the settings of another holder do not count.
 
 use anyhow::{anyhow, bail};
 use kruise_api::names::LEADER_SETTINGS;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::{controllers::cloneset::EXCLUDE_PREPARING_DELETE, gates::Gates, manager::Config};
 
-/// What decisions depend on beside the API server.
+/// Gates and flags that plans depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decides {
+pub struct LeaderSettings {
     /// Feature gates after their dependencies.
     pub gates: Gates,
     /// Flag `--cloneset-scaling-exclude-preparing-delete`.
@@ -23,17 +23,17 @@ pub struct Decides {
 /// The annotation's JSON.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct Annotation {
     holder: String,
-    /// Those that differ from their defaults.
+    /// The gates that differ from their defaults.
     #[serde(default)]
     feature_gates: String,
     #[serde(default)]
     exclude_preparing_delete: bool,
 }
 
-impl Decides {
-    /// What a manager decides by.
+impl LeaderSettings {
+    /// The settings of a manager.
     pub fn of(config: &Config) -> Self {
         Self {
             gates: config.gates.clone(),
@@ -41,55 +41,55 @@ impl Decides {
         }
     }
 
-    /// The annotation of a lease that this holder has.
+    /// Key and value of the annotation, for a lease of this holder.
     pub fn annotation(&self, holder: &str) -> (String, String) {
-        let told = Told {
+        let annotation = Annotation {
             holder: holder.to_owned(),
             feature_gates: self.gates.changed(),
             exclude_preparing_delete: self.exclude_preparing_delete,
         };
-        // Text and truth values always have a JSON form.
-        let text = serde_json::to_string(&told).unwrap_or_default();
+        // Serializing strings and booleans cannot fail.
+        let text = serde_json::to_string(&annotation).unwrap_or_default();
         (LEADER_SETTINGS.to_owned(), text)
     }
 
-    /// What the holder of a lease told.
-    fn told(lease: &Value) -> anyhow::Result<Self> {
+    /// The settings of the holder of a lease.
+    fn from_lease(lease: &Value) -> anyhow::Result<Self> {
         let annotations = lease.pointer("/metadata/annotations");
         let text = annotations.and_then(|all| all.get(LEADER_SETTINGS)?.as_str());
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str);
-        let told: Told = match text.map(serde_json::from_str).transpose() {
-            Ok(told) => told.ok_or_else(|| anyhow!("its holder tells nothing of them"))?,
+        let annotation: Annotation = match text.map(serde_json::from_str).transpose() {
+            Ok(annotation) => annotation.ok_or_else(|| anyhow!("its holder tells nothing of them"))?,
             Err(error) => bail!("what its holder tells cannot be read: {error}"),
         };
         match holder {
             None | Some("") => bail!("nobody holds it"),
-            Some(holder) if holder != told.holder => bail!("its holder tells nothing of them"),
+            Some(holder) if holder != annotation.holder => bail!("its holder tells nothing of them"),
             Some(_) => Ok(Self {
-                gates: Gates::parse(&told.feature_gates, "")?,
-                exclude_preparing_delete: told.exclude_preparing_delete,
+                gates: Gates::parse(&annotation.feature_gates, "")?,
+                exclude_preparing_delete: annotation.exclude_preparing_delete,
             }),
         }
     }
 }
 
-/// Reads what the leader tells on a lease.
-pub async fn ask(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Decides> {
+/// Reads the settings from a lease.
+pub async fn read(client: &Client, namespace: &str, name: &str) -> anyhow::Result<LeaderSettings> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease: Value = client.get(&path).await?;
-    Decides::told(&lease)
+    LeaderSettings::from_lease(&lease)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Decides;
+    use super::LeaderSettings;
     use crate::gates::Gates;
 
-    fn decides(gates: &str, exclude_preparing_delete: bool) -> Decides {
+    fn settings(gates: &str, exclude_preparing_delete: bool) -> LeaderSettings {
         let gates = Gates::parse(gates, "").unwrap();
-        Decides {
+        LeaderSettings {
             gates,
             exclude_preparing_delete,
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leader_tells_is_what_it_decides_by() {
+    fn leader_settings_are_read_from_the_lease_as_they_were_written() {
         for gates in [
             "",
             "InPlaceWorkloadVerticalScaling=true,CloneSetShortHash=true",
@@ -112,22 +112,22 @@ mod tests {
             "AllBeta=false",
         ] {
             for flag in [false, true] {
-                let ours = decides(gates, flag);
-                let read = Decides::told(&lease(ours.annotation("us"), "us")).unwrap();
+                let ours = settings(gates, flag);
+                let read = LeaderSettings::from_lease(&lease(ours.annotation("us"), "us")).unwrap();
                 assert_eq!(read, ours, "{gates}");
             }
         }
     }
 
     #[test]
-    fn gates_with_their_defaults_are_not_mentioned() {
-        let (_, text) = decides("", false).annotation("us");
+    fn gates_with_their_defaults_are_left_out() {
+        let (_, text) = settings("", false).annotation("us");
         assert_eq!(
             text,
             r#"{"holder":"us","featureGates":"","excludePreparingDelete":false}"#
         );
         assert_eq!(
-            decides("CloneSetShortHash=true,PodWebhook=true", false)
+            settings("CloneSetShortHash=true,PodWebhook=true", false)
                 .gates
                 .changed(),
             "CloneSetShortHash=true"
@@ -135,20 +135,20 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_holder_told_does_not_count() {
-        let told = decides("CloneSetShortHash=true", true).annotation("us");
-        let error = |lease: &Value| Decides::told(lease).unwrap_err().to_string();
+    fn settings_of_an_earlier_holder_do_not_count() {
+        let annotation = settings("CloneSetShortHash=true", true).annotation("us");
+        let error = |lease: &Value| LeaderSettings::from_lease(lease).unwrap_err().to_string();
         assert_eq!(
-            error(&lease(told.clone(), "another")),
+            error(&lease(annotation.clone(), "another")),
             "its holder tells nothing of them"
         );
-        assert_eq!(error(&lease(told, "")), "nobody holds it");
+        assert_eq!(error(&lease(annotation, "")), "nobody holds it");
         let none = json!({"metadata": {}, "spec": {"holderIdentity": "another"}});
         assert_eq!(error(&none), "its holder tells nothing of them");
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_and_not_guessed() {
+    fn an_annotation_that_cannot_be_read_is_an_error() {
         let newer = r#"{"holder":"us","featureGates":"OfTheFuture=true"}"#;
         let garbage = "{";
         for (text, wanted) in [
@@ -156,7 +156,9 @@ mod tests {
             (garbage, "what its holder tells cannot be read"),
         ] {
             let annotation = ("kruise.io/leader-settings".to_owned(), text.to_owned());
-            let error = Decides::told(&lease(annotation, "us")).unwrap_err().to_string();
+            let error = LeaderSettings::from_lease(&lease(annotation, "us"))
+                .unwrap_err()
+                .to_string();
             assert!(error.starts_with(wanted), "{error}");
         }
     }

@@ -1,5 +1,4 @@
-//! What the one executable is made of: the manager, what it prints for an installation, its explanations, pods as
-//! the webhook would make them, and a playground for all of it.
+//! The library of the `kruise` executable: one module for each subcommand, and the controllers of the manager.
 
 pub mod controllers;
 pub mod crds;

@@ -1,8 +1,8 @@
-//! The one source of what reviews look up: a cache first, then the API server.
+//! Lookups of reviews: in a cache first, then at the API server.
 //!
 //! The webhooks, `kruise inject` and tests review with a [`LookupSource`]. They differ in its [`Cache`] (the manager's
-//! watches, files, nothing) and in whether a server is asked for what is not in it. How long that may take is the
-//! caller's: [`LookupSource::finish`] goes on until the review is decided or a request fails.
+//! caches, files, none) and in whether there is a server. The caller limits the time: [`LookupSource::finish`] runs until
+//! the review is decided or a request fails.
 
 use std::time::Duration;
 
@@ -21,26 +21,26 @@ use tokio::time::sleep;
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
 
-/// ConfigMap of what administrators decide.
+/// ConfigMap with the settings of administrators.
 pub(crate) const CONFIGURATION: &str = "kruise-configuration";
 
-/// How often a cache is asked whether its first lists are in.
+/// Interval between checks whether the first lists are complete.
 const POLL: Duration = Duration::from_millis(5);
 
-/// What is known without a request.
+/// Results without a request.
 pub(crate) trait Cache {
     /// The result of a lookup.
     fn get(&self, lookup: &Lookup) -> Cached;
 }
 
-/// What a cache has.
+/// The result of a lookup in a cache.
 #[derive(Debug)]
 pub(crate) enum Cached {
-    /// The result, which may be that there is no such object.
+    /// The result; that there is no such object is one, too.
     Found(LookupResult),
-    /// Nothing: the API server may know.
+    /// Not cached: the API server may have it.
     Absent,
-    /// Nothing before its first list is in, which is worth waiting for.
+    /// Not yet known: the first list is not complete.
     NotSynced,
 }
 
@@ -53,27 +53,27 @@ impl Cache for NoCache {
     }
 }
 
-/// Where requests for what a cache does not have go.
+/// The API server, for lookups that are not cached.
 pub(crate) struct Server {
     pub(crate) client: Client,
-    /// The manager's, where revisions of SidecarSets and its configuration are.
+    /// Namespace of the manager, where revisions of SidecarSets and its configuration are.
     pub(crate) namespace: String,
 }
 
-/// A cache, and a server that is asked for what the cache does not have.
+/// A cache, and a server for lookups that are not cached.
 pub(crate) struct LookupSource<C> {
     pub(crate) cache: C,
-    /// Without it, what the cache does not have does not exist.
+    /// Without a server, an object that is not cached does not exist.
     pub(crate) server: Option<Server>,
 }
 
-/// How far a review got with the cache.
+/// The state of a review after lookups in the cache.
 pub(crate) enum Progress {
     /// It is decided.
     Decided(Response),
-    /// The cache does not have these.
+    /// These lookups are not cached.
     Absent(Vec<Lookup>),
-    /// The first lists of the cache are not in.
+    /// The first lists of the cache are not complete.
     NotSynced,
 }
 
@@ -87,14 +87,14 @@ pub(crate) struct LookupError {
 }
 
 impl<C: Cache> LookupSource<C> {
-    /// Reviews with what the cache has, and adds that to `lookups`.
+    /// Reviews with results from the cache, and adds them to `lookups`.
     pub(crate) fn advance(&self, review: &impl Fn(&Lookups) -> Outcome, lookups: &mut Lookups) -> Progress {
         loop {
             let missing = match review(lookups) {
                 Outcome::Response(response) => return Progress::Decided(response),
                 Outcome::Missing(missing) => missing,
             };
-            // What was looked up once is not missing: such a review would go on for ever.
+            // A review that reports present lookups as missing would never end.
             if missing.iter().all(|lookup| lookups.contains(lookup)) {
                 return Progress::Decided(Response::Deny {
                     code: 500,
@@ -115,8 +115,7 @@ impl<C: Cache> LookupSource<C> {
         }
     }
 
-    /// Goes on until the review is decided: asks the server for what the cache does not have, and waits for the first
-    /// lists of the cache.
+    /// Completes a review: sends a request for each lookup that is not cached, and waits for the first lists of the cache.
     pub(crate) async fn finish(
         &self,
         mut progress: Progress,
@@ -157,7 +156,7 @@ struct ConfigMap {
     data: StringMap,
 }
 
-/// An object of which only the metadata counts.
+/// The metadata of an object of any kind.
 #[derive(Deserialize)]
 struct Metadata {
     metadata: ObjectMeta,
@@ -206,8 +205,8 @@ impl Server {
         }))
     }
 
-    /// Would the server store this object in the manager's namespace? A refusal for another reason than the object is an
-    /// error.
+    /// Creates the object in the manager's namespace as a dry run. A refusal of the object is a result, and any other
+    /// failure is an error.
     async fn dry_run(&self, plural: &str, object: &str) -> Result<LookupResult, ApiError> {
         let mut object: Value = serde_json::from_str(object).unwrap_or_default();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -240,7 +239,7 @@ fn owner(metadata: &ObjectMeta) -> Pod {
     }
 }
 
-/// All sets, in the newest version served; none where the kind is not served.
+/// All SidecarSets, in the newest served version; none if the kind is not served.
 async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
     for version in VERSIONS {
         let list = client
@@ -253,7 +252,7 @@ async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
     Ok(Vec::new())
 }
 
-/// One set, in the newest version served.
+/// One SidecarSet, in the newest served version.
 async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
     for version in VERSIONS {
         let path = format!("/apis/apps.kruise.io/{version}/sidecarsets/{name}");
@@ -275,7 +274,8 @@ async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result
     }
 }
 
-/// Where a revision is, or the list that it is in. The texts may be of a set that was stored before they were checked.
+/// Path of a revision, or of the list with it. Names are escaped, because SidecarSets may have been stored before webhooks
+/// validated them.
 fn path_of(namespace: &str, wanted: &Revision) -> String {
     let path = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
     match wanted {
@@ -299,8 +299,8 @@ pub(crate) fn newest(revisions: Vec<Value>) -> Option<Value> {
     revisions.into_iter().max_by_key(number)
 }
 
-fn existing<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
-    match answer {
+fn existing<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_set_names_stays_within_its_place_in_a_request() {
+    fn names_from_a_sidecarset_are_escaped_in_requests() {
         let named = Revision::Named("../x?y".into());
         assert_eq!(
             path_of("ns", &named),

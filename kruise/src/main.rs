@@ -1,5 +1,5 @@
-//! The one executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate` and, with the feature of that
-//! name, `playground`. Started under the name `manager` it is the manager, as in upstream's image.
+//! The executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate` and, with the feature of that
+//! name, `playground`. Under the name `manager` it runs the manager, as in upstream's image.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what was found: 1 if something has to be done, 2 if that cannot be told.
+/// Prints the result. The exit code is 1 if definitions differ, and 2 on an error.
 fn checked(found: anyhow::Result<crds::Found>) -> ExitCode {
     match found {
         Ok(found) => {
@@ -75,9 +75,9 @@ fn checked(found: anyhow::Result<crds::Found>) -> ExitCode {
     }
 }
 
-/// Prints the answer, or the error with what to do about it.
-fn report(answer: anyhow::Result<String>) -> ExitCode {
-    match answer {
+/// Prints the text, or the error.
+fn report(result: anyhow::Result<String>) -> ExitCode {
+    match result {
         Ok(text) => {
             print!("{text}");
             ExitCode::SUCCESS

@@ -58,7 +58,7 @@ async fn run(cluster: &Arc<Cluster>, id: ProcessId, users: &Users, config: Arc<C
     let (listeners, users) = (cluster.clone(), users.clone());
     let life = tokio::spawn(async move {
         let client = host.client.named("kruise-manager/webhook-controller");
-        let open = |routes, desired: kruise::manager::Wishes, closing: watch::Receiver<bool>| {
+        let open = |routes, desired: kruise::manager::MatchConditions, closing: watch::Receiver<bool>| {
             let mut tasks = listen(listeners.clone(), id, routes, closing.clone());
             for user in users.values() {
                 let beside = user.beside_manager(&listeners, id, client.clone(), desired.clone());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use futures::future::BoxFuture;
-use kruise::manager::Wishes;
+use kruise::manager::MatchConditions;
 use kruise_runtime::Client;
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ pub trait User: Send + Sync {
         _cluster: &Arc<Cluster>,
         _process: ProcessId,
         _client: Client,
-        _desired: Wishes,
+        _desired: MatchConditions,
     ) -> Option<BoxFuture<'static, ()>> {
         None
     }

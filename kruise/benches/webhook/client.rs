@@ -28,13 +28,13 @@ const NAME: &str = "svc.ns.svc";
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Of clients that speak the second version.
+    /// TLS configuration of HTTP/2 clients.
     config: Arc<ClientConfig>,
     _stop: watch::Sender<bool>,
 }
 
 impl Server {
-    /// Opens the doors.
+    /// Starts the server.
     pub async fn start(process: &Process) -> Self {
         let pair = issue(NAME, jiff::Timestamp::now()).unwrap().pair();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -53,7 +53,7 @@ impl Server {
         }
     }
 
-    /// Whom misbehaving tasks ask.
+    /// The address, for clients.
     pub fn target(&self) -> Target {
         Target {
             address: self.address,
@@ -62,7 +62,7 @@ impl Server {
     }
 }
 
-/// Where a server is, and whom to trust.
+/// A server's address and certificate authority.
 #[derive(Clone)]
 pub struct Target {
     /// Where it listens.

@@ -1,4 +1,4 @@
-//! Bad neighbours: connections that are kept and misused, and fresh ones for nothing.
+//! Clients that misbehave: connections that are kept open and misused, and new ones that send garbage.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use tokio::{
 
 use crate::client::{Server, Target, request};
 
-/// Connections that are kept.
+/// Number of connections that are kept open.
 const KEPT: usize = 32;
-/// From one fresh handshake to the next: fifty a second.
-const KNOCK: Duration = Duration::from_millis(20);
+/// Interval between new handshakes: fifty a second.
+const HANDSHAKE_INTERVAL: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Goes on until what it returns is dropped.
-pub fn throw(runtime: &Runtime, server: &Server) -> JoinSet<()> {
+/// Starts the clients. They run until the result is dropped.
+pub fn start(runtime: &Runtime, server: &Server) -> JoinSet<()> {
     let mut garbage = JoinSet::new();
     for number in 0..KEPT {
         garbage.spawn_on(keep(server.target(), number), runtime.handle());
     }
-    garbage.spawn_on(knock(server.target()), runtime.handle());
+    garbage.spawn_on(new_connections(server.target()), runtime.handle());
     garbage
 }
 
-/// Keeps one connection and misuses it in the way its number says.
+/// Keeps one connection open and misuses it; the number selects how.
 async fn keep(target: Target, number: usize) {
     loop {
         match number % 4 {
@@ -61,22 +61,22 @@ async fn keep(target: Target, number: usize) {
                 drop(silent);
             }
         }
-        sleep(KNOCK).await;
+        sleep(HANDSHAKE_INTERVAL).await;
     }
 }
 
-/// Fresh handshakes, each followed by garbage.
-async fn knock(target: Target) {
-    let mut ticks = interval(KNOCK);
-    let mut knocks = JoinSet::new();
+/// Opens new connections; each sends garbage after the handshake.
+async fn new_connections(target: Target) {
+    let mut ticks = interval(HANDSHAKE_INTERVAL);
+    let mut connections = JoinSet::new();
     loop {
         ticks.tick().await;
         let target = target.clone();
-        knocks.spawn(async move {
+        connections.spawn(async move {
             if let Ok(mut stream) = target.connect().await {
                 let _ = stream.write_all(&[0xff; 512]).await;
             }
         });
-        while knocks.try_join_next().is_some() {}
+        while connections.try_join_next().is_some() {}
     }
 }

@@ -1,4 +1,4 @@
-//! What a review takes without a socket.
+//! Durations of reviews without a socket.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use crate::process::{Process, answer, review};
 
 const REVIEWS: usize = 20_000;
 
-/// How often this thread had to give its processor to another one.
+/// How often this thread was preempted.
 fn interrupted() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/status").unwrap();
     let line = text
@@ -20,7 +20,7 @@ fn interrupted() -> u64 {
     line.unwrap().trim().parse().unwrap()
 }
 
-/// What half of the reviews take at most, and what 99 of 100 do, of those in which no other thread took the processor.
+/// Median and 99th percentile of the durations of reviews that were not preempted.
 pub fn percentiles(runtime: &Runtime, process: &Process) -> [Duration; 2] {
     let reviewer = process.reviewer();
     let bodies: Vec<Vec<u8>> = (0..100).map(review).collect();

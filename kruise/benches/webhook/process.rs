@@ -1,4 +1,4 @@
-//! A manager's process on an embedded API, among many SidecarSets: what its doors would answer, without doors.
+//! A manager's process on a simulated API server with many SidecarSets. Its webhook handlers are called without listeners.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use crate::among::{self, SETS};
 /// Where the webhook for pods is.
 pub const PATH: &str = "/mutate-pod";
 
-/// A process that is up: its watches are established and its caches are full.
+/// A running process: its watches are established and its caches are synced.
 pub struct Process {
     api: Arc<Live>,
     /// All its webhooks.
@@ -35,7 +35,7 @@ pub struct Process {
     _stop: watch::Sender<bool>,
 }
 
-/// One of the sets; it looks at labels of namespaces, too.
+/// One of the SidecarSets. It has a namespace selector, too.
 fn set(index: usize) -> Value {
     let mut set = among::set(index);
     set["spec"]["namespaceSelector"] = json!({"matchLabels": {"team": "shop"}});
@@ -57,9 +57,9 @@ pub fn review(number: usize) -> Vec<u8> {
 }
 
 impl Process {
-    /// Starts API and manager.
+    /// Starts API server and manager.
     pub async fn start() -> Self {
-        // Few changes are kept, so that what grows is not the API's memory.
+        // A short watch window, so that memory of the API server does not grow.
         let config = kruise_sim::Config { seed: 1, window: 100 };
         let world = World::new(&config, &Options::default(), Timestamp::now()).unwrap();
         let api = Live::new(world);
@@ -101,17 +101,17 @@ impl Process {
             stop: stopped,
         };
         tokio::spawn(async move {
-            // Nobody else leads, and a busy machine renews late.
+            // There is no other manager, and a busy machine renews its lease too late.
             let line = ["--enable-leader-election=false"];
             let values = FlagSet::new(&FLAGS).parse(line).unwrap();
             let config = Config::new(&values, &|_| None).unwrap();
             let open = |routes, _, mut closing: watch::Receiver<bool>| {
-                assert!(opened.send(routes).is_ok(), "somebody waits for them");
-                let mut doors = JoinSet::new();
-                doors.spawn(async move {
+                assert!(opened.send(routes).is_ok(), "the receiver is alive");
+                let mut tasks = JoinSet::new();
+                tasks.spawn(async move {
                     let _ = closing.wait_for(|closing| *closing).await;
                 });
-                std::future::ready(Ok(doors))
+                std::future::ready(Ok(tasks))
             };
             process(&config, host, open).await.unwrap();
         });
@@ -128,7 +128,7 @@ impl Process {
         process
     }
 
-    /// Has every set been looked at, and what came of it been written?
+    /// True if every SidecarSet was reconciled and its status written.
     fn is_settled(&self) -> bool {
         let list = Request::new(Method::Get, "/apis/apps.kruise.io/v1beta1/sidecarsets", None);
         let sets = send(&self.api, &list);
@@ -137,7 +137,7 @@ impl Process {
             .all(|set| set["status"]["observedGeneration"] == set["metadata"]["generation"])
     }
 
-    /// Answers the webhook of pods.
+    /// The reviewer of the pod webhook.
     pub fn reviewer(&self) -> Arc<Reviewer> {
         match self.routes.get(PATH) {
             Some(Handler::Review(reviewer)) => reviewer.clone(),
@@ -145,25 +145,25 @@ impl Process {
         }
     }
 
-    /// Changes one of the sets and a namespace: caches follow.
-    pub fn stir(&self, number: usize) {
+    /// Changes one SidecarSet and one namespace, so that the caches receive events.
+    pub fn change_objects(&self, number: usize) {
         let name = format!("s{:03}", number % SETS);
         let path = format!("/apis/apps.kruise.io/v1beta1/sidecarsets/{name}");
-        let stirred = json!({"metadata": {"annotations": {"stirred": number.to_string()}}});
+        let patch = json!({"metadata": {"annotations": {"changed": number.to_string()}}});
         send(
             &self.api,
-            &Request::new(Method::Patch, &path, Some(&stirred)).content_type("application/merge-patch+json"),
+            &Request::new(Method::Patch, &path, Some(&patch)).content_type("application/merge-patch+json"),
         );
         let path = "/api/v1/namespaces/kruise-system";
-        let stirred = json!({"metadata": {"labels": {"stirred": number.to_string()}}});
+        let patch = json!({"metadata": {"labels": {"changed": number.to_string()}}});
         send(
             &self.api,
-            &Request::new(Method::Patch, path, Some(&stirred)).content_type("application/merge-patch+json"),
+            &Request::new(Method::Patch, path, Some(&patch)).content_type("application/merge-patch+json"),
         );
     }
 }
 
-/// The answer to a body, as the socket sends it.
+/// The response to a request body, as the server sends it.
 pub fn answer(runtime: &Runtime, reviewer: &Reviewer, body: &[u8]) -> String {
     let review = Review::decode(body).unwrap();
     let reply = review.reply.clone();

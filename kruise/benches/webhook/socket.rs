@@ -1,4 +1,4 @@
-//! What a review takes over TLS.
+//! Durations of reviews over TLS.
 
 use std::time::{Duration, Instant};
 
@@ -19,24 +19,24 @@ use crate::{
 const RATE: u32 = 500;
 const REVIEWS: usize = 10_000;
 
-/// Asks for a while, and returns what half of the reviews take at most, and what 99 of 100 do.
+/// Median and 99th percentile of the durations of reviews.
 pub async fn percentiles(server: &Server) -> [Duration; 2] {
     let client = server.target().client().await.unwrap();
     let bodies: Vec<Bytes> = (0..100).map(|number| review(number).into()).collect();
     let mut ticks = interval(Duration::from_secs(1) / RATE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let mut asked = JoinSet::new();
+    let mut reviews = JoinSet::new();
     for number in 0..REVIEWS {
         // From when it was due, so that a stall counts for every review that it delays.
         let due = ticks.tick().await.into_std();
-        asked.spawn(ask(client.clone(), bodies[number % bodies.len()].clone(), due));
+        reviews.spawn(post(client.clone(), bodies[number % bodies.len()].clone(), due));
     }
-    let mut took = asked.join_all().await;
+    let mut took = reviews.join_all().await;
     took.sort_unstable();
     [50, 99].map(|share| took[REVIEWS * share / 100])
 }
 
-async fn ask(mut client: SendRequest<Full<Bytes>>, body: Bytes, due: Instant) -> Duration {
+async fn post(mut client: SendRequest<Full<Bytes>>, body: Bytes, due: Instant) -> Duration {
     let response = client.send_request(request(body)).await.unwrap();
     let answer = response.into_body().collect().await.unwrap().to_bytes();
     let took = due.elapsed();

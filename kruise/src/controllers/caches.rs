@@ -1,5 +1,6 @@
-//! Caches that several controllers read, and how an object leads to its owner. A cache that one controller alone reads is
-//! declared beside it.
+//! Caches that several controllers read, and the mapping from objects to the keys of their owners.
+//!
+//! A cache that only one controller reads is declared beside that controller.
 
 use std::sync::Arc;
 
@@ -23,10 +24,10 @@ pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
 
-/// Pods. A cache of owners of pods is listed before them ([`CacheId::before`]).
+/// Pods. Caches of their owners are listed before them ([`CacheId::before`]).
 pub const PODS: CacheId<PodView> =
     CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET]);
-/// Claims. They are listed before pods, so that no claim is taken for one without a pod.
+/// Claims. They are listed before pods, so that no claim of an existing pod counts as unused.
 pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
     .indexed(&[CLAIMS_BY_OWNER])
     .before(&[PODS.name]);
@@ -40,7 +41,7 @@ pub const NAMESPACES: CacheId<NamespaceView> =
 
 /// An object that may have a controlling owner.
 pub trait Owned: Cached {
-    /// The owner.
+    /// The controlling owner.
     fn controller(&self) -> Option<&OwnerView>;
 }
 
@@ -56,14 +57,14 @@ macro_rules! owned {
 
 owned!(PodView, ClaimView, kruise_views::ImageJobView);
 
-/// The owners of this kind that a change concerns: before and after it.
+/// Keys of the controlling owners of this kind, before and after a change.
 pub fn owners<T: Owned>(kind: &Kind, delta: &Delta<T>) -> impl Iterator<Item = ObjectKey> + use<T> {
     let key = |object: &Arc<T>| {
         let owner = object.controller()?;
-        let is_ours = *owner.kind == *kind.kind && *owner.group == *kind.group;
-        is_ours.then(|| ObjectKey::new(object.namespace(), owner.name.clone()))
+        let is_kind = *owner.kind == *kind.kind && *owner.group == *kind.group;
+        is_kind.then(|| ObjectKey::new(object.namespace(), owner.name.clone()))
     };
     let (old, new) = (delta.old.as_ref().and_then(key), delta.new.as_ref().and_then(key));
-    let moved = if old == new { None } else { old };
-    new.into_iter().chain(moved)
+    let previous = if old == new { None } else { old };
+    new.into_iter().chain(previous)
 }

@@ -1,4 +1,6 @@
-//! The order in which containers start: every pod that has one is its own key, and has at most one barrier.
+//! Container launch priority: the order in which the containers of a pod start.
+//!
+//! The keys are pods with an order. Each has at most one barrier, a ConfigMap that its containers wait for.
 
 use jiff::Timestamp;
 use kruise_api::names::LAUNCH_BARRIER_SELECTOR;
@@ -25,11 +27,11 @@ pub static REGISTRATION: Registration =
             Grant::on(ResourceId::CONFIG_MAPS, &["create", "patch", "delete"]),
         ]);
 
-/// Barriers of pods; no other ConfigMaps.
+/// Barriers of pods, and no other ConfigMaps.
 const BARRIERS: CacheId<BarrierView> =
     CacheId::of("configmaps", ResourceId::CONFIG_MAPS).selected(LAUNCH_BARRIER_SELECTOR);
 
-/// Plans one pod from the caches.
+/// Reconciles one pod from the caches.
 pub struct Launches {
     barriers: SharedInformer<BarrierView>,
     pods: SharedInformer<PodView>,
@@ -44,7 +46,7 @@ impl Controls for Launches {
     }
 
     fn wire(wiring: &mut Wiring<'_, Self>) {
-        // A pod that was concerned and is no more is forgotten at its last reconcile.
+        // The old pod counts, too: a last reconcile clears the memory of a key that does not apply any more.
         wiring.maps(&PODS, |_, delta| {
             let mut either = delta.new.iter().chain(&delta.old);
             let concerned = either.find(|pod| launch::concerns(pod));
@@ -75,7 +77,7 @@ impl Reconciler for Launches {
                     memory,
                 })))
             }
-            // Nothing to do, now or until the pod changes: nothing to remember either.
+            // Until the pod changes there is nothing to do, and nothing to remember.
             _ => Outcome::Gone,
         }
     }

@@ -1,17 +1,18 @@
-//! The controllers: one registration each, and one list of them.
+//! The controllers: one registration each, and the list of them.
 //!
 //! To add a controller: write its decisions in a `plan-*` crate, its registration in a file beside these, and its line in
-//! [`ALL`]. Caches, rights, flags, metrics, the line at the start, `kruise explain` and the reference follow from the
-//! registration; nothing else of the manager names a kind.
+//! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
+//! registration. Nothing else in the manager names a kind.
 
 pub mod caches;
 pub mod cloneset;
+mod invalid_spec;
 pub mod launch;
-pub mod lookups;
 mod not_yet;
 pub mod pod_readiness;
 pub mod reviews;
 pub mod sidecarset;
+pub mod webhook_caches;
 
 use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
@@ -19,9 +20,9 @@ use kruise_runtime::metrics::objects::Spec;
 
 use crate::manager::Registration;
 
-pub use lookups::Lookups;
+pub use webhook_caches::WebhookCaches;
 
-/// Every controller of this build, in the order in which they start.
+/// All controllers, in the order in which they start.
 pub static ALL: [&Registration; 4] = [
     &cloneset::REGISTRATION,
     &sidecarset::REGISTRATION,
@@ -29,25 +30,25 @@ pub static ALL: [&Registration; 4] = [
     &launch::REGISTRATION,
 ];
 
-/// The kinds that a controller acts on.
+/// The kinds with a controller.
 pub fn kinds() -> Vec<&'static Kind> {
     let kinds = ALL.into_iter().filter_map(|registration| registration.kind);
     kinds.collect()
 }
 
-/// The kinds that are served and stored, and that nothing of this build acts on.
-pub fn kinds_without() -> impl Iterator<Item = &'static Kind> {
-    let acted_on = |kind: &Kind| {
-        kinds()
-            .iter()
-            .any(|other| other.kind == kind.kind && other.group == kind.group)
+/// The kinds without a controller, which are served and stored only.
+pub fn kinds_without_controller() -> impl Iterator<Item = &'static Kind> {
+    let reconciled = kinds();
+    let has_controller = move |kind: &Kind| {
+        let mut kinds = reconciled.iter();
+        kinds.any(|other| other.kind == kind.kind && other.group == kind.group)
     };
     kruise_api::kinds::ALL
         .into_iter()
-        .filter(move |kind| !acted_on(kind))
+        .filter(move |kind| !has_controller(kind))
 }
 
-/// The flags of all controllers, then those of controllers that this build does not have.
+/// The flags of all controllers, then those of upstream's controllers that are not built yet.
 pub fn flags() -> Vec<Flag> {
     let ours: Vec<Flag> = ALL.into_iter().flat_map(Registration::flags).collect();
     let others = not_yet::FLAGS.iter().copied();

@@ -1,11 +1,12 @@
-//! Flags of upstream's controllers that this build does not have: installations pass them, so they are accepted. A flag
-//! goes from here when the controller that reads it is registered.
+//! Flags of upstream's controllers that are not built yet. Installations pass them, so they are accepted.
+//!
+//! When the controller that reads a flag is registered, the flag is removed here.
 
 use go_compat::flags::{Flag, Kind};
 
 use crate::manager::flag;
 
-/// Accepted; nothing reads them.
+/// Accepted and ignored.
 pub(super) const FLAGS: &[Flag] = &[
     flag("advancedcronjob-workers", Kind::Int, "3", IGNORED),
     flag("broadcastjob-workers", Kind::Int, "3", IGNORED),

@@ -1,4 +1,4 @@
-//! Pod readiness: every pod that has the `KruisePodReady` gate is its own key.
+//! Pod readiness: the condition of the `KruisePodReady` readiness gate. The keys are pods with the gate.
 
 use jiff::Timestamp;
 use kruise_plan_kit::{Memory, ResourceId};
@@ -17,7 +17,7 @@ use crate::manager::{Controls, Grant, Registration, Setup, Wiring};
 pub static REGISTRATION: Registration = Registration::of::<PodReadiness>("pod-readiness-controller", 3)
     .granted(&[Grant::on(ResourceId::PODS, &["patch"]).part("status")]);
 
-/// Plans one pod from the cache.
+/// Reconciles one pod from the cache.
 pub struct PodReadiness {
     pods: SharedInformer<PodView>,
 }
@@ -30,7 +30,7 @@ impl Controls for PodReadiness {
     }
 
     fn wire(wiring: &mut Wiring<'_, Self>) {
-        // A pod that was concerned and is no more is forgotten at its last reconcile.
+        // The old pod counts, too: a last reconcile clears the memory of a key that does not apply any more.
         wiring.maps(&PODS, |_, delta| {
             let mut either = delta.new.iter().chain(&delta.old);
             let concerned = either.find(|pod| pod_readiness::concerns(pod));
@@ -45,7 +45,7 @@ impl Reconciler for PodReadiness {
             Some(pod) if pod_readiness::concerns(&pod) => {
                 Outcome::Plan(Box::new(pod_readiness::plan(&pod, now)))
             }
-            // Nothing to do, now or until the pod changes: nothing to remember either.
+            // Until the pod changes there is nothing to do, and nothing to remember.
             _ => Outcome::Gone,
         }
     }

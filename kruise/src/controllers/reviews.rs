@@ -1,10 +1,10 @@
-//! What reviews depend on beside the request and other objects.
+//! Options of reviews, from feature gates and flags.
 
 use kruise_admission::Options;
 
 use crate::manager::Config;
 
-/// Gates and flags that reviews depend on.
+/// The options.
 pub fn options(config: &Config) -> Options {
     Options {
         template_defaults: !config.gates.on("TemplateNoDefaults"),

@@ -1,4 +1,4 @@
-//! A CloneSet's plan: what would be created, updated and deleted, and what holds the others.
+//! Explains the plan of a CloneSet: which pods would be created, updated and deleted, and what holds the others.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 
 use super::{Request, list, render};
 use crate::{
-    controllers::cloneset::{self as controller, CachedCloneSet, World},
+    controllers::cloneset::{self as controller, CachedCloneSet, Inputs},
     manager,
 };
 
@@ -65,44 +65,44 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(client, "/api/v1/nodes").await?;
     let api_version = served.api_version(ResourceId::CLONESETS)?;
-    let (decides, said) = request.by.resolve(client).await?;
-    let server = manager::ask(&decides.gates, client, &served, Some(namespace)).await?;
+    let (settings, settings_line) = request.settings.resolve(client).await?;
+    let server = manager::server_facts(&settings.gates, client, &served, Some(namespace)).await?;
     let jobs_path = served.collection(ResourceId::IMAGE_PULL_JOBS, Some(namespace));
     let jobs_path = jobs_path
         .ok()
         .filter(|_| !server.denied.contains(&ResourceId::IMAGE_PULL_JOBS));
-    let decisions = controller::options(&decides, &server, jobs_path.is_some());
-    let memory = remembered(&set);
+    let options = controller::options(&settings, &server, jobs_path.is_some());
+    let memory = memory_of(&set);
     let mut jobs: Vec<Arc<ImageJobView>> = Vec::new();
-    if let Some(path) = jobs_path.filter(|_| decisions.images_ahead) {
+    if let Some(path) = jobs_path.filter(|_| options.images_ahead) {
         jobs = list(client, &path).await?;
         jobs.retain(|job| {
             let owner = job.controller.as_ref();
             owner.is_some_and(|owner| *owner.uid == *set.metadata.uid)
         });
     }
-    let world = World::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
-    let mut plan = world.plan(
+    let inputs = Inputs::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
+    let mut plan = inputs.plan(
         &set,
         &api_version,
-        decisions,
+        options,
         &memory,
         cloneset::Explain::Yes,
         Timestamp::now(),
     );
-    plan.why.extend(said.map(|text| Why {
+    plan.why.extend(settings_line.map(|text| Why {
         about: String::new(),
         text,
     }));
     Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
 }
 
-/// What the manager remembers of its last attempt, by what it says of it.
-fn remembered(set: &CloneSet) -> Memory {
+/// The errors that the manager remembers, restored from the conditions that report them.
+fn memory_of(set: &CloneSet) -> Memory {
     let error = |kind: &str| {
-        let mut told = set.status.conditions.iter();
-        let told = told.find(|condition| condition.kind == kind && condition.status == "True");
-        told.map(|condition| condition.message.clone())
+        let mut conditions = set.status.conditions.iter();
+        let failed = conditions.find(|condition| condition.kind == kind && condition.status == "True");
+        failed.map(|condition| condition.message.clone())
     };
     Memory {
         scale_error: error(conditions::FAILED_SCALE),
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_manager_says_of_its_last_attempt_is_known_and_what_is_over_is_not() {
+    fn errors_are_restored_from_conditions_that_are_true() {
         let condition = |kind: &str, status: &str, message: &str| Condition {
             kind: kind.into(),
             status: status.into(),
@@ -128,7 +128,7 @@ mod tests {
             message: message.into(),
         };
         let mut set = CloneSet::default();
-        assert_eq!(remembered(&set), Memory::default());
+        assert_eq!(memory_of(&set), Memory::default());
         set.status.conditions = vec![
             condition("FailedUpdate", "False", ""),
             condition("FailedScale", "True", "exceeded quota"),
@@ -137,6 +137,6 @@ mod tests {
             scale_error: Some("exceeded quota".into()),
             ..Memory::default()
         };
-        assert_eq!(remembered(&set), expected);
+        assert_eq!(memory_of(&set), expected);
     }
 }

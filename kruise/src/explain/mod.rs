@@ -1,4 +1,4 @@
-//! A plan in plain words: what would be done, what would not yet, and which limit decides it.
+//! `kruise explain`: prints a plan, what it waits for, and which limit holds it.
 
 pub(crate) mod cloneset;
 pub(crate) mod sidecarset;
@@ -19,7 +19,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use crate::{
     controllers,
     gates::Gates,
-    leader::{self, Decides},
+    leader::{self, LeaderSettings},
 };
 
 /// What to explain.
@@ -46,11 +46,11 @@ pub struct Options {
     feature_gates: Option<String>,
 }
 
-/// By what is decided.
-pub enum By {
-    /// These gates, and no flags.
+/// Where the settings of a plan come from.
+pub enum SettingsSource {
+    /// These gates; all flags have their defaults.
     Gates(Gates),
-    /// What the leader tells on its lease; else the defaults, which the explanation says.
+    /// The annotation of the leader lease. If it cannot be read, the defaults, and the explanation has a line about it.
     Leader {
         /// Namespace of the lease.
         namespace: String,
@@ -59,73 +59,73 @@ pub enum By {
     },
 }
 
-impl By {
-    /// What to decide by, and what is to be said about it.
-    async fn resolve(&self, client: &Client) -> anyhow::Result<(Decides, Option<String>)> {
+impl SettingsSource {
+    /// The settings, and a line about them for the explanation.
+    async fn resolve(&self, client: &Client) -> anyhow::Result<(LeaderSettings, Option<String>)> {
         let (namespace, lease) = match self {
-            Self::Gates(gates) => return Ok((by_gates(gates.clone()), None)),
+            Self::Gates(gates) => return Ok((with_gates(gates.clone()), None)),
             Self::Leader { namespace, lease } => (namespace, lease),
         };
-        match leader::ask(client, namespace, lease).await {
-            Ok(told) => {
-                let gates = told.gates.changed();
-                let said = (!gates.is_empty()).then(|| format!("decides by the manager's gates: {gates}"));
-                Ok((told, said))
+        match leader::read(client, namespace, lease).await {
+            Ok(settings) => {
+                let gates = settings.gates.changed();
+                let line = (!gates.is_empty()).then(|| format!("decides by the manager's gates: {gates}"));
+                Ok((settings, line))
             }
             Err(error) => {
-                let said = format!(
+                let line = format!(
                     "decides by the default gates; those of the manager are not known: lease {namespace}/{lease}: {error}"
                 );
-                Ok((by_gates(Gates::parse("", "")?), Some(said)))
+                Ok((with_gates(Gates::parse("", "")?), Some(line)))
             }
         }
     }
 }
 
-fn by_gates(gates: Gates) -> Decides {
-    Decides {
+fn with_gates(gates: Gates) -> LeaderSettings {
+    LeaderSettings {
         gates,
         exclude_preparing_delete: false,
     }
 }
 
-/// One object of which an explanation is wanted, or one pod of it.
+/// Which object to explain, or which pod of it.
 pub struct Request<'r> {
     /// The cluster.
     pub client: &'r Client,
-    /// Namespace of an object that is in one.
+    /// Namespace of the object, if its kind is namespaced.
     pub namespace: &'r str,
     /// Name of the object.
     pub name: &'r str,
-    /// The pod.
+    /// Explain this pod only.
     pub pod: Option<&'r str>,
     /// Namespace of the manager.
     pub manager_namespace: &'r str,
-    /// By what is decided.
-    pub by: &'r By,
+    /// Where the settings come from.
+    pub settings: &'r SettingsSource,
 }
 
-/// Reads the cluster and plans, without writing anything.
+/// Plans an object from the cluster, and writes nothing.
 pub type Explainer = for<'r> fn(&'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>>;
 
-/// Reads the cluster and plans, without writing anything.
+/// Plans the object that the options name, and writes nothing.
 pub fn run(options: &Options) -> anyhow::Result<String> {
     let (kind, name) = options
         .target
         .split_once('/')
         .ok_or_else(|| anyhow!("write the target as clone/NAME, not {:?}", options.target))?;
-    let Some(explain) = explainers().find_map(|(of, explain)| is_called(of, kind).then_some(explain)) else {
+    let Some(explain) = explainers().find_map(|(of, explain)| has_name(of, kind).then_some(explain)) else {
         let targets: Vec<String> = explainers()
-            .map(|(kind, _)| format!("{}/NAME", call(kind)))
+            .map(|(kind, _)| format!("{}/NAME", shortest_name(kind)))
             .collect();
         bail!(
             "{kind:?} cannot be explained; this build explains {}",
             targets.join(" and ")
         );
     };
-    let by = match &options.feature_gates {
-        Some(gates) => By::Gates(Gates::parse(gates, "")?),
-        None => By::Leader {
+    let settings = match &options.feature_gates {
+        Some(gates) => SettingsSource::Gates(Gates::parse(gates, "")?),
+        None => SettingsSource::Leader {
             namespace: options.manager_namespace.clone(),
             lease: options.manager_lease.clone(),
         },
@@ -142,30 +142,30 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
             name,
             pod: options.pod.as_deref(),
             manager_namespace: &options.manager_namespace,
-            by: &by,
+            settings: &settings,
         })
         .await
     })
 }
 
-/// The kinds that can be explained, and how.
+/// The kinds that can be explained, with the function that does it.
 fn explainers() -> impl Iterator<Item = (&'static Kind, Explainer)> {
     let registrations = controllers::ALL.into_iter();
     registrations.filter_map(|registration| Some((registration.kind?, registration.explain?)))
 }
 
-/// Whether a kind has this name, as kubectl takes it.
-fn is_called(kind: &Kind, name: &str) -> bool {
+/// True if kubectl accepts this name for the kind.
+fn has_name(kind: &Kind, name: &str) -> bool {
     kind.plural == name || kind.kind.to_lowercase() == name || kind.short_names.contains(&name)
 }
 
 /// The shortest name of a kind.
-fn call(kind: &Kind) -> String {
+fn shortest_name(kind: &Kind) -> String {
     let short = kind.short_names.first().map(|name| (*name).to_owned());
     short.unwrap_or_else(|| kind.kind.to_lowercase())
 }
 
-/// The cluster that an explanation is about.
+/// A client of the cluster.
 pub(crate) async fn connect(source: &Source) -> anyhow::Result<Client> {
     let settings = client::Settings {
         user_agent: "kruise-explain".into(),
@@ -192,10 +192,10 @@ async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Resul
     Ok(list.items.into_iter().map(Arc::new).collect())
 }
 
-/// Prints a plan. `pod` narrows it to one pod.
+/// The text of a plan. With `pod`, only the lines about this pod.
 pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
     let mut text = String::new();
-    // Pods of many namespaces are called NAMESPACE/NAME; either is taken.
+    // A plan over several namespaces names pods NAMESPACE/NAME; the name alone is accepted, too.
     let about = |name: &str| {
         let alone = |name: &str| name.rsplit('/').next().map(str::to_owned);
         pod.is_none_or(|pod| {
@@ -250,7 +250,7 @@ mod tests {
     use super::render;
 
     #[test]
-    fn a_plan_without_writes_says_so_and_names_what_holds_each_pod() {
+    fn a_plan_without_writes_lists_what_holds_each_pod() {
         let why = |about: &str, text: &str| Why {
             about: about.into(),
             text: text.into(),
@@ -271,15 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_explained_follows_from_the_registrations() {
-        let targets: Vec<String> = super::explainers().map(|(kind, _)| super::call(kind)).collect();
+    fn kinds_that_can_be_explained_follow_from_the_registrations() {
+        let targets: Vec<String> = super::explainers()
+            .map(|(kind, _)| super::shortest_name(kind))
+            .collect();
         assert_eq!(targets, ["clone", "sidecarset"]);
-        let is_called = |name: &str| super::explainers().any(|(kind, _)| super::is_called(kind, name));
+        let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             ["clone", "cloneset", "clonesets", "sidecarsets"]
                 .into_iter()
-                .all(is_called)
+                .all(has_name)
         );
-        assert!(!is_called("statefulset"));
+        assert!(!has_name("statefulset"));
     }
 }

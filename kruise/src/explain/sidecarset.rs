@@ -1,4 +1,4 @@
-//! A SidecarSet's plan: what would be upgraded, what holds the others, and which pods cannot follow.
+//! Explains the plan of a SidecarSet: which pods would be upgraded, what holds the others, and which cannot be upgraded.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
 use super::{Request, list, render};
-use crate::controllers::sidecarset::{Look, World, injected};
+use crate::controllers::sidecarset::{Inputs, Parameters, injected};
 
-/// Explains a set, or one pod of it, named alone or with its namespace. Revisions are in the manager's namespace.
+/// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
+/// namespace.
 pub(crate) fn explain<'r>(request: &'r Request<'r>) -> BoxFuture<'r, anyhow::Result<String>> {
     of_cluster(request).boxed()
 }
@@ -53,7 +54,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let names = names.map(str::to_owned).collect();
     let injected = |pod: &str| pods.iter().any(|have| is_it(have, pod));
     let is_injected = pod.is_some_and(injected);
-    let is_stranger = |about: &str| {
+    let is_uninjected = |about: &str| {
         let namespaced = |have: &PodView| format!("{}/{}", have.namespace, have.name) == about;
         pod.is_some_and(|pod| {
             not_injected
@@ -61,21 +62,21 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
                 .any(|have| is_it(have, pod) && namespaced(have))
         })
     };
-    let world = World::new(&set, pods.clone(), revisions, namespaces.clone(), names);
-    let world = world.with_not_injected(&set, manager_namespace, not_injected.clone(), &namespaces, &sets);
-    let look = Look {
+    let inputs = Inputs::new(&set, pods.clone(), revisions, namespaces.clone(), names);
+    let inputs = inputs.with_not_injected(&set, manager_namespace, not_injected.clone(), &namespaces, &sets);
+    let parameters = Parameters {
         set: &set,
         api_version: &api_version,
         namespace: manager_namespace,
         memory: &Memory::default(),
-        // What the manager has tried is not known here.
+        // The repairs that the manager has tried are in its memory only.
         repairs: &Repairs::since(Timestamp::MIN),
         explain: Explain::Yes,
     };
-    let plan = world.look(&look, |observed| plan(observed, Timestamp::now()));
+    let plan = inputs.with_snapshot(&parameters, |snapshot| plan(snapshot, Timestamp::now()));
     if let Some(pod) = pod
         && !is_injected
-        && !plan.why.iter().any(|why| is_stranger(&why.about))
+        && !plan.why.iter().any(|why| is_uninjected(&why.about))
     {
         bail!("SidecarSet {name} was not injected into a pod {pod}");
     }

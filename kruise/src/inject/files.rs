@@ -1,4 +1,4 @@
-//! Objects from files, instead of a cluster.
+//! Objects from files instead of a cluster.
 
 use std::{io::Read as _, path::Path};
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::lookup::{Cache, Cached, newest};
 
-/// What the files hold.
+/// The objects in the files.
 #[derive(Default)]
 pub(super) struct Files {
     sets: Vec<Value>,
@@ -48,7 +48,7 @@ fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl Files {
-    /// Reads SidecarSets, with the defaults and hashes a server would have given them, and what they refer to.
+    /// Reads SidecarSets and the objects that they refer to. SidecarSets get the defaults and hashes of the webhook.
     pub(super) fn read(paths: &[impl AsRef<Path>]) -> anyhow::Result<Self> {
         let mut files = Self::default();
         for path in paths {
@@ -78,7 +78,7 @@ impl Files {
         Ok(())
     }
 
-    /// A namespace that is in no file has no labels but its name.
+    /// A namespace without a file has only the label with its name.
     fn labels(&self, namespace: &str) -> StringMap {
         let found = self.namespaces.iter().find(|one| is_named(one, namespace));
         let labels = found.and_then(|one| one.pointer("/metadata/labels"));
@@ -89,13 +89,13 @@ impl Files {
     }
 
     fn revision(&self, wanted: &Revision) -> Option<Value> {
-        let fits = |one: &&Value| match wanted {
+        let matches = |one: &&Value| match wanted {
             Revision::Named(name) => is_named(one, name),
             Revision::Versioned { set, version } => {
                 label(one, names::SET_NAME) == set && label(one, names::CUSTOM_VERSION) == version
             }
         };
-        newest(self.revisions.iter().filter(fits).cloned().collect())
+        newest(self.revisions.iter().filter(matches).cloned().collect())
     }
 }
 
@@ -111,7 +111,7 @@ impl Cache for Files {
                 let revision = self.revision(wanted).map(LookupResult::Object);
                 revision.map_or(Cached::Absent, Cached::Found)
             }
-            // No pod asks for these.
+            // Reviews of pods do not need these.
             Lookup::SidecarSet(_)
             | Lookup::NodeLabels(_)
             | Lookup::PodOwner { .. }

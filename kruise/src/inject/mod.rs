@@ -1,6 +1,6 @@
-//! `kruise inject`: a pod as the webhook would make it, and why.
+//! `kruise inject`: prints a pod with the changes of the webhook, and the reasons.
 //!
-//! It runs the steps that the webhook runs. What they look up comes from the cluster, or from files alone.
+//! It runs the steps of the webhook. Lookups are from the cluster, or from files only.
 
 mod files;
 
@@ -67,7 +67,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
     })
 }
 
-/// As [`run`], in the cluster of this client and at its time.
+/// As [`run`], with the cluster and the clock of this client.
 pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
     let now = client.now();
     let source = LookupSource {
@@ -82,7 +82,7 @@ pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -
 
 #[cfg(test)]
 impl Options {
-    /// In a cluster, for a pod of this namespace.
+    /// Options for a pod of this namespace, with a cluster.
     pub(crate) fn of_a_test(namespace: &str) -> Self {
         Self {
             filename: PathBuf::new(),

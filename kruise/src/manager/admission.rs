@@ -1,4 +1,4 @@
-//! The routes of a manager: a reviewer for each path of the table of webhooks, and conversion.
+//! The routes of the webhook server: a reviewer for each path in the table of webhooks, and conversion.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,13 +9,13 @@ use kruise_admission::{
 };
 use kruise_server::{review::Review, webhook::Handler};
 
-use super::reviews::{Reviews, sent};
+use super::reviews::{Reviews, to_server_response};
 
-/// Path of the conversion webhook, as definitions name it.
+/// Path of the conversion webhook in definitions.
 pub(super) const CONVERT: &str = "/convert";
 
-/// The routes of this build. Without `pods` (gate `PodWebhook`) pods are not reviewed, and the entries that would send
-/// them here are taken out of the live configuration.
+/// The routes. Without `pods` (feature gate `PodWebhook`) pods are not reviewed, and the webhook controller removes the
+/// webhooks for pods from the live configuration.
 pub(super) fn routes(reviews: Reviews, pods: bool) -> BTreeMap<String, Handler> {
     let mut routes = BTreeMap::new();
     let reviews = Arc::new(reviews);
@@ -27,7 +27,7 @@ pub(super) fn routes(reviews: Reviews, pods: bool) -> BTreeMap<String, Handler> 
                 request.now = reviews.now();
                 reviews.decide(webhook, request)
             }
-            Err(error) => sent(unreadable(&error)).into(),
+            Err(error) => to_server_response(unreadable(&error)).into(),
         };
         let handler = Handler::Review(Arc::new(reviewer));
         let paths = webhook.paths().into_iter();

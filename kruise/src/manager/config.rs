@@ -1,4 +1,4 @@
-//! Flags and environment → configuration, with every value checked before anything starts.
+//! Flags and environment → configuration. Every value is checked before anything starts.
 
 use std::{
     net::SocketAddr,
@@ -11,36 +11,36 @@ use go_compat::flags::Values;
 
 use crate::gates::Gates;
 
-/// Everything the manager is told from outside.
+/// Configuration of the manager.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Feature gates after their dependencies.
     pub gates: Gates,
-    /// Kubeconfig given by flag.
+    /// Path of the kubeconfig, if the flag was given.
     pub kubeconfig: Option<PathBuf>,
-    /// Requests a second and burst, if the flag was given.
+    /// Requests a second, and burst, if the flag was given.
     pub pace: Option<(f32, u32)>,
     /// Watch this namespace only.
     pub namespace: Option<String>,
-    /// Lease, or `None` to run without.
+    /// Leader election; `None` to run without.
     pub lease: Option<LeaseConfig>,
-    /// Addresses of the plain HTTP endpoints.
+    /// Address of the metrics.
     pub metrics: Option<SocketAddr>,
     /// Address of the probes.
     pub health: Option<SocketAddr>,
     /// Webhooks.
     pub webhook: WebhookConfig,
-    /// All flags, for controllers that have some of their own.
+    /// All flags, for the flags of controllers.
     flags: Values,
-    /// When a write not seen is looked up.
+    /// After this time, an expectation is checked against the API server.
     pub expectation_timeout: Duration,
-    /// How long the first lists may take.
+    /// Time limit of the first lists.
     pub cache_sync_timeout: Duration,
-    /// Back-off of failing objects.
+    /// Back-off of failed reconciles.
     pub retries: kube_queue::Config,
-    /// Templates with privileged containers.
+    /// Whether templates with privileged containers are accepted.
     pub allow_privileged: bool,
-    /// Print plans, write nothing.
+    /// Log plans and write nothing.
     pub dry_run: bool,
 }
 
@@ -78,12 +78,12 @@ pub struct WebhookConfig {
     pub service: String,
     /// Text of `CERTS_RENEW_BEFORE`.
     pub renew_before: String,
-    /// How long the first pass may take.
+    /// Time limit of the first reconcile of certificates and configurations.
     pub initialize_timeout: Duration,
 }
 
 impl Config {
-    /// Reads flags and environment; `env` looks a variable up.
+    /// Reads flags and environment; `env` returns the value of a variable.
     pub fn new(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let gates = Gates::parse(
             values.get_string("feature-gates"),
@@ -117,7 +117,7 @@ impl Config {
         })
     }
 
-    /// How many keys a controller works on side by side, by its flag; at least one.
+    /// The value of a flag for the number of workers; at least one.
     pub fn workers(&self, flag: &'static str) -> usize {
         usize::try_from(self.flags.get_int(flag)).unwrap_or(0).max(1)
     }
@@ -134,7 +134,7 @@ fn pace(values: &Values) -> Option<(f32, u32)> {
     (qps > 0.0).then(|| (qps, if burst == 0 { qps.ceil() as u32 } else { burst }))
 }
 
-/// Where a pod finds the namespace of its service account.
+/// The file with the namespace of a pod's service account.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// The namespace that the manager itself runs in.
@@ -235,12 +235,12 @@ mod tests {
 
     fn config(line: &[&str], env: &[(&str, &str)]) -> Result<Config, String> {
         let values = FlagSet::new(&FLAGS).parse(line.iter().copied()).unwrap();
-        let look = |name: &str| {
+        let variable = |name: &str| {
             env.iter()
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        Config::new(&values, &look).map_err(|error| format!("{error:#}"))
+        Config::new(&values, &variable).map_err(|error| format!("{error:#}"))
     }
 
     #[test]

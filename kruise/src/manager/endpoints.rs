@@ -1,4 +1,4 @@
-//! What the manager serves: webhooks over TLS, probes, metrics. In every replica, whoever leads.
+//! What every replica serves: webhooks over TLS, probes and metrics.
 
 use std::{
     collections::hash_map::RandomState,
@@ -27,15 +27,15 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::controllers::lookups::conditional_webhook;
+use crate::controllers::webhook_caches::conditional_webhook;
 
 use super::{
     config::Config,
-    process::{Routes, Wishes},
+    process::{MatchConditions, Routes},
     registrar::Registrar,
 };
 
-/// Where connections come in.
+/// The sockets to listen on.
 #[derive(Debug)]
 pub struct Sockets {
     /// Webhooks, at the port of [`WebhookConfig`](super::config::WebhookConfig).
@@ -47,7 +47,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Listens where the configuration says.
+    /// Binds the addresses of the configuration.
     pub async fn bind(config: &Config) -> anyhow::Result<Self> {
         let health = match config.health {
             Some(address) => Some(bind(address, "--health-probe-addr").await?),
@@ -67,13 +67,13 @@ impl Sockets {
     }
 }
 
-/// What is answered, and for which pods.
+/// The webhooks to serve.
 pub(super) struct Webhooks {
     pub(super) routes: Routes,
-    pub(super) wishes: Wishes,
+    pub(super) match_conditions: MatchConditions,
 }
 
-/// Starts everything and returns once the webhooks are registered and answered.
+/// Starts all servers. Returns once the webhooks are registered and served.
 pub(super) async fn start(
     config: &Config,
     client: &Client,
@@ -110,21 +110,21 @@ pub(super) async fn start(
         stop.clone(),
     ));
     let (first, succeeded) = oneshot::channel();
-    let keeper = WebhookController {
+    let webhook_controller = WebhookController {
         api: Registrar(client.named("kruise-manager/webhook-controller")),
-        settings: settings(config, &server, webhooks.wishes),
+        settings: settings(config, &server, webhooks.match_conditions),
         tls,
         jitter: jitter(),
         progress: progress.clone(),
     };
-    tasks.spawn(keeper.run(stop, first));
-    let patience = config.webhook.initialize_timeout;
-    match tokio::time::timeout(patience, succeeded).await {
-        // The keeper only ends without success when the manager is stopping.
+    tasks.spawn(webhook_controller.run(stop, first));
+    let limit = config.webhook.initialize_timeout;
+    match tokio::time::timeout(limit, succeeded).await {
+        // The webhook controller ends without success only when the manager stops.
         Ok(Ok(()) | Err(_)) => Ok(tasks),
         Err(_) => bail!(
             "failed to start webhook controller for waiting more than {}s: {}",
-            patience.as_secs(),
+            limit.as_secs(),
             progress
                 .last_failure()
                 .unwrap_or_else(|| "the API server is slow; see --webhook-initialize-timeout".into())
@@ -132,7 +132,7 @@ pub(super) async fn start(
     }
 }
 
-fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Settings {
+fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: MatchConditions) -> Settings {
     use kruise_admission::manifests::{MUTATING, VALIDATING};
     let webhook = &config.webhook;
     let endpoint = match &webhook.host {
@@ -166,11 +166,12 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, wishes: Wishes) -> Set
         source,
         cert_dir: CertDir::new(&webhook.cert_dir),
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
-        conditional: Some((conditional_webhook(), wishes)),
+        conditional: Some((conditional_webhook(), match_conditions)),
     }
 }
 
-/// The standard library seeds each hasher state with fresh entropy, which is all that spreading retries needs.
+/// A random number to spread retries. The standard library seeds each hasher state with entropy, so that no crate for
+/// randomness is needed.
 pub(super) fn jitter() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -6,7 +6,7 @@ use go_compat::flags::{Flag, Kind};
 
 use crate::controllers;
 
-/// Every flag of the manager: its own, those of its controllers, and those that installations pass and nothing reads.
+/// All flags of the manager: its own, those of its controllers, and those that are accepted and ignored.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     let own = OWN.iter().copied();
     own.chain(controllers::flags())
@@ -161,7 +161,7 @@ const OWN: &[Flag] = &[
     ),
 ];
 
-/// Accepted because installations pass them; nothing here reads them.
+/// Accepted and ignored, because installations pass them.
 const IGNORED: &[Flag] = &[
     flag("enable-pprof", Kind::Bool, "true", "accepted and ignored"),
     flag("pprof-addr", Kind::String, ":8090", "accepted and ignored"),

@@ -1,4 +1,4 @@
-//! The log goes to stderr, as text or as one JSON object a line; of a manager that is part of something else, to a file.
+//! The log: to stderr, as text or as one JSON object a line. The log of an embedded manager is written to a file.
 
 use anyhow::bail;
 use tracing::level_filters::LevelFilter;

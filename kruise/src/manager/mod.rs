@@ -23,13 +23,12 @@ pub use flags::FLAGS;
 pub(crate) use flags::flag;
 #[cfg(feature = "playground")]
 pub(crate) use logging::{start as to_stderr, to_file};
-pub(crate) use process::ask;
-pub use process::{Host, Routes, Wishes, process};
-pub use registration::{Controls, Grant, Registration, Running, Server, Setup, Wiring};
+pub(crate) use process::server_facts;
+pub use process::{Host, MatchConditions, Routes, process};
+pub use registration::{Controls, Grant, Registration, Runnable, ServerFacts, Setup, Wiring};
 pub use run::{Embedding, run};
 
-/// Runs the manager until it is told to stop. Exit codes are upstream's: 2 for a bad command line, 1 for anything else
-/// that keeps it from working.
+/// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error.
 pub fn main(line: Vec<String>) -> ExitCode {
     let values = match FlagSet::new(&FLAGS).parse(line) {
         Ok(values) => values,

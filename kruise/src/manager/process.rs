@@ -1,7 +1,7 @@
-//! A manager process but for its doors: the order in which its tasks start and stop.
+//! Starts and stops the manager's tasks. Listeners are passed in, so that tests run it without sockets.
 //!
-//! What it needs from where it runs comes in through [`Host`], and the doors (sockets, certificates) are opened by who
-//! calls: the same process runs on a machine and in a simulation, where time is virtual and chance has a seed.
+//! Client, clock, randomness and the stop signal are passed in as [`Host`]. A simulation runs the same process with virtual
+//! time and seeded randomness.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
@@ -25,55 +25,56 @@ use tokio::{
 };
 
 use crate::{
-    controllers::{self, Lookups},
+    controllers::{self, WebhookCaches},
     gates::Gates,
-    leader::Decides,
+    leader::LeaderSettings,
 };
 
 use super::{
     admission,
     config::Config,
-    registration::{Built, Parts, Server, agent, build_all},
+    registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
 };
 
-/// Time for webhook requests under way to be answered.
+/// Time limit for webhook requests in flight, at the end.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Time to write the last events.
+/// Time limit for writing the last events.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// What a process gets from where it runs.
+/// The environment of a process.
 pub struct Host {
-    /// The way to the API server, and the time.
+    /// Client of the API server, with the clock.
     pub client: Client,
     /// Which versions the cluster serves; `None` if the process is to find out.
     pub served: Option<Served>,
-    /// Counters.
+    /// Metrics.
     pub metrics: Metrics,
-    /// Name in the leader lease; no other process has it.
+    /// Unique name of the process in the leader lease.
     pub identity: String,
     /// Uniform random numbers.
     pub jitter: Jitter,
-    /// Told once the doors are open and the caches are full.
+    /// Receives a message once the listeners are open and the caches are synced.
     pub ready: Option<oneshot::Sender<()>>,
     /// Turns true when the process is to end.
     pub stop: watch::Receiver<bool>,
 }
 
-/// Which handler answers which webhook path.
+/// Handlers by webhook path.
 pub type Routes = BTreeMap<String, Handler>;
 
-/// For which pods API servers are to call the webhook that injects, as the leader derives it.
-pub type Wishes = watch::Receiver<DesiredCondition>;
+/// Match conditions of the webhook that injects sidecars: the latest that the leader derived.
+pub type MatchConditions = watch::Receiver<DesiredCondition>;
 
-/// Runs until told to stop, or until something fails that a restart must mend. `open` opens the doors: it gets the
-/// webhooks to answer, for which pods, and a receiver that turns true when the doors are to close, and returns once API
-/// servers reach them.
+/// Runs until [`Host::stop`] turns true, or until a failure that only a restart repairs.
+///
+/// `open` opens the listeners: it receives the webhook handlers, the match conditions, and a receiver that turns true when
+/// the listeners are to close. It returns the tasks that serve them, once API servers can reach them.
 pub async fn process<Opening>(
     config: &Config,
     mut host: Host,
-    open: impl FnOnce(Routes, Wishes, watch::Receiver<bool>) -> Opening + Send,
+    open: impl FnOnce(Routes, MatchConditions, watch::Receiver<bool>) -> Opening + Send,
 ) -> anyhow::Result<()>
 where
     Opening: Future<Output = anyhow::Result<JoinSet<()>>> + Send,
@@ -84,10 +85,11 @@ where
         None => Arc::new(discovery::discover(&host.client, &controllers::kinds()).await?),
     };
     let (client, metrics) = (&host.client, &host.metrics);
-    say_what_is_served(&config.gates, &served);
-    let server = ask(&config.gates, client, &served, config.namespace.as_deref()).await?;
+    log_controllers(&config.gates, &served);
+    let server = server_facts(&config.gates, client, &served, config.namespace.as_deref()).await?;
     let lease = lease_settings(config, &host.identity);
-    // Before the first lists: if it is free, and still is as it was when we take it, nobody writes after them.
+    // The lease is read before the first lists. If it has no holder, and is unchanged when this process acquires it, no
+    // other leader wrote after the lists, and the caches need not catch up.
     let before = match &lease {
         Some(lease) => lease::find(&host.client.named(&agent("leader-election")), lease)
             .await
@@ -95,26 +97,26 @@ where
         None => None,
     };
     let mut caches = Caches::default();
-    let lookups = Lookups::new(&mut caches, &served);
+    let webhook_caches = WebhookCaches::new(&mut caches, &served);
     let parts = Parts {
         config,
         served: &served,
         server: &server,
-        lookups: &lookups,
+        webhook_caches: &webhook_caches,
         metrics,
         client,
     };
     let mut built = build_all(parts, &mut caches, &controllers::ALL);
     let written = join_all(std::mem::take(&mut built.events));
-    // Reading an object may need the conversion webhook, so the listeners open before the watches.
-    // They also close after everything else: pods that are still being created pass our own webhook.
+    // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after
+    // everything else, because pods that the last plans create pass the manager's own webhook.
     let (close, closing) = watch::channel(false);
     let started = async {
         let endpoints = if config.dry_run {
             JoinSet::new()
         } else {
-            let cache = controllers::lookups::ReviewCache {
-                lookups: lookups.clone(),
+            let cache = controllers::webhook_caches::ReviewCache {
+                webhook_caches: webhook_caches.clone(),
                 pods: caches.informer(&controllers::caches::PODS),
                 nodes: caches.informer(&controllers::caches::NODES),
                 namespace: config.webhook.namespace.clone(),
@@ -126,7 +128,7 @@ where
                 metrics.pods.clone(),
             );
             let routes = admission::routes(reviews, config.gates.on("PodWebhook"));
-            open(routes, lookups.condition(), closing.clone()).await?
+            open(routes, webhook_caches.match_condition(), closing.clone()).await?
         };
         let following = Following {
             client,
@@ -146,7 +148,7 @@ where
         () = shutdown::stopped(host.stop.clone()) => return Ok(()),
     };
     if let Some(ready) = ready {
-        // Nobody waits for it any more, perhaps.
+        // The receiver may be dropped.
         let _ = ready.send(());
     }
     let Watches {
@@ -157,27 +159,28 @@ where
     let result = tokio::select! {
         biased;
         result = leading => result,
-        // A frozen cache or a closed door looks healthy from outside: only a new process helps.
-        Some(ended) = watches.join_next() => broken("a watch", &ended),
-        Some(ended) = endpoints.join_next() => broken("an endpoint", &ended),
+        // A manager with a stale cache or a closed listener looks healthy to probes, so it must restart.
+        Some(ended) = watches.join_next() => ended_early("a watch", &ended),
+        Some(ended) = endpoints.join_next() => ended_early("an endpoint", &ended),
     };
-    // The handlers hold the controllers, which hold the events: once both are gone, the last event is written.
+    // Change handlers in the caches hold the controllers, which hold the event senders. Once all are dropped, the event
+    // tasks end after the last event.
     drop((watches, built, caches));
     let _ = tokio::time::timeout(FLUSH, written).await;
-    // Nobody listens any more only when the endpoints have ended already.
+    // An error means that the endpoints have ended already.
     let _ = close.send(true);
     let _ = tokio::time::timeout(DRAIN, async { while endpoints.join_next().await.is_some() {} }).await;
     result
 }
 
-/// What decisions depend on that the server knows. It is asked only about what a gate wants.
-pub(crate) async fn ask(
+/// Facts about the API server that plans depend on. Requests are sent only for gates that are on.
+pub(crate) async fn server_facts(
     gates: &Gates,
     client: &Client,
     served: &Served,
     namespace: Option<&str>,
-) -> anyhow::Result<Server> {
-    let mut server = Server::default();
+) -> anyhow::Result<ServerFacts> {
+    let mut server = ServerFacts::default();
     if gates.on("InPlaceWorkloadVerticalScaling") {
         server.vertical_scaling = VerticalScaling::of_server(&discovery::server_version(client).await?);
     }
@@ -203,9 +206,9 @@ pub(crate) async fn ask(
     Ok(server)
 }
 
-/// Logs which controllers run, which are off because the cluster does not serve their kind, and which kinds are only
-/// stored.
-fn say_what_is_served(gates: &Gates, served: &Served) {
+/// Logs which controllers run, which are off because the cluster does not serve their kind, and which kinds have no
+/// controller.
+fn log_controllers(gates: &Gates, served: &Served) {
     let mut running = Vec::new();
     for registration in controllers::ALL.into_iter().filter(|one| one.is_on(gates)) {
         match registration.resource() {
@@ -221,7 +224,9 @@ fn say_what_is_served(gates: &Gates, served: &Served) {
             None => running.push(registration.name.to_owned()),
         }
     }
-    let others: Vec<&str> = controllers::kinds_without().map(|kind| kind.kind).collect();
+    let others: Vec<&str> = controllers::kinds_without_controller()
+        .map(|kind| kind.kind)
+        .collect();
     tracing::info!("controllers: {}", running.join(", "));
     tracing::warn!(
         "nothing acts on the other kinds, which are served and stored: {}",
@@ -229,15 +234,15 @@ fn say_what_is_served(gates: &Gates, served: &Served) {
     );
 }
 
-/// Why a task that should run as long as the process ended before it.
-fn broken(task: &str, ended: &Result<(), JoinError>) -> anyhow::Result<()> {
+/// The error of a task that ended before the process.
+fn ended_early(task: &str, ended: &Result<(), JoinError>) -> anyhow::Result<()> {
     match ended {
         Ok(()) => bail!("{task} ended"),
         Err(error) => bail!("{task} ended: {error}"),
     }
 }
 
-/// Runs the controllers while this process leads.
+/// Runs the controllers while this process is the leader.
 async fn lead(
     host: &Host,
     built: &Built,
@@ -252,11 +257,11 @@ async fn lead(
     };
     let name = lease.name.clone();
     let (acquired, leads) = oneshot::channel();
-    // The lease is kept until the controllers have ended, and only then released.
+    // The lease is released only after the controllers have ended.
     let (release, released) = watch::channel(false);
     let client = host.client.named(&agent("leader-election"));
     let mut leading = pin!(lease::lead(&client, lease, metrics, released, move |found| {
-        // Nobody listens any more only when the process is ending.
+        // An error means that the process is ending.
         let _ = acquired.send(found);
     }));
     let acquired = tokio::select! {
@@ -285,17 +290,17 @@ async fn lead(
         }
         metrics.leading(&name, false);
     }
-    // Asks the elector to let go; if it is gone already, so is the lease.
+    // Releases the lease. An error means that the elector has ended, and that the lease is released or lost.
     let _ = release.send(true);
     ended(leading.await)
 }
 
-/// How to compete for the lease; `None` for who needs none.
+/// Settings of leader election; `None` to run without.
 fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     let lease = config.lease.clone();
     let lease = lease.filter(|_| !config.dry_run && !is_injected(Bug::TwoLeaders))?;
     Some(lease::Settings {
-        annotations: [Decides::of(config).annotation(identity)].into(),
+        annotations: [LeaderSettings::of(config).annotation(identity)].into(),
         namespace: lease.namespace,
         name: lease.name,
         identity: identity.to_owned(),
@@ -305,7 +310,7 @@ fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     })
 }
 
-/// Losing the lease ends the process, so that nothing it still believes can reach the API.
+/// Losing the lease ends the process with an error, so that no plan on its outdated state is executed.
 fn ended(ending: Ending) -> anyhow::Result<()> {
     match ending {
         Ending::Stopped => Ok(()),
@@ -313,27 +318,29 @@ fn ended(ending: Ending) -> anyhow::Result<()> {
     }
 }
 
-/// Runs the controllers, and what else only the leader does, until told to stop; what is under way ends in order. They
-/// are told one after the other: a channel wakes those who wait for it in an order that differs from run to run.
+/// Runs the controllers and the other tasks of the leader until `stop` turns true; plans in execution end in order.
+///
+/// Each task has a stop channel of its own, and they are closed one after the other. One shared channel would wake its
+/// receivers in an order that differs from run to run, and simulations would not be reproducible.
 async fn run_all(built: &Built, stop: watch::Receiver<bool>) {
-    let mut ends = Vec::new();
-    let mut end = || {
+    let mut stops = Vec::new();
+    let mut stop_of_task = || {
         let (sender, receiver) = watch::channel(false);
-        ends.push(sender);
+        stops.push(sender);
         receiver
     };
     let mut tasks = JoinSet::new();
     for controller in &built.controllers {
-        tasks.spawn(controller.clone().run(end()));
+        tasks.spawn(controller.clone().run(stop_of_task()));
     }
-    for work in &built.leading {
-        tasks.spawn(work(end()));
+    for task in &built.leader_tasks {
+        tasks.spawn(task(stop_of_task()));
     }
-    let tell = async {
+    let stop_all = async {
         shutdown::stopped(stop).await;
-        for end in &ends {
-            end.send_replace(true);
+        for stop in &stops {
+            stop.send_replace(true);
         }
     };
-    tokio::join!(tasks.join_all(), tell);
+    tokio::join!(tasks.join_all(), stop_all);
 }

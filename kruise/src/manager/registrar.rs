@@ -1,4 +1,4 @@
-//! The API server as the certificate and configuration pass needs it.
+//! The API server as the webhook controller needs it.
 
 use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api, ApiError, Phase};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// Reads and writes what the pass keeps in shape.
+/// Reads and writes the certificates, webhook configurations and definitions.
 #[derive(Clone)]
 pub(super) struct Registrar(pub(super) Client);
 

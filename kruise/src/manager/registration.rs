@@ -1,8 +1,10 @@
-//! What a controller is: a [`Registration`] says as data what it acts on, what it may write and which flags it has, and
-//! builds it; the rest of the manager derives everything else from that.
+//! Registrations of controllers.
 //!
-//! [`Controls`] is what a controller implements: how it is made from the caches that it reads, and which keys a change
-//! of an object leads to. Its decisions are those of a plan crate, behind [`Reconciler`].
+//! A [`Registration`] is data: the kind that a controller reconciles, the rights that it needs, its flags and metrics. The
+//! manager derives everything else from it.
+//!
+//! A controller implements [`Controls`]: how it is constructed from the caches that it reads, and which keys an event
+//! enqueues. It implements [`Reconciler`] with a plan crate.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,59 +24,59 @@ use kube_cache::{Delta, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
-use crate::{controllers::Lookups, explain::Explainer, gates::Gates};
+use crate::{controllers::WebhookCaches, explain::Explainer, gates::Gates};
 
 /// A controller, as data.
 pub struct Registration {
     /// Name in metrics, logs, user agents and events.
     pub name: &'static str,
-    /// The kind whose objects are its keys; `None` if it acts on pods of others.
+    /// The kind that it reconciles; `None` if its keys are pods.
     pub kind: Option<&'static Kind>,
     /// The feature gate without which it is off.
     gate: Option<&'static str>,
-    /// How many keys it works on side by side.
+    /// How many keys it reconciles concurrently.
     workers: Workers,
-    /// Flags of its own, beside the one of its workers.
+    /// Its flags, beside the one of its workers.
     flags: &'static [Flag],
-    /// What it may write, beside the status of its kind. It watches all of it.
+    /// Rights on resources beside the status of its kind. It also watches these resources.
     pub grants: &'static [Grant],
-    /// What it watches and does not write.
+    /// Resources that it watches only.
     pub watches: &'static [ResourceId],
-    /// Metrics that it sets itself.
+    /// Metrics of its own.
     pub metrics: &'static [&'static Spec],
-    /// Counts writes that were not seen in time, by namespace and name.
+    /// Counter of expectations that timed out, by namespace and name.
     pub overdue: Option<&'static Spec>,
-    /// How `kruise explain` plans one of its objects.
+    /// Explains one of its objects, for `kruise explain`.
     pub explain: Option<Explainer>,
-    /// Does it emit events?
+    /// Whether it emits events.
     events: bool,
-    build: fn(&'static Registration, &mut Setup<'_>) -> Arc<dyn Running>,
+    build: fn(&'static Registration, &mut Setup<'_>) -> Arc<dyn Runnable>,
 }
 
-/// How many keys a controller works on side by side.
+/// How many keys a controller reconciles concurrently.
 #[derive(Clone, Copy, Debug)]
 enum Workers {
-    /// As this flag says.
+    /// The value of this flag.
     Flag(Flag),
-    /// Always so many; upstream has no flag for it either.
+    /// A fixed number; upstream has no flag for it either.
     Fixed(usize),
 }
 
-/// A right to write, or to read without a cache.
+/// A right on a resource, beside the rights to watch it.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
-    /// On what.
+    /// The resource.
     pub resource: ResourceId,
-    /// On which part of it, such as `status`; empty for the object itself.
+    /// The subresource, such as `status`; empty for the object itself.
     pub subresource: &'static str,
-    /// What.
+    /// The verbs.
     pub verbs: &'static [&'static str],
-    /// The feature gate with which alone it is needed.
+    /// The right is needed only if this feature gate is on.
     pub gate: Option<&'static str>,
 }
 
 impl Grant {
-    /// A right on objects of a resource.
+    /// A right on the objects of a resource.
     pub const fn on(resource: ResourceId, verbs: &'static [&'static str]) -> Self {
         Self {
             resource,
@@ -84,13 +86,13 @@ impl Grant {
         }
     }
 
-    /// The same on a part of them.
+    /// The same right on a subresource.
     #[must_use]
     pub const fn part(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
     }
 
-    /// The same, with this feature gate only.
+    /// The same right, only if this feature gate is on.
     #[must_use]
     pub const fn with(self, gate: &'static str) -> Self {
         Self {
@@ -101,7 +103,7 @@ impl Grant {
 }
 
 impl Registration {
-    /// A controller that emits no events and acts on no kind of its own.
+    /// A controller without a kind, without rights, that emits no events.
     pub const fn of<C: Controls>(name: &'static str, workers: usize) -> Self {
         Self {
             name,
@@ -119,7 +121,7 @@ impl Registration {
         }
     }
 
-    /// It acts on objects of this kind, as many side by side as a flag says, and emits events on them.
+    /// It reconciles this kind and emits events on its objects. A flag sets the number of workers.
     #[must_use]
     pub const fn reconciles(self, kind: &'static Kind, flag_name: &'static str, help: &'static str) -> Self {
         Self {
@@ -160,19 +162,19 @@ impl Registration {
         Self { flags, ..self }
     }
 
-    /// It watches these resources and does not write them.
+    /// It watches these resources only.
     #[must_use]
     pub const fn watching(self, watches: &'static [ResourceId]) -> Self {
         Self { watches, ..self }
     }
 
-    /// It needs these rights, and to watch what they are for.
+    /// It needs these rights, and watches these resources.
     #[must_use]
     pub const fn granted(self, grants: &'static [Grant]) -> Self {
         Self { grants, ..self }
     }
 
-    /// It counts; `overdue` counts writes that were not seen in time.
+    /// It has these metrics; `overdue` counts expectations that timed out.
     #[must_use]
     pub const fn measured(self, overdue: &'static Spec, metrics: &'static [&'static Spec]) -> Self {
         Self {
@@ -187,7 +189,7 @@ impl Registration {
         self.gate.is_none_or(|gate| gates.on(gate))
     }
 
-    /// The resource whose objects are its keys.
+    /// The resource of its kind.
     pub fn resource(&self) -> Option<ResourceId> {
         self.kind.map(ResourceId::of)
     }
@@ -208,7 +210,7 @@ impl Registration {
         }
     }
 
-    /// What it may write beside its own kind, in the order of its grants.
+    /// The resources of its grants without its own kind, in their order.
     fn written(&self) -> Vec<ResourceId> {
         let mut resources: Vec<ResourceId> = Vec::new();
         for grant in self.grants {
@@ -220,66 +222,66 @@ impl Registration {
     }
 }
 
-/// What a controller implements beside its decisions.
+/// Construction and wiring of a controller.
 pub trait Controls: Reconciler + Sized {
-    /// From the caches that it reads.
+    /// Constructs the reconciler from the caches that it reads.
     fn new(setup: &mut Setup<'_>) -> Self;
 
-    /// Which keys a change leads to.
+    /// Maps events of the caches to keys.
     fn wire(wiring: &mut Wiring<'_, Self>);
 }
 
-/// What all controllers are made from.
+/// What all controllers are constructed from.
 #[derive(Clone, Copy)]
 pub struct Parts<'s> {
     /// Flags and gates.
     pub config: &'s Config,
-    /// Which version of each resource is served.
+    /// The served version of each resource.
     pub served: &'s Arc<Served>,
-    /// What else the API server said.
-    pub server: &'s Server,
-    /// What webhooks look up.
-    pub lookups: &'s Lookups,
+    /// Other facts about the API server.
+    pub server: &'s ServerFacts,
+    /// The caches that webhooks read.
+    pub webhook_caches: &'s WebhookCaches,
     /// Metrics.
     pub metrics: &'s Metrics,
-    /// The way to the API server.
+    /// Client of the API server.
     pub client: &'s Client,
 }
 
-/// The construction of one controller after the other.
+/// Constructs one controller after the other.
 pub struct Setup<'s> {
-    /// What all of them are made from.
+    /// What all controllers are constructed from.
     pub parts: Parts<'s>,
     caches: &'s mut Caches,
-    /// Names of the caches that the controller under construction reads.
+    /// Names of the caches that the current controller reads.
     read: Vec<&'static str>,
     built: Built,
 }
 
-/// Facts about the API server that decisions depend on.
+/// Facts about the API server that plans depend on.
 #[derive(Clone, Debug, Default)]
-pub struct Server {
-    /// How resources of running containers change.
+pub struct ServerFacts {
+    /// How the server resizes running containers.
     pub vertical_scaling: VerticalScaling,
-    /// Resources that a gate asks for and that are not served, or may not be listed.
+    /// Resources of a feature gate that the manager may not list.
     pub denied: BTreeSet<ResourceId>,
 }
 
-/// The controllers, and what runs beside them.
+/// The controllers, and the tasks beside them.
 #[derive(Default)]
 pub struct Built {
-    /// The controllers, in the order of their list.
-    pub controllers: Vec<Arc<dyn Running>>,
-    /// What else only the leader does.
-    pub leading: Vec<Leading>,
-    /// Tasks that write events; each ends when its controller is gone.
+    /// The controllers, in the order of their registrations.
+    pub controllers: Vec<Arc<dyn Runnable>>,
+    /// Other tasks that run only in the leader.
+    pub leader_tasks: Vec<LeaderTask>,
+    /// Tasks that write events. Each ends when its controller is dropped.
     pub events: Vec<JoinHandle<()>>,
 }
 
-/// Work of the leader beside the controllers: it ends soon after the receiver turns true.
-pub type Leading = Box<dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync>;
+/// A task of the leader beside the controllers. It ends when the receiver turns true.
+pub type LeaderTask = Box<dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Builds these controllers, but for those whose gate is off or whose kind is not served.
+/// Builds the controllers of these registrations. Those whose gate is off or whose kind is not served are left out.
 pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'static Registration]) -> Built {
     let mut setup = Setup {
         parts,
@@ -301,21 +303,21 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
 }
 
 impl Setup<'_> {
-    /// A cache that the controller reads.
+    /// Declares a cache that the controller reads.
     pub fn cache<T: Held>(&mut self, id: &CacheId<T>) -> SharedInformer<T> {
         self.read.push(id.name);
         self.caches.informer(id)
     }
 
-    /// As [`Setup::cache`], of a resource that a gate asks for: it stays empty where the gate is off or the server does
-    /// not let us see it.
+    /// As [`Setup::cache`], for a resource that is needed only with a feature gate. The cache stays empty if the gate is off,
+    /// or if the resource is not served or may not be listed.
     pub fn cache_with<T: Held>(&mut self, gate: &str, id: &CacheId<T>) -> SharedInformer<T> {
         self.read.push(id.name);
-        let is_wanted = self.allows(gate, id.resource);
-        self.caches.informer_if(is_wanted, id)
+        let is_allowed = self.allows(gate, id.resource);
+        self.caches.informer_if(is_allowed, id)
     }
 
-    /// Is the gate on, and may what it asks for be seen?
+    /// True if the gate is on, and the resource is served and may be listed.
     pub fn allows(&self, gate: &str, resource: ResourceId) -> bool {
         let Parts {
             config,
@@ -326,9 +328,9 @@ impl Setup<'_> {
         config.gates.on(gate) && served.version(resource).is_some() && !server.denied.contains(&resource)
     }
 
-    /// Something else that the leader does.
-    pub fn while_leading(&mut self, work: Leading) {
-        self.built.leading.push(work);
+    /// Adds a task that runs while this process is the leader.
+    pub fn while_leading(&mut self, task: LeaderTask) {
+        self.built.leader_tasks.push(task);
     }
 
     fn settings(&mut self, registration: &Registration) -> Settings {
@@ -351,12 +353,12 @@ impl Setup<'_> {
     }
 }
 
-/// User agent of a part of the manager.
+/// User agent of a component of the manager.
 pub fn agent(component: &str) -> String {
     format!("{}/{component}", kruise_api::names::MANAGER)
 }
 
-fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>) -> Arc<dyn Running> {
+fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>) -> Arc<dyn Runnable> {
     let reconciler = C::new(setup);
     let settings = setup.settings(registration);
     let observer = setup
@@ -372,21 +374,21 @@ fn build<C: Controls>(registration: &'static Registration, setup: &mut Setup<'_>
     controller
 }
 
-/// From a change of an object to the keys of a controller.
+/// Maps events of the caches to keys of a controller.
 pub struct Wiring<'w, C: Reconciler> {
     controller: &'w Arc<Controller<C>>,
     caches: &'w mut Caches,
 }
 
 impl<C: Controls> Wiring<'_, C> {
-    /// The object that changed is the key.
+    /// The changed object is the key.
     pub fn primary<T: Held>(&mut self, id: &CacheId<T>) {
         self.maps(id, |_, delta| {
             delta.latest().map(|object| ObjectKey::of(&**object))
         });
     }
 
-    /// `keys` says which keys a change leads to.
+    /// `keys` returns the keys that a change enqueues.
     pub fn maps<T: Held, I: IntoIterator<Item = ObjectKey>>(
         &mut self,
         id: &CacheId<T>,
@@ -399,13 +401,13 @@ impl<C: Controls> Wiring<'_, C> {
     }
 }
 
-/// A controller without its type.
-pub trait Running: Send + Sync {
-    /// Works until the receiver turns true; what is under way ends in order.
+/// A controller of any type.
+pub trait Runnable: Send + Sync {
+    /// Runs until the receiver turns true; plans in execution end in order.
     fn run(self: Arc<Self>, stop: watch::Receiver<bool>) -> BoxFuture<'static, ()>;
 }
 
-impl<C: Controls> Running for Controller<C> {
+impl<C: Controls> Runnable for Controller<C> {
     fn run(self: Arc<Self>, stop: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
         Controller::run(self, shutdown::stopped(stop)).boxed()
     }

@@ -1,8 +1,8 @@
-//! Reviews in a manager: pure functions, and the caches and requests that look other objects up for them.
+//! Admission reviews: pure functions, with lookups in caches and at the API server.
 //!
-//! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other asks the
-//! API server within the time limit of its webhook, in which first lists are waited for, too: no response
-//! waits longer for a server that is slow or gone. It is 503 then, and the client tries again.
+//! A review that the caches suffice for is decided at once, on the thread that serves the connection. Any other one reads
+//! from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the response is
+//! 503, and the client tries again.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use kruise_server::{review, webhook::Decision};
 use tokio::time::timeout;
 
 use crate::{
-    controllers::lookups::ReviewCache,
+    controllers::webhook_caches::ReviewCache,
     lookup::{LookupSource, Progress, Server},
 };
 
-/// What all reviews of a manager have in common.
+/// Reviews requests with the lookups that they need.
 pub(super) struct Reviews {
     options: Options,
     source: LookupSource<ReviewCache>,
-    /// For the time.
+    /// For its clock.
     client: Client,
-    /// Times of the steps of the pod webhook.
+    /// Durations of the steps of the pod webhook.
     metrics: PodMetrics,
 }
 
 impl Reviews {
-    /// With `client` for what is not in the caches.
+    /// Objects that `cache` does not have are read with `client`.
     pub(super) fn new(options: Options, cache: ReviewCache, client: Client, metrics: PodMetrics) -> Self {
         let server = Some(Server {
             client: client.clone(),
@@ -42,17 +42,17 @@ impl Reviews {
         }
     }
 
-    /// The time.
+    /// The current time.
     pub(super) fn now(&self) -> Timestamp {
         self.client.now()
     }
 
-    /// Reviews a request, at once if the caches have all that is to be looked up.
+    /// Reviews a request: at once if the caches have all lookups, and later if not.
     pub(super) fn decide(self: &Arc<Self>, webhook: Webhook, request: Request) -> Decision {
         let mut lookups = Lookups::default();
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
-            Progress::Decided(response) => return sent(response).into(),
+            Progress::Decided(response) => return to_server_response(response).into(),
             progress => progress,
         };
         let reviews = self.clone();
@@ -60,7 +60,7 @@ impl Reviews {
             let review = |lookups: &Lookups| reviews.review(webhook, &request, lookups);
             let finished = reviews.source.finish(progress, &review, &mut lookups);
             let limit = webhook.time_limit().lookups;
-            sent(match timeout(limit, finished).await {
+            to_server_response(match timeout(limit, finished).await {
                 Ok(Ok(response)) => response,
                 Ok(Err(error)) => unavailable(&format!(
                     "the API server does not tell what it depends on: {}",
@@ -86,8 +86,8 @@ fn unavailable(why: &str) -> Response {
     }
 }
 
-/// As the server sends it.
-pub(super) fn sent(response: Response) -> review::Response {
+/// Converts a response of a review to one of the server.
+pub(super) fn to_server_response(response: Response) -> review::Response {
     match response {
         Response::Allow { patch, warnings } => review::Response::Allow { patch, warnings },
         Response::Deny { code, message } => review::Response::Deny { code, message },

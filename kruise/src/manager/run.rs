@@ -1,4 +1,4 @@
-//! A manager on a machine: sockets and the system's clock around its [process](super::process()).
+//! Runs the manager's [process](super::process()) with sockets and the system's clock.
 
 use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 
@@ -24,22 +24,22 @@ use super::{
     process::{Host, process},
 };
 
-/// Time between two looks for a definition that is missing.
+/// Time between two requests for definitions that are missing.
 const REDISCOVERY: Duration = Duration::from_mins(1);
 
-/// Time a request other than a watch may take.
+/// Time limit of requests other than watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a manager is given that is part of something else.
+/// What a manager receives from a program that embeds it.
 #[derive(Debug)]
 pub struct Embedding {
-    /// Where it listens, instead of where the configuration says.
+    /// The sockets to listen on, instead of those of the configuration.
     pub sockets: Sockets,
-    /// Told once webhooks are registered and caches are full.
+    /// Receives a message once webhooks are registered and caches are synced.
     pub ready: oneshot::Sender<()>,
 }
 
-/// Runs until told to stop, or until something fails that a restart must mend.
+/// Runs until `stop` turns true, or until a failure that only a restart repairs.
 pub async fn run(
     config: Config,
     embedding: Option<Embedding>,
@@ -60,12 +60,15 @@ pub async fn run(
         ready,
         stop: ending,
     };
-    let open = async |routes, wishes, closing| {
+    let open = async |routes, match_conditions, closing| {
         let sockets = match sockets {
             Some(open) => open,
             None => Sockets::bind(&config).await?,
         };
-        let webhooks = Webhooks { routes, wishes };
+        let webhooks = Webhooks {
+            routes,
+            match_conditions,
+        };
         endpoints::start(&config, &client, webhooks, registry, sockets, closing).await
     };
     let mut running = pin!(process(&config, host, open));

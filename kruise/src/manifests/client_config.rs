@@ -2,7 +2,7 @@
 //!
 //! A client configuration has exactly one of both, and a manager with `WEBHOOK_HOST` puts the URL where the Service was.
 //! `kubectl apply` removes only what it applied itself, so applying the Service again would leave both and be refused.
-//! Hence the one that is not meant is written as null, which removes it whoever set it.
+//! Hence the other one is written as null, which removes it even if the manager wrote it.
 
 use serde_json::{Value, json};
 

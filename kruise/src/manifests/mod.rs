@@ -14,7 +14,7 @@ use workload::Workload;
 #[cfg(test)]
 pub(crate) use rbac::rules_of_controllers;
 
-/// Namespace of the manager unless told otherwise.
+/// Default namespace of the manager.
 pub(crate) const NAMESPACE: &str = "kruise-system";
 
 /// What to print.

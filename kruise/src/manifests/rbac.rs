@@ -1,4 +1,4 @@
-//! What the manager may do, and nothing more.
+//! The rights of the manager: those that it needs, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,8 +65,8 @@ fn lease_rules() -> Value {
     )])
 }
 
-/// The certificates, and no other Secret of the namespace; a creation cannot be limited to a name. And what administrators
-/// decide about webhooks.
+/// The Secret of the certificates and no other one, and the ConfigMap with the settings of administrators. RBAC cannot limit
+/// a creation to a name.
 fn webhook_rules() -> Value {
     json!([
         rule("", &["secrets"], &["create"]),
@@ -94,7 +94,7 @@ fn cluster_rules(gates: &Gates) -> Value {
     let mut rules = rules_of_controllers(&controllers::ALL, gates);
     rules.extend([
         rule("", &["events"], &["create", "patch"]),
-        // Read when somebody refers to them: the other objects about a workload, and the workload itself.
+        // Webhooks read them when an object refers to them: other objects about a workload, and the workload itself.
         rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
         rule(
             "apps.kruise.io",
@@ -107,7 +107,7 @@ fn cluster_rules(gates: &Gates) -> Value {
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
     ]);
-    // Only where claims are resized does it matter whether their class lets them be.
+    // Classes are read only to check that claims may be resized.
     if gates.on("StatefulSetAutoResizePVCGate") {
         rules.push(rule("storage.k8s.io", &["storageclasses"], &["get", "list"]));
     }
@@ -116,7 +116,7 @@ fn cluster_rules(gates: &Gates) -> Value {
 
 const READ: &[&str] = &["get", "list", "watch"];
 
-/// What the controllers watch and write, as their registrations say: one rule for each part of a resource.
+/// The rights in these registrations: one rule for each resource and subresource.
 pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     let mut allow = |group: &'static str, plural: String, more: &[&'static str]| {
@@ -126,7 +126,7 @@ pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> V
         if let Some(ResourceId { group, plural }) = registration.resource() {
             allow(group, plural.to_owned(), READ);
             allow(group, format!("{plural}/status"), &["patch"]);
-            // Asked for by clusters that check who may block the deletion of an owner.
+            // Required by the admission plugin OwnerReferencesPermissionEnforcement.
             allow(group, format!("{plural}/finalizers"), &["update"]);
         }
         for ResourceId { group, plural } in registration.watches {
@@ -182,7 +182,7 @@ mod tests {
     use crate::gates::Gates;
 
     #[test]
-    fn what_a_gate_needs_is_for_those_who_ask_for_it() {
+    fn rights_for_a_gate_are_granted_only_with_the_gate() {
         for (gate, resource) in [
             ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),

@@ -1,22 +1,22 @@
-//! The manager itself: namespace, webhook service and secret, deployment.
+//! The manager's namespace, webhook service and secret, and deployment.
 
 use serde_json::{Value, json};
 
-/// What an installation runs as.
+/// Parameters of the deployment.
 pub struct Workload<'a> {
     /// Namespace of everything.
     pub namespace: &'a str,
     /// Image of the manager.
     pub image: &'a str,
-    /// Number of managers; one leads, all answer webhooks.
+    /// Number of managers; one leads, all serve webhooks.
     pub replicas: i32,
     /// Value of `--feature-gates`; empty leaves the defaults.
     pub feature_gates: &'a str,
 }
 
-/// Namespace, which must exist before anything in it.
+/// The namespace, which must be applied before the objects in it.
 pub fn namespace(name: &str) -> Value {
-    // The label keeps the pod webhook away from the manager's own pods: without it a cold start could not end.
+    // The label excludes the manager's pods from the pod webhook. Without it, no manager could start while none runs.
     json!({"apiVersion": "v1", "kind": "Namespace",
            "metadata": {"name": name, "labels": {"control-plane": "openkruise"}}})
 }

@@ -1,24 +1,24 @@
-//! What a CustomResourceDefinition says about storage.
+//! The storage versions of a CustomResourceDefinition.
 
 use serde_json::{Value, json};
 
-/// Groups whose definitions are ours.
+/// Groups of OpenKruise.
 const GROUPS: [&str; 2] = ["apps.kruise.io", "policy.kruise.io"];
 
-/// A definition, as far as storage goes.
+/// A definition, with the fields about storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     /// Name of the definition.
     pub(super) name: String,
-    /// Another definition of the same name has another.
+    /// Differs for another definition of the same name.
     pub(super) uid: String,
-    /// For writes that must not undo others.
+    /// Precondition of writes.
     pub(super) resource_version: String,
     /// Changes whenever the stored version does.
     pub(super) generation: i64,
-    /// Versions by name, in order.
+    /// Names of the versions, in order.
     pub(super) versions: Vec<String>,
-    /// The version that is written now.
+    /// The version in which objects are stored now.
     pub(super) storage: String,
     /// Versions that objects may be stored in.
     pub(super) stored: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Reads a definition of ours; `None` for any other.
+    /// Reads a definition of OpenKruise; `None` for any other.
     pub(super) fn read(object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
         let group = text("/spec/group").filter(|group| GROUPS.contains(&group.as_str()))?;
@@ -63,30 +63,35 @@ impl Definition {
         })
     }
 
-    /// Is everything stored in the version that is written now?
+    /// True if all objects are stored in the current storage version.
     pub(super) fn is_settled(&self) -> bool {
         self.stored == [self.storage.as_str()]
     }
 
-    /// Do both speak of the same definition with the same stored version, unchanged in between?
-    pub(super) fn is_as(&self, before: &Self) -> bool {
+    /// True if it is the same definition, unchanged since `before`.
+    pub(super) fn is_unchanged_since(&self, before: &Self) -> bool {
         (&self.uid, &self.storage, self.generation) == (&before.uid, &before.storage, before.generation)
     }
 
-    /// A version that can be asked for: the stored one, if it is served.
-    fn asked(&self) -> Option<&str> {
+    /// The version for requests: the stored one, if it is served, or else any served one.
+    fn request_version(&self) -> Option<&str> {
         let stored = self.served.iter().find(|version| **version == self.storage);
         stored.or(self.served.first()).map(String::as_str)
     }
 
     /// Path of all objects; `None` if no version is served.
     pub(super) fn list_path(&self) -> Option<String> {
-        Some(format!("/apis/{}/{}/{}", self.group, self.asked()?, self.plural))
+        Some(format!(
+            "/apis/{}/{}/{}",
+            self.group,
+            self.request_version()?,
+            self.plural
+        ))
     }
 
     /// Path of one object.
     pub(super) fn object_path(&self, namespace: &str, name: &str) -> Option<String> {
-        let (group, version, plural) = (&self.group, self.asked()?, &self.plural);
+        let (group, version, plural) = (&self.group, self.request_version()?, &self.plural);
         Some(if namespace.is_empty() {
             format!("/apis/{group}/{version}/{plural}/{name}")
         } else {
@@ -113,7 +118,7 @@ impl Definition {
         Some(Value::Array(patch))
     }
 
-    /// Merge patch of the status: nothing is stored in any other version any more.
+    /// Merge patch of the status: no other version is stored.
     pub(super) fn settled(&self) -> Value {
         json!({
             "metadata": {"resourceVersion": self.resource_version},
@@ -154,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_asked_for_in_the_stored_version_or_else_in_one_that_is_served() {
+    fn objects_are_listed_in_the_stored_version_or_else_in_a_served_one() {
         let mut object = object();
         let list = |object: &Value| Definition::read(object).unwrap().list_path();
         assert_eq!(list(&object).unwrap(), "/apis/apps.kruise.io/v1beta1/clonesets");
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn another_stored_version_is_chosen_only_if_it_is_there_and_nobody_else_writes() {
+    fn the_stored_version_changes_only_to_an_existing_one_and_under_a_precondition() {
         let definition = Definition::read(&object()).unwrap();
         let patch = definition.storing("v1alpha1").unwrap();
         assert_eq!(patch[0]["value"], "7");
@@ -187,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_stored_version_and_back_is_noticed() {
+    fn a_change_of_the_stored_version_and_back_is_detected() {
         let before = Definition::read(&object()).unwrap();
         let mut later = object();
         later["metadata"]["resourceVersion"] = json!("9");
-        assert!(Definition::read(&later).unwrap().is_as(&before));
+        assert!(Definition::read(&later).unwrap().is_unchanged_since(&before));
         later["metadata"]["generation"] = json!(4);
-        assert!(!Definition::read(&later).unwrap().is_as(&before));
+        assert!(!Definition::read(&later).unwrap().is_unchanged_since(&before));
     }
 }

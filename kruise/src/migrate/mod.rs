@@ -1,4 +1,4 @@
-//! `kruise migrate`: what an installation needs once, when it changes from one version to another.
+//! `kruise migrate`: one-time changes of an installation between versions.
 
 mod definition;
 mod place;
@@ -20,7 +20,7 @@ enum What {
     Storage(storage::Options),
 }
 
-/// Migrates, telling on standard error how far it is.
+/// Migrates. The progress is printed to standard error.
 pub fn run(options: &Options) -> anyhow::Result<String> {
     match &options.what {
         What::Storage(options) => storage::run(options),

@@ -1,8 +1,8 @@
-//! How far a migration is, kept in a file so that one which was interrupted goes on.
+//! The progress of a migration, saved in a file so that an interrupted migration resumes.
 //!
-//! A place holds for one definition, its stored version and its generation: whatever changes them makes it void.
-//! Objects are listed in the order of their keys, and all up to the place are rewritten. The file is replaced as a
-//! whole, so that an interrupt leaves the place before or after.
+//! A place is valid for one definition with its stored version and its generation; it is ignored if they change. Objects
+//! are listed in the order of their keys, and all up to the place are rewritten. The file is replaced as a whole, so that an
+//! interrupt leaves either the old place or the new one.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ struct Place {
     after: String,
 }
 
-/// The places of all definitions; without a file they are forgotten at the end.
+/// The places of all definitions. Without a file they are not saved.
 #[derive(Debug)]
 pub(super) struct Places {
     file: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Those of a file, none if it is not there yet.
+    /// Reads them from a file; none if it does not exist yet.
     pub(super) fn load(file: Option<&Path>) -> anyhow::Result<Self> {
         let mut places = BTreeMap::new();
         if let Some(file) = file.filter(|file| file.exists()) {
@@ -45,7 +45,7 @@ impl Places {
         })
     }
 
-    /// Key of the last object that is known to be rewritten.
+    /// Key of the last rewritten object.
     pub(super) fn after(&self, definition: &Definition) -> Option<&str> {
         let place = self.places.get(&definition.name)?;
         let same = (&place.uid, &place.storage, place.generation)
@@ -53,7 +53,7 @@ impl Places {
         same.then_some(place.after.as_str())
     }
 
-    /// All objects up to this key are rewritten.
+    /// Records that all objects up to this key are rewritten.
     pub(super) fn advance(&mut self, definition: &Definition, after: &str) -> anyhow::Result<()> {
         let place = Place {
             uid: definition.uid.clone(),
@@ -65,7 +65,7 @@ impl Places {
         self.save()
     }
 
-    /// The definition is done, or has to start anew.
+    /// Removes the place of a definition that is done.
     pub(super) fn forget(&mut self, definition: &Definition) -> anyhow::Result<()> {
         if self.places.remove(&definition.name).is_some() {
             self.save()?;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_again_until_its_definition_changes() {
+    fn progress_is_kept_until_the_definition_changes() {
         let file = std::env::temp_dir().join(format!("kruise-place-{}.json", std::process::id()));
         let mut places = Places::load(Some(&file)).unwrap();
         assert_eq!(places.after(&definition(1)), None);

@@ -1,7 +1,7 @@
-//! Writes every object once more as it is: a server stores what is written in the version its definition names.
+//! Writes every object unchanged, so that the server stores it in the storage version of its definition.
 //!
-//! A merge patch that says nothing changes nothing else, cannot undo a neighbour's write, and is no write at all where
-//! the object is stored in that version already.
+//! The write is an empty merge patch: it changes no field and cannot undo a concurrent write. If the object is already
+//! stored in that version, the server writes nothing.
 
 use std::time::Duration;
 
@@ -18,28 +18,28 @@ use super::{
 
 /// Objects of one list request.
 const PAGE: u32 = 100;
-/// Times a write is tried again after a failure of server or network.
+/// Attempts of a write, if server or network fail.
 const TRIES: u32 = 5;
-/// Refusals after which going on is useless.
+/// Refused objects after which the migration stops.
 const MOST_REFUSALS: usize = 20;
 const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json-patch+json";
 
-/// Writes at a steady pace.
+/// Rewrites objects at a limited rate.
 pub(super) struct Rewriter<'a> {
     client: &'a Client,
     pause: Duration,
     next: Instant,
 }
 
-/// What became of the objects of a definition.
+/// The result for the objects of a definition.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
-    /// Written.
+    /// Number of rewritten objects.
     pub(super) objects: u64,
-    /// Passed over, because a run before wrote them.
+    /// Number of objects that an earlier run rewrote.
     pub(super) passed: u64,
-    /// Refused: the key and why.
+    /// Refused objects: key and error.
     pub(super) refused: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Rewrites all objects of a definition from the kept place on, telling how far it is after each page.
+    /// Rewrites all objects of a definition after the saved place. The progress is printed after each page.
     pub(super) async fn all(
         &mut self,
         definition: &Definition,
@@ -104,7 +104,7 @@ impl<'a> Rewriter<'a> {
             let path = format!("{list}?limit={PAGE}&continue={next}");
             let page: Page = match self.client.get(&path).await {
                 Err(error) if error.is_gone() && !next.is_empty() => {
-                    // The list took longer than the server remembers: a new one, and on from the place.
+                    // The continue token has expired: list again, and resume at the place.
                     next.clear();
                     after = places.after(definition).unwrap_or_default().to_owned();
                     done = Rewritten::default();
@@ -153,7 +153,7 @@ impl<'a> Rewriter<'a> {
             .context("no version of it is served")?;
         match self.write(&path).await {
             Ok(()) => done.objects += 1,
-            // What is gone needs no rewriting.
+            // A deleted object needs no rewrite.
             Err(error) if error.is_not_found() => {}
             Err(error) => {
                 done.refused.push(format!("{key}: {error}"));
@@ -168,7 +168,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// One write, when it is its turn.
+    /// Rewrites one object, with retries.
     async fn write(&mut self, path: &str) -> Result<(), ApiError> {
         let mut again = Duration::from_secs(1);
         for _ in 1..TRIES {
@@ -190,7 +190,7 @@ impl<'a> Rewriter<'a> {
             .map(drop)
     }
 
-    /// All definitions of ours.
+    /// All definitions of OpenKruise.
     pub(super) async fn definitions(&self) -> anyhow::Result<Vec<Definition>> {
         let list: Value = self
             .client
@@ -201,7 +201,7 @@ impl<'a> Rewriter<'a> {
         Ok(items.into_iter().flatten().filter_map(Definition::read).collect())
     }
 
-    /// A definition as it is now.
+    /// Reads a definition.
     pub(super) async fn definition(&self, name: &str) -> anyhow::Result<Definition> {
         let object: Value = self
             .client
@@ -222,7 +222,7 @@ impl<'a> Rewriter<'a> {
             .with_context(|| format!("cannot change the stored version of {}", definition.name))
     }
 
-    /// Records that only one version is stored. `false` if somebody changed the definition meanwhile.
+    /// Records that only one version is stored. `false` if the definition changed meanwhile.
     pub(super) async fn settle(&self, definition: &Definition) -> anyhow::Result<bool> {
         let path = format!("{}/status", definition.path());
         match self

@@ -1,7 +1,7 @@
-//! `kruise migrate storage`: every object in the version that its definition stores now.
+//! `kruise migrate storage`: rewrites every object in the storage version of its definition.
 //!
-//! A definition's `storedVersions` names a version until somebody vouches that no object is stored in it; this is who
-//! does. It is trimmed only when every object was rewritten while the definition did not change.
+//! The server never removes a version from a definition's `storedVersions`. This command does, and only if every object was
+//! rewritten while the definition did not change.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,12 +11,13 @@ use kruise_runtime::client::{self, Source};
 
 use super::{definition::Definition, place::Places, rewrite::Rewriter};
 
-/// Servers that stand side by side need a moment to learn of another stored version.
+/// Time until all replicas of the API server use another storage version.
 const SETTLING: Duration = Duration::from_secs(5);
-/// Times a definition that changes meanwhile is begun again.
+/// Attempts for a definition that changes meanwhile.
 const ROUNDS: usize = 5;
 
-/// What every OpenKruise stores as `v1beta1`. It would not look for fields of that version where our conversion keeps them.
+/// The definition that every OpenKruise stores as `v1beta1`. It does not read the annotation in which our conversion keeps
+/// fields of that version.
 const ALWAYS_NEWER: &str = "statefulsets.apps.kruise.io";
 
 /// What to rewrite, and how fast.
@@ -45,7 +46,7 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Rewrites, and says what was done.
+/// Migrates, and returns a line for each definition.
 pub(super) fn run(options: &Options) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -68,16 +69,16 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     let mut rewriter = Rewriter::new(&client, options.rate);
     let definitions = chosen(options, rewriter.definitions().await?)?;
     store_in(options, &rewriter, &definitions).await?;
-    let (mut said, mut refused) = (String::new(), Vec::new());
+    let (mut text, mut refused) = (String::new(), Vec::new());
     for definition in &definitions {
         let (line, failures) = one(&mut rewriter, &mut places, &definition.name).await?;
-        said.push_str(&line);
+        text.push_str(&line);
         refused.extend(failures);
     }
     if refused.is_empty() {
-        return Ok(said);
+        return Ok(text);
     }
-    print!("{said}");
+    print!("{text}");
     bail!(
         "{} objects could not be rewritten, and the versions they may be stored in stay listed; mend them and run this \
          again:\n  {}",
@@ -86,7 +87,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     )
 }
 
-/// The definitions that were asked for; all of them if none was.
+/// The named definitions; all if none is named.
 fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec<Definition>> {
     for name in &options.names {
         let Some(definition) = definitions.iter().find(|definition| definition.name == *name) else {
@@ -99,14 +100,14 @@ fn chosen(options: &Options, definitions: Vec<Definition>) -> anyhow::Result<Vec
     if definitions.is_empty() {
         bail!("the cluster has no definitions of OpenKruise");
     }
-    let asked = |name: &String| options.names.is_empty() || options.names.contains(name);
+    let is_chosen = |name: &String| options.names.is_empty() || options.names.contains(name);
     Ok(definitions
         .into_iter()
-        .filter(|definition| asked(&definition.name))
+        .filter(|definition| is_chosen(&definition.name))
         .collect())
 }
 
-/// May objects of this definition be stored in this version?
+/// Fails if objects of this definition cannot be stored in this version.
 fn check_version(definition: &Definition, version: &str) -> anyhow::Result<()> {
     let name = &definition.name;
     if !definition.versions.iter().any(|have| have == version) {
@@ -148,7 +149,7 @@ async fn store_in(
     Ok(())
 }
 
-/// Rewrites the objects of one definition; a line about it, and what was refused.
+/// Rewrites the objects of one definition. Returns a line about it, and the refused objects.
 async fn one(
     rewriter: &mut Rewriter<'_>,
     places: &mut Places,
@@ -172,7 +173,7 @@ async fn one(
             ));
         }
         let now = rewriter.definition(name).await?;
-        if now.is_as(&before) && rewriter.settle(&now).await? {
+        if now.is_unchanged_since(&before) && rewriter.settle(&now).await? {
             places.forget(&now)?;
             let line = format!(
                 "{name}: {} objects rewritten, {} by a run before; all are stored as {}\n",

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::probe::page;
 use crate::{
-    explain::{By, Request, cloneset::explain, connect},
+    explain::{Request, SettingsSource, cloneset::explain, connect},
     gates::Gates,
     manifests::NAMESPACE,
 };
@@ -123,7 +123,7 @@ impl Embedded {
                 Ok(format!("pod/{pod} labeled"))
             }
             Act::Explain => {
-                let by = By::Gates(Gates::parse("", "")?);
+                let settings = SettingsSource::Gates(Gates::parse("", "")?);
                 let source = Source::File(self.place.kubeconfig.clone());
                 explain(&Request {
                     client: &connect(&source).await?,
@@ -131,7 +131,7 @@ impl Embedded {
                     name: SET,
                     pod: None,
                     manager_namespace: NAMESPACE,
-                    by: &by,
+                    settings: &settings,
                 })
                 .await
             }

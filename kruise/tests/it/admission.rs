@@ -1,4 +1,4 @@
-//! Kinds that nothing acts on yet, in a playground: the webhooks are asked, fill in, and refuse with the field's path.
+//! Webhooks of kinds without a controller, in a playground: defaults, and refusals with the path of the field.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use crate::process::{Playground, Scratch};
 
-/// Time for a pod to run, however busy the machine is.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// Time limit for a pod to run, for busy machines.
+const LIMIT: Duration = Duration::from_mins(3);
 
-/// A kind by its plural, a good specification, what is found in it once it is stored, and how to break it: where, with
-/// what, and the field that is named.
+/// A kind with a valid specification, the defaults in it once it is stored, and changes that make it invalid: pointer,
+/// value, and the field in the message.
 struct Case {
     plural: &'static str,
     version: &'static str,
     kind: &'static str,
-    good: Value,
-    filled_in: &'static [(&'static str, &'static str)],
-    broken: Vec<(&'static str, Value, &'static str)>,
+    valid: Value,
+    defaults: &'static [(&'static str, &'static str)],
+    invalid: Vec<(&'static str, Value, &'static str)>,
 }
 
 fn template(restart: &str) -> Value {
@@ -35,14 +35,14 @@ fn workloads() -> Vec<Case> {
             plural: "statefulsets",
             version: "v1beta1",
             kind: "StatefulSet",
-            good: good.clone(),
-            filled_in: &[
+            valid: good.clone(),
+            defaults: &[
                 ("/podManagementPolicy", "\"OrderedReady\""),
                 ("/updateStrategy/rollingUpdate/maxUnavailable", "1"),
                 ("/persistentVolumeClaimRetentionPolicy/whenScaled", "\"Retain\""),
                 ("/template/spec/dnsPolicy", "\"ClusterFirst\""),
             ],
-            broken: vec![
+            invalid: vec![
                 ("/reserveOrdinals", json!(["5-2"]), "spec.reserveOrdinals[0]"),
                 (
                     "/template/spec/restartPolicy",
@@ -55,12 +55,12 @@ fn workloads() -> Vec<Case> {
             plural: "daemonsets",
             version: "v1beta1",
             kind: "DaemonSet",
-            good,
-            filled_in: &[
+            valid: good,
+            defaults: &[
                 ("/burstReplicas", "250"),
                 ("/updateStrategy/rollingUpdate/rollingUpdateType", "\"Standard\""),
             ],
-            broken: vec![
+            invalid: vec![
                 (
                     "/lifecycle",
                     json!({"inPlaceUpdate": {"markPodNotReady": true}}),
@@ -83,13 +83,13 @@ fn jobs() -> Vec<Case> {
             plural: "broadcastjobs",
             version: "v1beta1",
             kind: "BroadcastJob",
-            good: broadcast.clone(),
-            filled_in: &[
+            valid: broadcast.clone(),
+            defaults: &[
                 ("/completionPolicy/type", "\"Always\""),
                 ("/failurePolicy/type", "\"FailFast\""),
                 ("/parallelism", "2147483647"),
             ],
-            broken: vec![(
+            invalid: vec![(
                 "/template/spec/restartPolicy",
                 json!("Always"),
                 "spec.template.spec.restartPolicy",
@@ -99,12 +99,12 @@ fn jobs() -> Vec<Case> {
             plural: "advancedcronjobs",
             version: "v1beta1",
             kind: "AdvancedCronJob",
-            good: json!({"schedule": "@daily", "template": {"broadcastJobTemplate": {"spec": broadcast}}}),
-            filled_in: &[
+            valid: json!({"schedule": "@daily", "template": {"broadcastJobTemplate": {"spec": broadcast}}}),
+            defaults: &[
                 ("/concurrencyPolicy", "\"Allow\""),
                 ("/failedJobsHistoryLimit", "1"),
             ],
-            broken: vec![
+            invalid: vec![
                 ("/schedule", json!("0 0 * * 7"), "spec.schedule"),
                 ("/timeZone", json!("Mars/Base"), "spec.timeZone"),
             ],
@@ -118,9 +118,9 @@ fn requests() -> Vec<Case> {
             plural: "containerrecreaterequests",
             version: "v1beta1",
             kind: "ContainerRecreateRequest",
-            good: json!({"podName": "web-0", "containers": [{"name": "web"}]}),
-            filled_in: &[("/strategy/failurePolicy", "\"Fail\"")],
-            broken: vec![(
+            valid: json!({"podName": "web-0", "containers": [{"name": "web"}]}),
+            defaults: &[("/strategy/failurePolicy", "\"Fail\"")],
+            invalid: vec![(
                 "/containers",
                 json!([{"name": "web"}, {"name": "web"}]),
                 "spec.containers[1].name",
@@ -130,24 +130,24 @@ fn requests() -> Vec<Case> {
             plural: "podprobemarkers",
             version: "v1alpha1",
             kind: "PodProbeMarker",
-            good: json!({"selector": {"matchLabels": {"app": "game"}}, "probes": [{
+            valid: json!({"selector": {"matchLabels": {"app": "game"}}, "probes": [{
                 "name": "idle", "containerName": "main", "podConditionType": "game.example/idle",
                 "probe": {"exec": {"command": ["/idle.sh"]}},
             }]}),
-            filled_in: &[],
-            broken: vec![("/probes/0/name", json!("a#b"), "spec.probes[0].name")],
+            defaults: &[],
+            invalid: vec![("/probes/0/name", json!("a#b"), "spec.probes[0].name")],
         },
     ]
 }
 
-/// The pod that a request is about; it returns once its container runs.
+/// Creates the pod that requests refer to, and waits until its container runs.
 fn run_pod(playground: &Playground) {
     const PODS: &str = "/api/v1/namespaces/default/pods";
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"},
         "spec": {"containers": [{"name": "web", "image": "nginx:1"}]}});
     let (code, answer) = playground.request("POST", PODS, "application/json", &pod.to_string());
     assert_eq!(code, 201, "{answer}");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LIMIT;
     loop {
         let (_, pod) = playground.request("GET", &format!("{PODS}/web-0"), "application/json", "");
         if pod["status"]["containerStatuses"][0]["containerID"].is_string() {
@@ -159,7 +159,7 @@ fn run_pod(playground: &Playground) {
 }
 
 #[test]
-fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
+fn webhooks_of_kinds_without_a_controller_default_and_validate() {
     let scratch = Scratch::new("admission");
     let playground = Playground::start(&scratch, &["--fast"]);
     run_pod(&playground);
@@ -175,8 +175,8 @@ fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
             });
             playground.request("POST", &path, "application/json", &object.to_string())
         };
-        for (pointer, value, field) in &one.broken {
-            let mut spec = one.good.clone();
+        for (pointer, value, field) in &one.invalid {
+            let mut spec = one.valid.clone();
             let (parent, name) = pointer.rsplit_once('/').unwrap();
             spec.pointer_mut(parent).unwrap()[name] = value.clone();
             let (code, answer) = create(&spec);
@@ -184,9 +184,9 @@ fn webhooks_of_kinds_that_nothing_acts_on_fill_in_and_refuse() {
             let message = answer["message"].as_str().unwrap();
             assert!(message.contains(field), "{pointer}: {message}");
         }
-        let (code, stored) = create(&one.good);
+        let (code, stored) = create(&one.valid);
         assert_eq!(code, 201, "{stored}");
-        for (pointer, value) in one.filled_in {
+        for (pointer, value) in one.defaults {
             let found = stored["spec"].pointer(pointer).map(Value::to_string);
             assert_eq!(found.as_deref(), Some(*value), "{} {pointer}", one.kind);
         }

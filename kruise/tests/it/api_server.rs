@@ -1,4 +1,4 @@
-//! The least of an API server: answers by path, over plain HTTP, one connection at a time per thread.
+//! A minimal API server: a response for each path, over plain HTTP, with a thread for each connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What a path is answered with.
+/// The response of a path: code and body.
 pub(crate) type Answers = fn(&str) -> Option<(u16, Value)>;
 
-/// A server that lives as long as the test binary.
+/// A server. It runs as long as the test binary.
 pub(crate) struct ApiServer {
     address: SocketAddr,
     paths: Arc<Mutex<Vec<String>>>,
 }
 
 impl ApiServer {
-    /// Answers what `answers` knows, and 404 to everything else.
+    /// Starts a server with these responses. All other paths are 404.
     pub(crate) fn start(answers: Answers) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -31,18 +31,18 @@ impl ApiServer {
         Self { address, paths }
     }
 
-    /// Where it listens.
+    /// The address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Paths asked for so far, without their queries.
+    /// Paths of all requests so far, without their queries.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.paths.lock().unwrap().clone()
     }
 }
 
-/// Answers until the client goes away.
+/// Responds until the client closes the connection.
 fn serve(stream: TcpStream, answers: Answers, seen: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;

@@ -1,4 +1,4 @@
-//! Certificates that a manager finds on disk: bad ones are replaced, and the log says why.
+//! Certificates on disk at the start of a manager: invalid ones are replaced, and the log has the reason.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::start::old_definition;
 const HOST: &str = "127.0.0.1";
 const LEAD: Duration = Duration::from_hours(24);
 
-/// A manager that gets as far as its webhook configurations, which the server does not have.
+/// Runs a manager until it ends because the server has no webhook configurations.
 fn start(folder: &Folder) -> Ended {
     let server = ApiServer::start(old_definition);
     folder.manager(&[
@@ -22,7 +22,7 @@ fn start(folder: &Folder) -> Ended {
     ])
 }
 
-/// What is on disk serves now.
+/// Asserts that the certificate on disk is valid now.
 #[track_caller]
 fn assert_good(dir: &Path) {
     let stored = CertDir::new(dir).read().unwrap();
@@ -83,7 +83,7 @@ fn a_good_certificate_is_kept() {
     issued(&dir, SignedDuration::ZERO);
     let before = CertDir::new(&dir).read().unwrap();
     let ended = start(&folder);
-    assert!(!ended.said.contains("making a new"), "{}", ended.said);
+    assert!(!ended.output.contains("making a new"), "{}", ended.output);
     assert_eq!(CertDir::new(&dir).read().unwrap(), before);
 }
 

@@ -1,4 +1,4 @@
-//! Runs of the binary.
+//! Runs of the executable.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -7,35 +7,35 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 
-/// How a run ended.
+/// The result of a run.
 pub(crate) struct Ended {
     /// Exit code.
     pub(crate) code: Option<i32>,
     /// Standard output and standard error.
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 impl Ended {
     fn new(output: Output) -> Self {
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        let texts = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         Self {
             code: output.status.code(),
-            said: said.concat(),
+            output: texts.concat(),
         }
     }
 
-    /// Holds that the run ended with `code` and said all of this.
+    /// Asserts that the run ended with `code`, and that its output has all of these texts.
     #[track_caller]
     pub(crate) fn assert(&self, code: i32, texts: &[&str]) {
-        assert_eq!(self.code, Some(code), "{}", self.said);
+        assert_eq!(self.code, Some(code), "{}", self.output);
         for text in texts {
-            assert!(self.said.contains(text), "{text:?} is not in:\n{}", self.said);
+            assert!(self.output.contains(text), "{text:?} is not in:\n{}", self.output);
         }
-        assert!(!self.said.contains("panicked"), "{}", self.said);
+        assert!(!self.output.contains("panicked"), "{}", self.output);
     }
 }
 
-/// A folder of one test, gone afterwards.
+/// A folder of one test, which is removed afterwards.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -60,7 +60,7 @@ impl Folder {
         self.0.join("certificates")
     }
 
-    /// Flag for a kubeconfig of a plain HTTP server.
+    /// Writes a kubeconfig for a plain HTTP server, and returns the flag for it.
     pub(crate) fn kubeconfig(&self, server: SocketAddr) -> String {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
@@ -102,12 +102,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // It only stays behind if the system keeps it.
+        // A failure leaves files behind, but does not fail the test.
         let _removed = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A loopback address that nobody listens on.
+/// A loopback address that nothing listens on.
 pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

@@ -1,4 +1,4 @@
-//! A long list of CloneSets that is read in another version: what that costs the executable, from socket to socket.
+//! Memory for the conversion of a long list of CloneSets, from socket to socket.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::h2;
 use crate::process::{Playground, Scratch};
 
-/// Without optimisation fewer, so that a slow machine sends them within the time that a body has to arrive; not so few
-/// that what comes with any request counts.
+/// Fewer without optimisation, so that a slow machine sends the body within the server's time limit. Still so many that the
+/// overhead of a request is negligible.
 const SETS: usize = if cfg!(debug_assertions) { 3_000 } else { 10_000 };
 const BYTES: usize = 4096;
 /// Peak of the resident set, beyond what it was before.
 const MOST_BODIES: f64 = 2.0;
 
-/// A set of [`BYTES`] bytes, most of it environment variables as in life.
+/// A CloneSet of [`BYTES`] bytes; most are environment variables, as in practice.
 fn set(index: usize) -> String {
     let env: Vec<Value> = (0..50)
         .map(|number| json!({"name": format!("SETTING_{number}"), "value": "a value of some length"}))
@@ -56,7 +56,7 @@ fn body() -> Bytes {
     body.into()
 }
 
-/// Where the playground's definitions say that conversions are made, and whom to trust there.
+/// Address and certificate authority of the conversion webhook in the playground's definitions.
 fn webhook(playground: &Playground) -> (SocketAddr, Vec<u8>) {
     let name = "clonesets.apps.kruise.io";
     let crd = playground.get(&format!(

@@ -1,4 +1,4 @@
-//! `kruise crds`, printed and compared with a server's.
+//! `kruise crds`: printed definitions, and their comparison with those of a server.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn all_definitions_are_printed() {
     let mut texts: Vec<&str> = names.iter().map(String::as_str).collect();
     texts.push("namespace: elsewhere");
     ended.assert(0, &texts);
-    assert_eq!(ended.said.matches("---\n").count(), names.len());
+    assert_eq!(ended.output.matches("---\n").count(), names.len());
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_cluster_with_our_definitions_is_alike() {
 }
 
 #[test]
-fn what_is_missing_or_different_is_told_with_what_to_do() {
+fn missing_and_different_definitions_are_reported_with_advice() {
     let server = ApiServer::start(|path| {
         let mut definition = ours(path).filter(|_| path.ends_with("/clonesets.apps.kruise.io"))?;
         definition["spec"]["names"]["shortNames"] = json!([]);
@@ -57,7 +57,7 @@ fn what_is_missing_or_different_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_server_that_does_not_let_us_look_is_an_error_of_its_own() {
+fn a_forbidden_read_is_an_error_of_its_own() {
     let server = ApiServer::start(|_| {
         Some((
             403,

@@ -6,13 +6,13 @@ use std::process::Stdio;
 use crate::process::{Scratch, send, wait_for_exit};
 
 #[test]
-fn the_tour_is_told_to_its_end_and_everything_it_claims_holds() {
+fn the_tour_runs_to_its_end_and_all_its_claims_hold() {
     let scratch = Scratch::new("demo");
     let output = scratch.output(&["playground", "--demo", "--exit", "--fast"]);
     let story = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{story}{errors}");
-    assert_eq!(errors, "", "nothing but the story is told");
+    assert_eq!(errors, "", "only the tour is printed");
     assert!(!story.contains('\x1b'), "a file gets no control characters");
     for part in [
         "1/7  Create a CloneSet",
@@ -46,7 +46,7 @@ fn a_tour_that_is_interrupted_is_no_success_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reader_who_leaves_ends_the_tour_with_an_error() {
+fn a_closed_output_ends_the_tour_with_an_error() {
     let scratch = Scratch::new("reader");
     let mut child = scratch
         .kruise(&["playground", "--demo", "--exit", "--fast"])

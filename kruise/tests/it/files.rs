@@ -1,11 +1,11 @@
-//! Files and options: what is refused, and with which advice.
+//! Files and options that a playground refuses, and the advice in its messages.
 
 use std::net::TcpListener;
 use std::process::Output;
 
 use crate::process::{Playground, Scratch, text};
 
-/// That it failed with these words, and left nothing but what was there before.
+/// Asserts that it failed with these words, and that only these files are left.
 fn refused(scratch: &Scratch, output: &Output, words: &[&str], left: &[&str]) {
     let error = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(!output.status.success(), "{error}");
@@ -17,7 +17,7 @@ fn refused(scratch: &Scratch, output: &Output, words: &[&str], left: &[&str]) {
 }
 
 #[test]
-fn a_kubeconfig_of_somebody_else_is_not_overwritten() {
+fn a_foreign_kubeconfig_is_not_overwritten() {
     let scratch = Scratch::new("kubeconfig");
     let path = scratch.file("config");
     std::fs::write(&path, "apiVersion: v1\n").unwrap();
@@ -56,7 +56,7 @@ fn a_port_in_use_is_named_with_a_way_out() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_found_out_at_once() {
+fn files_that_cannot_be_used_are_refused_at_the_start() {
     let scratch = Scratch::new("files");
     let notes = scratch.file("notes");
     std::fs::write(&notes, "my notes\n").unwrap();

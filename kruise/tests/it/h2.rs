@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpStream, ToSocketAddrs};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Of clients that trust this authority alone.
+/// TLS configuration of clients that trust only this authority.
 pub(crate) fn config(ca_pem: &[u8]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots
@@ -28,7 +28,7 @@ pub(crate) fn config(ca_pem: &[u8]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// A connection to whom the certificate there calls `name`.
+/// A connection; the server's certificate must be for `name`.
 pub(crate) async fn connect(
     address: impl ToSocketAddrs,
     name: ServerName<'static>,

@@ -1,4 +1,4 @@
-//! What lives in a playground.
+//! Workloads, webhooks and snapshots in a playground.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ fn set(name: &str, replicas: u32) -> Value {
                      "spec": {"containers": [{"name": "main", "image": "web:1"}]}}}})
 }
 
-/// Uid, address, image and restarts of each pod, if so many are ready.
+/// Uid, address, image and restarts of each pod, if exactly `count` pods exist and are ready.
 fn ready(playground: &Playground, count: usize) -> Option<Vec<[String; 4]>> {
     let list = playground.get(PODS);
     let pods = list["items"].as_array().unwrap();
@@ -85,7 +85,7 @@ fn a_cloneset_is_created_and_updated_in_place_and_ctrl_c_leaves_nothing() {
 }
 
 #[test]
-fn the_managers_webhooks_are_asked() {
+fn the_managers_webhooks_are_called() {
     let scratch = Scratch::new("webhooks");
     let playground = Playground::start(&scratch, &["--fast"]);
     let mut wrong = set("web", 1);
@@ -105,7 +105,7 @@ fn the_managers_webhooks_are_asked() {
 }
 
 #[test]
-fn two_playgrounds_know_nothing_of_each_other() {
+fn two_playgrounds_share_nothing() {
     let scratch = Scratch::new("two");
     let one = Playground::start(&scratch, &["--fast"]);
     let two = Playground::start(&scratch, &["--fast"]);
@@ -120,7 +120,7 @@ fn two_playgrounds_know_nothing_of_each_other() {
 }
 
 #[test]
-fn what_was_saved_goes_on_where_it_was() {
+fn a_loaded_snapshot_continues_where_it_was_saved() {
     let scratch = Scratch::new("saved");
     let file = scratch.file("snapshot");
     let first = Playground::start(&scratch, &["--fast", "--nodes=2", "--save", text(&file)]);
@@ -146,7 +146,7 @@ fn what_was_saved_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_idle_playground_hardly_uses_the_machine() {
+fn an_idle_playground_uses_little_cpu() {
     let scratch = Scratch::new("idle");
     let playground = Playground::start(&scratch, &["--fast"]);
     create(&playground, "web", 3);
@@ -158,9 +158,9 @@ fn an_idle_playground_hardly_uses_the_machine() {
     };
     let start = Instant::now();
     while spent(Duration::from_secs(1)) > Duration::from_millis(200) {
-        assert!(start.elapsed() < LIMIT, "it does not come to rest");
+        assert!(start.elapsed() < LIMIT, "its CPU use stays high");
     }
-    // a loop that does not wait uses all of it, and slow machines several times what fast ones do
+    // A busy loop would use all of it. Slow machines use several times the CPU of fast ones.
     let used = spent(Duration::from_secs(3));
     assert!(used <= Duration::from_secs(1), "{used:?} in three seconds");
 }
@@ -178,16 +178,16 @@ fn an_interrupted_start_leaves_nothing() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        // moments are what this is about: there is none to wait for
+        // The test needs an interrupt at an arbitrary time, so there is no condition to wait for.
         std::thread::sleep(whole * part / 16);
         send(child.id(), "INT");
         if !ends_within(&mut child, Duration::from_secs(30)) {
-            // An interrupt is lost that comes while its handler is being installed. One that was heard makes this the
-            // second, which ends the process with a failure.
+            // An interrupt is lost while its handler is being installed. If the first was handled, this second one ends the
+            // process with a failure.
             send(child.id(), "INT");
         }
         let code = wait_for_exit(&mut child);
-        // none: before there was anything that an interrupt must undo
+        // `None`: the signal ended the process before there was anything to clean up.
         assert!(matches!(code, None | Some(0)), "{code:?} after {part}/16");
         assert_eq!(scratch.left(), [""; 0], "after {part}/16 of {whole:?}");
     }

@@ -1,4 +1,4 @@
-//! The executable as its users start it.
+//! Tests of the executable.
 
 #![allow(
     clippy::unwrap_used,

@@ -20,15 +20,15 @@ fn definition(stored: &[&str]) -> Value {
     })
 }
 
-/// A cluster in which three sets may be stored in an older version.
+/// A cluster in which three CloneSets may be stored in an older version.
 fn answers(path: &str) -> Option<(u16, Value)> {
     let old = definition(&["v1alpha1", "v1beta1"]);
     let set = |name: &str| json!({"metadata": {"namespace": "shop", "name": name}});
     match path.strip_prefix(DEFINITIONS) {
         Some("") => {
-            let mut stranger = old.clone();
-            stranger["spec"]["group"] = json!("example.com");
-            return Some((200, json!({"items": [old, stranger]})));
+            let mut foreign = old.clone();
+            foreign["spec"]["group"] = json!("example.com");
+            return Some((200, json!({"items": [old, foreign]})));
         }
         Some("/clonesets.apps.kruise.io" | "/clonesets.apps.kruise.io/status") => return Some((200, old)),
         _ => {}
@@ -43,7 +43,7 @@ fn answers(path: &str) -> Option<(u16, Value)> {
     }
 }
 
-/// As [`answers`], but one set cannot be written.
+/// As [`answers`], but one CloneSet cannot be written.
 fn with_a_refusal(path: &str) -> Option<(u16, Value)> {
     if path.ends_with("/clonesets/b") {
         return Some((
@@ -54,7 +54,7 @@ fn with_a_refusal(path: &str) -> Option<(u16, Value)> {
     answers(path)
 }
 
-/// As [`answers`], where all is done.
+/// As [`answers`], after a migration.
 fn settled(path: &str) -> Option<(u16, Value)> {
     let object = definition(&["v1beta1"]);
     match path.strip_prefix(DEFINITIONS)? {
@@ -70,7 +70,7 @@ fn migrate(folder: &Folder, server: &ApiServer, more: &[&str]) -> Ended {
     folder.kruise(&line)
 }
 
-/// Names of the sets that were written, and whether the definition was.
+/// Names of the CloneSets that were written, and whether the status of the definition was.
 fn written(server: &ApiServer) -> (Vec<String>, bool) {
     let paths = server.paths();
     let sets = paths
@@ -81,10 +81,10 @@ fn written(server: &ApiServer) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn every_object_is_written_once_and_then_the_definition_forgets_older_versions() {
+fn every_object_is_written_once_before_older_stored_versions_are_dropped() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let ended = migrate(&folder, &server, &[]);
-    // One of the three is gone by then.
+    // One of the three is deleted meanwhile.
     ended.assert(
         0,
         &[
@@ -100,7 +100,7 @@ fn every_object_is_written_once_and_then_the_definition_forgets_older_versions()
 }
 
 #[test]
-fn a_migration_goes_on_where_it_was_interrupted() {
+fn an_interrupted_migration_resumes() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let file = folder.path().join("progress");
     let place = json!({NAME: {"uid": "u", "storage": "v1beta1", "generation": 3, "after": "shop/b"}});
@@ -112,7 +112,7 @@ fn a_migration_goes_on_where_it_was_interrupted() {
 }
 
 #[test]
-fn objects_are_written_no_faster_than_asked_for() {
+fn objects_are_written_no_faster_than_the_rate() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     let kubeconfig = folder.kubeconfig(server.address());
     let since = Instant::now();
@@ -120,7 +120,7 @@ fn objects_are_written_no_faster_than_asked_for() {
         .kruise(&["migrate", "storage", "--rate=0.5", &kubeconfig])
         .assert(0, &["2 objects rewritten"]);
     assert_eq!(written(&server).0.len(), 3);
-    // Three writes have two pauses between them.
+    // There are two pauses between three writes.
     assert!(since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
 }
 
@@ -145,14 +145,14 @@ fn an_object_that_cannot_be_written_keeps_its_version_listed_and_is_tried_again(
 }
 
 #[test]
-fn what_is_stored_in_one_version_is_left_alone() {
+fn objects_stored_in_one_version_are_not_written() {
     let (folder, server) = (Folder::new(), ApiServer::start(settled));
     migrate(&folder, &server, &[]).assert(0, &["all objects are stored as v1beta1"]);
     assert_eq!(written(&server), (Vec::new(), false));
 }
 
 #[test]
-fn a_name_or_version_that_the_cluster_does_not_have_is_said() {
+fn an_unknown_name_or_version_is_an_error() {
     let (folder, server) = (Folder::new(), ApiServer::start(answers));
     migrate(&folder, &server, &["widgets.apps.kruise.io"])
         .assert(1, &["no definition widgets.apps.kruise.io"]);
@@ -168,7 +168,7 @@ fn of_stateful_sets(path: &str) -> Option<(u16, Value)> {
 }
 
 #[test]
-fn nothing_is_stored_in_another_version_unless_it_is_named_and_openkruise_stores_it_so() {
+fn the_stored_version_changes_only_for_named_definitions_and_to_versions_that_openkruise_stores() {
     let (folder, server) = (Folder::new(), ApiServer::start(of_stateful_sets));
     migrate(&folder, &server, &["--to=v1alpha1"]).assert(2, &["required arguments were not provided"]);
     assert_eq!(server.paths(), Vec::<String>::new());

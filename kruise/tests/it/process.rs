@@ -1,4 +1,4 @@
-//! A playground from outside: a process, what it prints, its API over plain HTTP.
+//! A playground as a process: its output, and its API over plain HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longest wait of these tests, on a busy machine.
+/// Time limit of waits, for busy machines.
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
-/// A folder for temporary files of one test, which ends empty if everything cleans up.
+/// A folder for the temporary files of one test. It is empty at the end if the executable removes its files.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -25,7 +25,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// Names of what is in it, in order.
+    /// Names of the files in it, sorted.
     pub(crate) fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<String> = entries
@@ -35,7 +35,7 @@ impl Scratch {
         names
     }
 
-    /// A command line of the executable, with its temporary files in here.
+    /// A command line of the executable, with this folder for temporary files.
     pub(crate) fn kruise(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kruise"));
         command
@@ -58,7 +58,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A playground that is up. One that a test leaves behind is killed.
+/// A running playground. It is killed when it is dropped.
 pub(crate) struct Playground {
     child: Child,
     pub(crate) api: SocketAddr,
@@ -66,18 +66,18 @@ pub(crate) struct Playground {
 }
 
 impl Playground {
-    /// Starts one with these options and waits until it says that it stays up.
+    /// Starts a playground with these options, and waits until it prints that it is up.
     pub(crate) fn start(scratch: &Scratch, options: &[&str]) -> Self {
         let arguments = [&["playground"], options].concat();
         let mut child = scratch.kruise(&arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut printed = String::new();
         while !printed.contains("stays up until Ctrl-C") {
-            let line = lines.next().expect("it says that it is up").unwrap();
+            let line = lines.next().expect("it prints that it is up").unwrap();
             printed.push_str(&line);
             printed.push('\n');
         }
-        // what follows is read, so that it never waits for its reader
+        // The rest of the output is read, so that the process never blocks on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let word_after = |name: &str| {
             let line = printed.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -114,9 +114,9 @@ impl Playground {
             body.len()
         )
         .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let code = head.split(' ').nth(1).unwrap().parse().unwrap();
         (code, serde_json::from_str(body).unwrap_or_default())
     }
@@ -127,11 +127,11 @@ impl Playground {
         value
     }
 
-    /// Looks at the API until a look yields something.
-    pub(crate) fn until<T>(&self, what: &str, look: impl Fn(&Self) -> Option<T>) -> T {
+    /// Polls until `poll` returns something.
+    pub(crate) fn until<T>(&self, what: &str, poll: impl Fn(&Self) -> Option<T>) -> T {
         let start = Instant::now();
         loop {
-            if let Some(found) = look(self) {
+            if let Some(found) = poll(self) {
                 return found;
             }
             assert!(start.elapsed() < LIMIT, "not in time: {what}");
@@ -139,20 +139,19 @@ impl Playground {
         }
     }
 
-    /// Bytes in memory, at present (`VmRSS`) or at most (`VmHWM`).
+    /// Resident memory in bytes: the present value (`VmRSS`) or the peak (`VmHWM`).
     pub(crate) fn resident(&self, which: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(which)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
     }
 
-    /// Resets the peak of the memory. On a machine that does not allow it the peak remains that since the start, which is
-    /// never less.
+    /// Resets the peak. Where the machine does not permit it, the peak since the start remains, which is never lower.
     pub(crate) fn forget_peak(&self) {
         let _kept = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
     }
 
-    /// CPU time it used so far.
+    /// CPU time of the process.
     pub(crate) fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let after_name = stat.rsplit_once(") ").unwrap().1;
@@ -162,7 +161,7 @@ impl Playground {
             .take(2)
             .map(|ticks| ticks.parse::<u64>().unwrap())
             .sum();
-        // a hundred ticks a second on every Linux
+        // Linux has a hundred ticks a second.
         Duration::from_millis(ticks * 10)
     }
 }
@@ -200,7 +199,7 @@ pub(crate) fn ends_within(child: &mut Child, limit: Duration) -> bool {
     true
 }
 
-/// Is nobody listening there?
+/// True if nothing listens at the address.
 pub(crate) fn is_closed(address: SocketAddr) -> bool {
     TcpStream::connect(address).is_err()
 }

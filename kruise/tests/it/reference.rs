@@ -1,7 +1,7 @@
-//! docs/reference: what the program itself says of its kinds, flags, gates, metrics and events.
+//! docs/reference: kinds, flags, gates, metrics and events, generated from the program.
 //!
-//! The files are made here and compared with what is kept; `UPDATE_EXPECT=1 cargo test -p kruise --test it reference`
-//! writes them anew.
+//! The files are generated and compared with those in the repository;
+//! `UPDATE_EXPECT=1 cargo test -p kruise --test it reference` writes them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -161,7 +161,7 @@ fn of_manager() -> String {
     }
     for (title, metrics) in [
         ("Metrics of the controllers", metrics(controllers)),
-        ("Metrics of webhooks and certificates", metrics(doors)),
+        ("Metrics of webhooks and certificates", metrics(endpoints)),
     ] {
         let _ = write!(page, "\n## {title}\n\n| Metric | Type | What |\n|---|---|---|\n");
         for (name, kind, help) in metrics {
@@ -176,7 +176,7 @@ fn of_manager() -> String {
     page
 }
 
-/// Metrics with labels are shown once they were counted.
+/// Metrics with labels are exposed only after the first count.
 fn controllers(registry: &mut Registry) {
     let declared = kruise::controllers::metrics();
     let metrics = Metrics::register(registry, &declared);
@@ -201,7 +201,7 @@ fn controllers(registry: &mut Registry) {
     observer.popped(Duration::ZERO);
 }
 
-fn doors(registry: &mut Registry) {
+fn endpoints(registry: &mut Registry) {
     Tls::default().register(registry);
     Progress::default().register(registry);
     let webhooks = kruise_server::metrics::Metrics::default();
@@ -209,7 +209,7 @@ fn doors(registry: &mut Registry) {
     webhooks.begin("/a-path").answered(http::StatusCode::OK);
 }
 
-/// Name, type and help of every metric, as an endpoint shows them.
+/// Name, type and help of every metric, as the endpoint exposes them.
 fn metrics(counted: fn(&mut Registry)) -> Vec<(String, String, String)> {
     let mut registry = Registry::default();
     counted(&mut registry);
@@ -237,7 +237,7 @@ fn metrics(counted: fn(&mut Registry)) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn the_reference_says_what_the_program_says() {
+fn the_reference_is_up_to_date() {
     let (folder, expected) = (folder(), files());
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         let _none_yet = std::fs::remove_dir_all(&folder);
@@ -272,7 +272,7 @@ fn the_reference_says_what_the_program_says() {
 }
 
 #[test]
-fn every_kind_flag_and_gate_is_in_the_reference_with_words() {
+fn every_kind_flag_and_gate_is_described_in_the_reference() {
     let files = files();
     let clone_set = &files["clonesets.apps.kruise.io.md"];
     for text in [

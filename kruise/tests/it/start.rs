@@ -1,4 +1,5 @@
-//! What keeps a manager from starting is said with the command that helps. Exit code 2 for a bad command line, else 1.
+//! Errors that prevent a manager from starting are reported with a command that helps. The exit code is 2 for a bad command
+//! line, and 1 for other errors.
 
 use serde_json::json;
 
@@ -66,7 +67,7 @@ fn an_unreachable_server_is_named_with_the_reason() {
 fn without_a_definition_its_controller_is_off_and_the_command_that_installs_it_is_logged() {
     let server = ApiServer::start(|_| None);
     let folder = Folder::new();
-    // It goes on until it finds no webhook configuration.
+    // It continues until it finds that there is no webhook configuration.
     let ended = folder.manager(&[
         &folder.kubeconfig(server.address()),
         "--webhook-initialize-timeout=1s",
@@ -104,7 +105,7 @@ fn a_group_that_serves_other_kinds_only_is_no_definition() {
 }
 
 #[test]
-fn refused_credentials_are_said_with_the_command_that_checks_them() {
+fn refused_credentials_are_reported_with_the_command_that_checks_them() {
     for code in [401, 403] {
         let answers = match code {
             401 => |_: &str| Some((401, json!({"message": "Unauthorized"}))),
@@ -161,29 +162,29 @@ pub(crate) fn old_definition(path: &str) -> Option<(u16, serde_json::Value)> {
 }
 
 #[test]
-fn kinds_that_nothing_acts_on_are_logged_once_at_the_start_and_are_in_the_readme() {
+fn kinds_without_a_controller_are_logged_once_at_the_start_and_are_in_the_readme() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
     let ended = folder.manager(&[
         &folder.kubeconfig(server.address()),
         "--webhook-initialize-timeout=10s",
     ]);
-    let said: Vec<&str> = ended
-        .said
+    let parts: Vec<&str> = ended
+        .output
         .split("nothing acts on the other kinds")
         .skip(1)
         .collect();
-    let [said] = said[..] else {
-        panic!("said {} times: {}", said.len(), ended.said)
+    let [part] = parts[..] else {
+        panic!("logged {} times: {}", parts.len(), ended.output)
     };
-    let said = said.lines().next().unwrap();
+    let line = part.lines().next().unwrap();
     let (_, readme) = include_str!("../../../README.md")
         .split_once("All other kinds")
         .unwrap();
     let paragraph = readme.split("\n\n").next().unwrap();
     for kind in kruise_api::kinds::ALL {
         let is_built = ["CloneSet", "SidecarSet"].contains(&kind.kind);
-        assert_eq!(is_word_of(kind.kind, said), !is_built, "{}: {said}", kind.kind);
+        assert_eq!(is_word_of(kind.kind, line), !is_built, "{}: {line}", kind.kind);
         assert!(
             is_built || is_word_of(kind.kind, paragraph),
             "the README does not name {}",
@@ -198,7 +199,7 @@ fn is_word_of(word: &str, text: &str) -> bool {
 }
 
 #[test]
-fn missing_webhook_configurations_are_said_with_the_command_that_installs_them() {
+fn missing_webhook_configurations_are_reported_with_the_command_that_installs_them() {
     let server = ApiServer::start(old_definition);
     let folder = Folder::new();
     let ended = folder.manager(&[

@@ -392,6 +392,10 @@ impl<R: Reconciler> Controller<R> {
         let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });
+        if let Some(after) = requeue {
+            // The queue keeps the earliest time: work that is due soon does not wait for the back-off of a failed write.
+            inner.queue.push_after(key.clone(), Priority::Live, after, now);
+        }
         if let Some(failure) = report.most_severe_failure() {
             // A cache event pushes the key earlier. Without one, an early retry would fail again.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
@@ -410,8 +414,7 @@ impl<R: Reconciler> Controller<R> {
             let timeout = self.settings.expectation_timeout;
             inner.queue.push_after(key.clone(), Priority::Live, timeout, now);
         }
-        if let Some(after) = requeue {
-            inner.queue.push_after(key.clone(), Priority::Live, after, now);
+        if requeue.is_some() {
             return "requeue_after";
         }
         "success"

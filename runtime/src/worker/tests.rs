@@ -47,6 +47,9 @@ impl Reconciler for Stub {
                 message: message.into(),
             });
             plan.requeue = Some(Duration::from_millis(1));
+        } else if &*key.name == "refused" {
+            plan.writes.push(create(&key.name));
+            plan.requeue = Some(Duration::from_millis(1));
         } else if reconciles == 1 {
             plan.writes.push(create(&key.name));
         }
@@ -339,4 +342,11 @@ async fn a_write_for_an_outdated_version_is_not_sent_and_does_not_block_other_wr
     bench.run_until(|| bench.reconciles("changed") > 1).await;
     let requests = bench.requests.lock().unwrap();
     assert_eq!(*requests, ["DELETE /api/v1/namespaces/ns/pods/current"]);
+}
+
+#[tokio::test]
+async fn work_that_is_due_does_not_wait_for_the_back_off_of_a_refused_write() {
+    let bench = bench(server(403), &["refused"], Duration::from_mins(1));
+    // The back-off alone doubles from 5 ms, and would take minutes for as many.
+    bench.run_until(|| bench.reconciles("refused") > 15).await;
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kruise::manager::{Routes, Wishes};
+use kruise::manager::{MatchConditions, Routes};
 use kruise_admission::manifests;
 use kruise_runtime::Client;
 use kruise_server::configuration::{ConditionalWebhook, DesiredCondition, Endpoint, webhooks};
@@ -15,7 +15,7 @@ use crate::engine::{cluster::Cluster, process::ProcessId};
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Registers the webhook for pods that SidecarSets are injected into, whenever the leader wants it otherwise.
-pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut changes: Wishes) {
+pub async fn register(cluster: Arc<Cluster>, id: ProcessId, client: Client, mut changes: MatchConditions) {
     loop {
         let desired = changes.borrow_and_update().clone();
         let routes = cluster.look(|state| state.routes.get(&id).cloned());

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use kruise::manager::Wishes;
+use kruise::manager::MatchConditions;
 use kruise_runtime::Client;
 use kruise_sim::{Method, Request};
 use serde::Deserialize;
@@ -64,7 +64,7 @@ impl User for SidecarSetUser {
         cluster: &Arc<Cluster>,
         process: ProcessId,
         client: Client,
-        desired: Wishes,
+        desired: MatchConditions,
     ) -> Option<BoxFuture<'static, ()>> {
         Some(registration::register(cluster.clone(), process, client, desired).boxed())
     }

@@ -1,34 +1,42 @@
-//! CloneSet: its registration, what it watches, how an event becomes a key. What a plan is made from is in [`World`].
+//! CloneSet: the registration of its controller, the caches that it watches, and the reconciler.
+//!
+//! The input of a plan is [`Inputs`].
 
 mod cached;
-mod world;
+mod inputs;
+mod options;
 
 use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
 use kruise_api::cloneset::crd::KIND;
-use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, events};
+use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
     Served,
-    caches::CacheId,
     events::ObjectRef,
     metrics::objects::{Form, Spec},
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
-use kube_cache::{Cached, Index, ObjectKey, SharedInformer};
+use kube_cache::{Cached, ObjectKey, SharedInformer};
 
-use super::caches::{CLAIMS, NODES, PODS, REVISIONS, owners};
+use super::{
+    caches::{CLAIMS, NODES, PODS, REVISIONS, owners},
+    invalid_spec,
+};
 use crate::{
     explain,
-    leader::Decides,
-    manager::{Controls, Grant, Registration, Server, Setup, Wiring, flag},
+    leader::LeaderSettings,
+    manager::{Controls, Grant, Registration, Setup, Wiring, flag},
 };
 
 pub use cached::CachedCloneSet;
-pub use world::World;
+pub use inputs::Inputs;
+pub use options::options;
+
+use cached::{CLONESETS, PULL_JOBS};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
@@ -53,9 +61,9 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
     .measured(&OVERDUE, &[])
     .explained(explain::cloneset::explain);
 
-/// Flag: pods held before deletion never count.
+/// Flag: pods held before deletion do not count as replicas, whatever the CloneSet says.
 pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-delete";
-/// Gate: images of an update are pulled before it.
+/// Feature gate: jobs pull the images of an update before pods are updated.
 const IMAGES_AHEAD: &str = "PreDownloadImageForInPlaceUpdate";
 
 const OVERDUE: Spec = Spec {
@@ -65,17 +73,7 @@ const OVERDUE: Spec = Spec {
     form: Form::Counter,
 };
 
-/// CloneSets in the version on the wire.
-const CLONESETS: CacheId<CachedCloneSet> =
-    CacheId::of("clonesets", ResourceId::CLONESETS).before(&[PODS.name]);
-/// Jobs that pull images, by the uid of their controlling owner.
-const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
-    job.controller.iter().map(|owner| owner.uid.clone()).collect()
-});
-const PULL_JOBS: CacheId<ImageJobView> =
-    CacheId::of("imagepulljobs", ResourceId::IMAGE_PULL_JOBS).indexed(&[PULL_JOBS_BY_OWNER]);
-
-/// Plans one CloneSet from the caches.
+/// Reconciles one CloneSet from the caches.
 pub struct CloneSets {
     sets: SharedInformer<CachedCloneSet>,
     revisions: SharedInformer<RevisionView>,
@@ -90,7 +88,7 @@ pub struct CloneSets {
 impl Controls for CloneSets {
     fn new(setup: &mut Setup<'_>) -> Self {
         let images_ahead = setup.allows(IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS);
-        let decides = Decides::of(setup.parts.config);
+        let settings = LeaderSettings::of(setup.parts.config);
         Self {
             sets: setup.cache(&CLONESETS),
             revisions: setup.cache(&REVISIONS),
@@ -99,7 +97,7 @@ impl Controls for CloneSets {
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
             pods: setup.cache(&PODS),
             served: setup.parts.served.clone(),
-            options: options(&decides, setup.parts.server, images_ahead),
+            options: options(&settings, setup.parts.server, images_ahead),
         }
     }
 
@@ -124,19 +122,10 @@ impl Reconciler for CloneSets {
         };
         let plan = match &cached.set {
             Ok(set) => {
-                let world = self.observe(set);
-                world.plan(set, &api_version, self.options, memory, Explain::No, now)
+                let inputs = self.read_inputs(set);
+                inputs.plan(set, &api_version, self.options, memory, Explain::No, now)
             }
-            Err(error) => {
-                let note = EventNote {
-                    reason: &events::INVALID_SPEC,
-                    message: format!("the specification cannot be read: {error}"),
-                };
-                Plan {
-                    events: vec![note],
-                    ..Plan::default()
-                }
-            }
+            Err(error) => invalid_spec::plan(error),
         };
         Outcome::Plan(Box::new(plan))
     }
@@ -150,60 +139,5 @@ impl Reconciler for CloneSets {
         let set = self.sets.snapshot().get(key)?;
         let api_version = self.served.api_version(ResourceId::CLONESETS).ok()?;
         Some(ObjectRef::of(&*set, api_version, KIND.kind))
-    }
-}
-
-/// What decisions depend on beside the set and its objects.
-pub fn options(decides: &Decides, server: &Server, images_ahead: bool) -> Options {
-    let gates = &decides.gates;
-    Options {
-        vertical_scaling: server.vertical_scaling,
-        short_hash: gates.on("CloneSetShortHash"),
-        preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
-        partition_rollback: gates.on("CloneSetPartitionRollback"),
-        exclude_preparing_delete: decides.exclude_preparing_delete,
-        pod_ready_gate: gates.on("PodWebhook"),
-        environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
-        recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
-        images_ahead: images_ahead && gates.on(IMAGES_AHEAD),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kruise_plan_kit::inplace::VerticalScaling;
-
-    use super::{Decides, Options, Server, options};
-    use crate::gates::Gates;
-
-    /// With these gates, where jobs that pull images can be seen or not.
-    fn with(gates: &str, images_ahead: bool) -> Options {
-        let decides = Decides {
-            gates: Gates::parse(gates, "").unwrap(),
-            exclude_preparing_delete: false,
-        };
-        let server = Server {
-            vertical_scaling: VerticalScaling::Off,
-            ..Server::default()
-        };
-        options(&decides, &server, images_ahead)
-    }
-
-    #[test]
-    fn images_are_pulled_ahead_with_the_gate_where_jobs_are_served() {
-        let gate = "PreDownloadImageForInPlaceUpdate=true";
-        assert!(with(gate, true).images_ahead);
-        assert!(!with(gate, false).images_ahead && !with("", true).images_ahead);
-    }
-
-    #[test]
-    fn without_the_daemon_its_reports_are_not_waited_for() {
-        for (gates, followed) in [
-            ("", true),
-            ("KruiseDaemon=false", false),
-            ("InPlaceUpdateEnvFromMetadata=false", false),
-        ] {
-            assert_eq!(with(gates, false).environment_from_metadata, followed, "{gates}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! SidecarSets and their revisions as the manager caches them.
+//! The caches of SidecarSets and of their revisions.
 
 use std::sync::Arc;
 
@@ -10,36 +10,36 @@ use kruise_views::RevisionView;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
-/// SidecarSets in the version on the wire.
+/// SidecarSets in the served version.
 pub const SIDECARSETS: CacheId<CachedSidecarSet> =
     CacheId::of("sidecarsets", ResourceId::SIDECARSETS).reach(Reach::Cluster);
-/// Revisions of SidecarSets. They are in the manager's namespace, whichever one it is limited to.
+/// Revisions of SidecarSets. They are in the manager's namespace, even if `--namespace` names another one.
 pub const SET_REVISIONS: CacheId<CachedRevision> =
     CacheId::of("controllerrevisions of sidecarsets", ResourceId::REVISIONS)
         .reach(Reach::Own)
         .selected(names::SET_NAME);
 
-/// A SidecarSet, ready to be matched against pods.
+/// A SidecarSet with its parsed selectors.
 #[derive(Clone, Debug)]
 pub struct CachedSidecarSet {
     /// Identity and version.
     pub metadata: ObjectMeta,
-    /// The set.
+    /// The SidecarSet.
     pub set: Arc<Set>,
 }
 
-/// A revision of a SidecarSet: as stored, which is what injection needs, and as plans look at it.
+/// A revision of a SidecarSet: as it is stored, for injection, and as a view, for plans.
 #[derive(Clone, Debug)]
 pub struct CachedRevision {
     /// Identity and labels.
     pub metadata: ObjectMeta,
-    /// As stored.
+    /// As it is stored.
     pub object: Value,
-    /// As plans look at it.
+    /// The view of plans.
     pub view: Arc<RevisionView>,
 }
 
-/// Reads metadata, and drops who wrote which field: nobody asks for it, and it is as long as the rest.
+/// Deserializes metadata and object, without `managedFields`: nothing reads them, and they are as long as the rest.
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(ObjectMeta, Value), D::Error> {
     let mut value = Value::deserialize(deserializer)?;
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for CachedSidecarSet {
 impl<'de> Deserialize<'de> for CachedRevision {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (metadata, object) = read(deserializer)?;
-        // its data stays text, which only a text can be read to
+        // `data` stays raw JSON text in the view, which only a deserializer of text supports.
         let view = serde_json::from_str(&object.to_string()).map_err(D::Error::custom)?;
         Ok(Self {
             metadata,

@@ -1,4 +1,4 @@
-//! Which SidecarSets a change of an object concerns.
+//! Keys: the SidecarSets that a change of an object enqueues.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use kube_cache::{Delta, ObjectKey};
 
 use super::CachedSidecarSet;
 
-/// The sets that a change of a pod concerns: those injected, before and after.
+/// The sets injected into a pod, before or after the change.
 pub fn of_pod(delta: &Delta<PodView>) -> Vec<ObjectKey> {
     let mut sets: Vec<ObjectKey> = delta
         .old
@@ -28,14 +28,14 @@ pub fn injected(pod: &PodView) -> impl Iterator<Item = &str> {
     list.split(',').filter(|name| !name.is_empty())
 }
 
-/// The set that a change of a revision concerns.
+/// The set of a revision.
 pub fn of_revision(revision: &RevisionView) -> Option<ObjectKey> {
     let name = revision.labels.get(names::SET_NAME)?;
     Some(ObjectKey::new("", name))
 }
 
-/// The sets that a change of a namespace may concern: those that look at labels, if its labels are other ones now. A new
-/// one may have pods that were seen before it; one that is gone has none.
+/// The sets with a namespace selector, if the labels of a namespace changed. A new namespace enqueues them, too, because
+/// its pods may have been cached before it. A deleted one enqueues none, because it has no pods.
 pub fn of_namespace(delta: &Delta<NamespaceView>, sets: &[Arc<CachedSidecarSet>]) -> Vec<ObjectKey> {
     let Some(new) = &delta.new else {
         return Vec::new();

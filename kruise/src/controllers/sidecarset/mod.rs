@@ -1,40 +1,42 @@
-//! SidecarSet: its registration, what it watches, how sets that share pods lock them, and what is remembered of
-//! repairs. What a plan is made from is in [`World`].
+//! SidecarSet: the registration of its controller, and the caches that it watches.
+//!
+//! The input of a plan is [`Inputs`]. Beside them, the reconciler keeps the locks of pods that several SidecarSets write,
+//! and the repairs that were tried.
 
 mod cached;
+mod inputs;
 mod keys;
+mod reconcile;
 mod uninjected;
-mod world;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::FutureExt;
-use jiff::Timestamp;
-use kruise_api::sidecarset::{KIND, SidecarSet};
-use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, events};
-use kruise_plan_sidecars::{Explain, Repairs, WriteLocks, learn, plan, uninjected as missing};
+use kruise_api::sidecarset::KIND;
+use kruise_plan_kit::ResourceId;
+use kruise_plan_sidecars::{Repairs, WriteLocks};
 use kruise_runtime::{
     Served,
-    events::ObjectRef,
     metrics::objects::{Form, Series, Spec},
-    worker::{Outcome, Reconciler},
 };
 use kruise_views::PodView;
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
     caches::{NAMESPACES, PODS},
-    lookups::Lookups,
+    webhook_caches::WebhookCaches,
 };
-use crate::explain;
-use crate::manager::{Controls, Grant, Registration, Setup, Wiring};
+use crate::{
+    explain,
+    manager::{Controls, Grant, Registration, Setup, Wiring},
+};
 
 pub use cached::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS};
+pub use inputs::{Inputs, Parameters};
 pub use keys::injected;
-pub use world::{Look, World};
 
 use uninjected::Uninjected;
 
@@ -47,7 +49,7 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
     ])
-    .measured(&OVERDUE, &[&MISSED])
+    .measured(&OVERDUE, &[&UNINJECTED])
     .explained(explain::sidecarset::explain);
 
 const OVERDUE: Spec = Spec {
@@ -57,30 +59,30 @@ const OVERDUE: Spec = Spec {
     form: Form::Counter,
 };
 
-const MISSED: Spec = Spec {
+const UNINJECTED: Spec = Spec {
     name: "kruise_sidecarset_uninjected_pods",
     help: "Pods that a SidecarSet is for and that were made without its sidecars",
     labels: &["sidecarset"],
     form: Form::Gauge,
 };
 
-/// Plans one SidecarSet from the caches.
+/// Reconciles one SidecarSet from the caches.
 pub struct SidecarSets {
-    /// Sets, namespaces and revisions, which webhooks read, too.
-    lookups: Lookups,
+    /// SidecarSets, namespaces and revisions, which webhooks read, too.
+    webhook_caches: WebhookCaches,
     pods: SharedInformer<PodView>,
     served: Arc<Served>,
-    /// Where revisions are kept.
+    /// Namespace of the manager, where revisions are.
     namespace: String,
-    /// Numbers of pods without their sidecars.
-    missed: Series,
-    /// Pods that sets may have missed.
+    /// Number of uninjected pods by SidecarSet.
+    uninjected_metric: Series,
+    /// Candidates for uninjected pods.
     uninjected: Uninjected,
-    /// Whose turn it is to write which pod.
+    /// Write locks of pods that several SidecarSets are injected into.
     write_locks: Mutex<WriteLocks>,
-    /// Are sidecars injected at all? Where they are not, no pod is missed.
+    /// Whether the pod webhook is on. Without it no pod counts as uninjected.
     injects: bool,
-    /// What was tried for pods without sidecars, by set; and the uid of the set that tried it.
+    /// Repairs that were tried, by SidecarSet, with its uid.
     repairs: Mutex<BTreeMap<ObjectKey, (String, Repairs)>>,
 }
 
@@ -89,14 +91,16 @@ impl Controls for SidecarSets {
         setup.cache(&SIDECARSETS);
         setup.cache(&NAMESPACES);
         setup.cache(&SET_REVISIONS);
-        let lookups = setup.parts.lookups.clone();
-        setup.while_leading(Box::new(move |stop| lookups.clone().keep_condition(stop).boxed()));
+        let caches = setup.parts.webhook_caches.clone();
+        setup.while_leading(Box::new(move |stop| {
+            caches.clone().derive_match_condition(stop).boxed()
+        }));
         Self {
-            lookups: setup.parts.lookups.clone(),
+            webhook_caches: setup.parts.webhook_caches.clone(),
             pods: setup.cache(&PODS),
             served: setup.parts.served.clone(),
             namespace: setup.parts.config.webhook.namespace.clone(),
-            missed: setup.parts.metrics.objects(&MISSED),
+            uninjected_metric: setup.parts.metrics.objects(&UNINJECTED),
             uninjected: Uninjected::default(),
             write_locks: Mutex::default(),
             injects: setup.parts.config.gates.on("PodWebhook"),
@@ -108,97 +112,16 @@ impl Controls for SidecarSets {
         wiring.primary(&SIDECARSETS);
         wiring.maps(&PODS, |this, delta| {
             let injected = keys::of_pod(delta);
-            injected.into_iter().chain(this.uninjected.follow(delta))
+            injected.into_iter().chain(this.uninjected.update(delta))
         });
         wiring.maps(&NAMESPACES, |this, delta| {
-            keys::of_namespace(delta, &this.lookups.sets.snapshot().list(""))
+            keys::of_namespace(delta, &this.webhook_caches.sidecarsets.snapshot().list(""))
         });
         wiring.maps(&SET_REVISIONS, |_, delta| {
             delta
                 .latest()
                 .and_then(|revision| keys::of_revision(&revision.view))
         });
-    }
-}
-
-impl Reconciler for SidecarSets {
-    fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let cached = self.lookups.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::SIDECARSETS))
-        else {
-            self.forget(key);
-            return Outcome::Gone;
-        };
-        let set = match SidecarSet::from_json(&cached.set.object) {
-            Ok(set) => set,
-            Err(error) => {
-                // Which pods it is for is not known.
-                self.missed.forget(&[&key.name]);
-                self.write_locks().release(&key.name);
-                let note = EventNote {
-                    reason: &events::INVALID_SPEC,
-                    message: format!("the specification cannot be read: {error}"),
-                };
-                return Outcome::Plan(Box::new(Plan {
-                    events: vec![note],
-                    ..Plan::default()
-                }));
-            }
-        };
-        let mut world = self.observe(&cached, &set);
-        if !self.injects {
-            world.not_injected.clear();
-        }
-        let uid = &set.metadata.uid;
-        let tried = self.repairs().get(key).filter(|(of, _)| of == uid).cloned();
-        let tried = tried.map(|(_, repairs)| repairs).unwrap_or_default();
-        let look = Look {
-            set: &set,
-            api_version: &api_version,
-            namespace: &self.namespace,
-            memory,
-            repairs: &tried,
-            explain: Explain::No,
-        };
-        let mut repairs = tried.clone();
-        let plan = world.look(&look, |observed| {
-            let mut plan = plan(observed, now);
-            self.write_locks().lock(&set.metadata.name, &mut plan);
-            learn(&mut repairs, observed, &plan, now);
-            let missed = missing(observed);
-            self.missed.set(&[&set.metadata.name], missed);
-            plan
-        });
-        self.repairs().insert(key.clone(), (uid.clone(), repairs));
-        Outcome::Plan(Box::new(plan))
-    }
-
-    fn keys(&self) -> Vec<ObjectKey> {
-        let sets = self.lookups.sets.snapshot();
-        sets.iter().map(|set| ObjectKey::of(&**set)).collect()
-    }
-
-    fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let set = self.lookups.sets.snapshot().get(key)?;
-        let api_version = self.served.api_version(ResourceId::SIDECARSETS).ok()?;
-        Some(ObjectRef::of(&*set, api_version, KIND.kind))
-    }
-}
-
-impl SidecarSets {
-    fn repairs(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, Repairs)>> {
-        self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write_locks(&self) -> MutexGuard<'_, WriteLocks> {
-        self.write_locks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn forget(&self, key: &ObjectKey) {
-        self.write_locks().release(&key.name);
-        self.repairs().remove(key);
-        self.uninjected.forget(&key.name);
-        self.missed.forget(&[&key.name]);
     }
 }
 

@@ -1,5 +1,12 @@
-use kruise_plan_kit::{Intent, ObjectWrites, Phase, Precondition, Target, Write, sidecars::names};
-use kruise_runtime::metrics::Metrics;
+use jiff::Timestamp;
+use kruise_api::sidecarset::SidecarSet;
+use kruise_plan_kit::{
+    Intent, Memory, ObjectWrites, Phase, Plan, Precondition, Target, Write, sidecars::names,
+};
+use kruise_runtime::{
+    metrics::Metrics,
+    worker::{Outcome, Reconciler},
+};
 use kube_cache::{Delta, Event, Version};
 use prometheus_client::registry::Registry;
 use serde_json::json;
@@ -7,16 +14,16 @@ use serde_json::json;
 use super::*;
 use crate::controllers::{
     caches::PODS_BY_SIDECARSET,
-    lookups::tests::{empty, fill_with},
+    webhook_caches::tests::{empty, fill_with},
 };
 
-/// A controller that sees the set `logs` and a pod without its sidecars; and what it counts.
+/// A reconciler whose caches have the SidecarSet `logs` and a pod without its sidecars, and its metrics.
 fn sets(injects: bool) -> (SidecarSets, Registry) {
     let set = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
         "metadata": {"name": "logs", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log", "image": "log:1"}]}});
-    let lookups = empty(Some("v1beta1"));
-    fill_with(&lookups, &[set], &[], &[]);
+    let webhook_caches = empty(Some("v1beta1"));
+    fill_with(&webhook_caches, &[set], &[], &[]);
     let pod = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "p", "resourceVersion": "1",
         "labels": {"app": "web"}, "creationTimestamp": "2026-01-01T01:00:00Z"}});
     let (page, version) = (vec![serde_json::from_value(pod).unwrap()], Version::new(1));
@@ -25,13 +32,13 @@ fn sets(injects: bool) -> (SidecarSets, Registry) {
         pods.apply(event).unwrap();
     }
     let mut registry = Registry::default();
-    let metrics = Metrics::register(&mut registry, &[&MISSED]);
+    let metrics = Metrics::register(&mut registry, &[&UNINJECTED]);
     let sets = SidecarSets {
-        lookups,
+        webhook_caches,
         pods,
         served: Arc::new([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
         namespace: "system".into(),
-        missed: metrics.objects(&MISSED),
+        uninjected_metric: metrics.objects(&UNINJECTED),
         uninjected: Uninjected::default(),
         write_locks: Mutex::default(),
         injects,
@@ -48,46 +55,49 @@ fn counted(registry: &Registry) -> Option<String> {
     line.split_once(' ').map(|(_, count)| count.to_owned())
 }
 
-fn look(sets: &SidecarSets) {
+fn reconcile(sets: &SidecarSets) {
     let now = "2026-01-01T02:00:00Z".parse().unwrap();
     let outcome = sets.reconcile(&ObjectKey::new("", "logs"), &Memory::default(), now);
     assert!(matches!(outcome, Outcome::Plan(_)));
 }
 
 #[tokio::test]
-async fn where_nothing_is_injected_no_pod_is_missed() {
+async fn without_the_pod_webhook_no_pod_counts_as_uninjected() {
     for (injects, pods) in [(true, "1"), (false, "0")] {
         let (sets, registry) = sets(injects);
-        look(&sets);
+        reconcile(&sets);
         assert_eq!(counted(&registry).as_deref(), Some(pods));
     }
 }
 
-/// Makes the set `logs` one that cannot be read.
+/// Replaces the SidecarSet `logs` by one that cannot be parsed.
 fn break_logs(sets: &SidecarSets) {
     let broken = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet",
         "metadata": {"name": "logs", "uid": "u0", "resourceVersion": "200"}, "spec": {"containers": 1}});
     let broken = serde_json::from_value(broken).unwrap();
-    sets.lookups.sets.apply(Event::Modified(broken)).unwrap();
-    look(sets);
+    sets.webhook_caches
+        .sidecarsets
+        .apply(Event::Modified(broken))
+        .unwrap();
+    reconcile(sets);
 }
 
 #[tokio::test]
-async fn a_set_that_cannot_be_read_counts_no_pods() {
+async fn an_invalid_sidecarset_has_no_uninjected_metric() {
     let (sets, registry) = sets(true);
-    look(&sets);
+    reconcile(&sets);
     break_logs(&sets);
     assert_eq!(counted(&registry), None);
 }
 
 #[tokio::test]
-async fn what_another_set_of_the_name_has_tried_does_not_count() {
+async fn repairs_of_an_earlier_sidecarset_of_the_same_name_do_not_count() {
     let (sets, _) = sets(true);
     let key = ObjectKey::new("", "logs");
     let tried = Repairs::since(Timestamp::UNIX_EPOCH);
     for (of, kept) in [("u0", true), ("before", false)] {
         sets.repairs().insert(key.clone(), (of.to_owned(), tried.clone()));
-        look(&sets);
+        reconcile(&sets);
         let (of, repairs) = sets.repairs().get(&key).cloned().unwrap();
         assert_eq!(of, "u0");
         assert_eq!(repairs == tried, kept);
@@ -112,7 +122,7 @@ fn deletion() -> Plan {
 }
 
 #[tokio::test]
-async fn a_set_that_is_gone_or_cannot_be_read_keeps_no_pod_from_others() {
+async fn a_deleted_or_invalid_sidecarset_holds_no_write_lock() {
     let (sets, _) = sets(true);
     let may_write = |set: &str| {
         let mut plan = deletion();
@@ -138,16 +148,16 @@ fn read<T: serde::de::DeserializeOwned>(object: &serde_json::Value) -> Arc<T> {
 }
 
 #[test]
-fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_workloads() {
+fn revisions_are_read_from_the_managers_namespace() {
     let set = json!({"apiVersion": "apps.kruise.io/v1alpha1", "kind": "SidecarSet",
                      "metadata": {"name": "s", "uid": "u"}, "spec": {}});
     let revision = json!({"metadata": {"name": "s-1", "namespace": "system", "labels": {names::SET_NAME: "s"}},
                           "revision": 1, "data": {"spec": {}}});
     let (sets, _) = sets(true);
-    fill_with(&sets.lookups, std::slice::from_ref(&set), &[], &[revision]);
+    fill_with(&sets.webhook_caches, std::slice::from_ref(&set), &[], &[revision]);
     let cached: Arc<CachedSidecarSet> = read(&set);
-    let world = sets.observe(&cached, &SidecarSet::from_json(&set).unwrap());
-    let found: Vec<_> = world
+    let inputs = sets.read_inputs(&cached, &SidecarSet::from_json(&set).unwrap());
+    let found: Vec<_> = inputs
         .revisions
         .iter()
         .map(|one| (&*one.name, one.number, &*one.data))
@@ -156,7 +166,7 @@ fn revisions_are_seen_in_the_managers_namespace_whichever_one_is_watched_for_wor
 }
 
 #[test]
-fn sets_that_look_at_namespaces_hear_of_new_ones_and_of_other_labels() {
+fn a_new_or_relabelled_namespace_enqueues_sidecarsets_with_a_namespace_selector() {
     let selector = json!({"matchLabels": {"a": "b"}});
     let set = |name: &str, spec| read(&json!({"metadata": {"name": name}, "spec": spec}));
     let sets = [
@@ -167,10 +177,10 @@ fn sets_that_look_at_namespaces_hear_of_new_ones_and_of_other_labels() {
         set("all", json!({"selector": selector})),
     ];
     let namespace = |team: &str| read(&json!({"metadata": {"name": "n", "labels": {"team": team}}}));
-    let told = |old, new| keys::of_namespace(&Delta { old, new }, &sets);
+    let enqueued = |old, new| keys::of_namespace(&Delta { old, new }, &sets);
     let some = [ObjectKey::new("", "some")];
-    assert_eq!(told(None, Some(namespace("x"))), some);
-    assert_eq!(told(Some(namespace("x")), Some(namespace("y"))), some);
-    assert_eq!(told(Some(namespace("x")), Some(namespace("x"))), []);
-    assert_eq!(told(Some(namespace("x")), None), []);
+    assert_eq!(enqueued(None, Some(namespace("x"))), some);
+    assert_eq!(enqueued(Some(namespace("x")), Some(namespace("y"))), some);
+    assert_eq!(enqueued(Some(namespace("x")), Some(namespace("x"))), []);
+    assert_eq!(enqueued(Some(namespace("x")), None), []);
 }

@@ -1,7 +1,7 @@
-//! Pods that SidecarSets may have missed: kept as pods come and change, for nobody can look at all pods of a cluster for
-//! each look at a set.
+//! An index of uninjected pods by SidecarSet, updated with the pod cache. Without it, every reconcile of a SidecarSet would
+//! read all pods of the cluster.
 //!
-//! What is kept may be wrong in one direction only: pods that are fine may be among it. Planners look at each again.
+//! The index may have pods that are not uninjected, but lacks none that is. Plans check every pod again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use kruise_plan_kit::sidecars::{is_in_list, names};
 use kruise_views::{Labels, NamespaceView, PodView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
 
-/// Pods by the set whose selector they match and whose sidecars they do not have. Cloning shares it.
+/// Pods by the SidecarSet whose selector they match and whose sidecars they lack. Cloning shares it.
 #[derive(Clone, Debug, Default)]
 pub struct Uninjected {
     by_set: Arc<Mutex<BTreeMap<String, Candidates>>>,
@@ -22,20 +22,21 @@ pub struct Uninjected {
 
 #[derive(Debug)]
 struct Candidates {
-    /// The set that they were collected for.
+    /// The SidecarSet that they were collected for.
     set: Arc<Set>,
-    /// When it was made: pods that are as old are none of its.
+    /// When it was created: it does not apply to pods that are older.
     since: Option<Timestamp>,
     pods: BTreeSet<ObjectKey>,
 }
 
 impl Uninjected {
-    /// The candidates of a set: collected once for each edit of it, and kept from then on.
+    /// The candidates of a SidecarSet. They are collected from all pods after each change of its selectors, and updated
+    /// by [`Uninjected::update`] from then on.
     pub(super) fn of(&self, set: &Arc<Set>, pods: &SharedInformer<PodView>) -> Vec<Arc<PodView>> {
         let mut by_set = self.lock();
         let same = |kept: &Candidates| is_same(&kept.set, set);
         if !by_set.get(&set.name).is_some_and(same) {
-            // A pod that comes meanwhile waits for the lock, and is added after.
+            // An event of a pod waits for the lock in `update`, and is applied after this.
             let snapshot = pods.snapshot();
             let since = since(set);
             let candidates = snapshot.iter().filter(|pod| is_candidate(set, since, pod));
@@ -51,15 +52,15 @@ impl Uninjected {
             .collect()
     }
 
-    /// Forgets a set that is gone.
+    /// Removes a deleted SidecarSet.
     pub(super) fn forget(&self, set: &str) {
         self.lock().remove(set);
     }
 
-    /// Follows a change of a pod; says which sets it concerns.
-    pub(super) fn follow(&self, delta: &Delta<PodView>) -> Vec<ObjectKey> {
+    /// Applies a change of a pod. Returns the keys of the SidecarSets that it enqueues.
+    pub(super) fn update(&self, delta: &Delta<PodView>) -> Vec<ObjectKey> {
         let mut by_set = self.lock();
-        let mut concerned = Vec::new();
+        let mut keys = Vec::new();
         let Some(key) = delta
             .new
             .iter()
@@ -67,7 +68,7 @@ impl Uninjected {
             .next()
             .map(|pod| ObjectKey::of(&**pod))
         else {
-            return concerned;
+            return keys;
         };
         let is_same = matches!((&delta.old, &delta.new), (Some(old), Some(new)) if is_alike(old, new));
         for (name, kept) in by_set.iter_mut() {
@@ -80,10 +81,10 @@ impl Uninjected {
                 _ => kept.pods.remove(&key),
             };
             if is_kept {
-                concerned.push(ObjectKey::new("", name.as_str()));
+                keys.push(ObjectKey::new("", name.as_str()));
             }
         }
-        concerned
+        keys
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Candidates>> {
@@ -91,16 +92,17 @@ impl Uninjected {
     }
 }
 
-/// Is nothing different of what decides?
+/// True if nothing changed that [`is_candidate`] reads.
 fn is_alike(old: &PodView, new: &PodView) -> bool {
     let list = |pod: &PodView| pod.annotations.get(names::INJECTED_LIST).map(str::to_owned);
     old.uid == new.uid
         && old.is_active() == new.is_active()
+        && old.deleting == new.deleting
         && old.labels == new.labels
         && list(old) == list(new)
 }
 
-/// Is it the same set, for the same pods?
+/// True if it is the same SidecarSet with the same selectors.
 fn is_same(kept: &Set, set: &Set) -> bool {
     let uid = |set: &Set| set.object.pointer("/metadata/uid").cloned();
     kept.matcher == set.matcher && uid(kept) == uid(set)
@@ -111,7 +113,8 @@ fn since(set: &Set) -> Option<Timestamp> {
     since.as_str()?.parse().ok()
 }
 
-/// May the set have missed it? One that is being deleted is out of service until it is gone.
+/// True if the pod may lack the sidecars of the set. A terminating pod counts, because it is unavailable until it is
+/// deleted.
 fn is_candidate(set: &Set, since: Option<Timestamp>, pod: &PodView) -> bool {
     let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
     (pod.is_active() || pod.deleting)
@@ -121,7 +124,8 @@ fn is_candidate(set: &Set, since: Option<Timestamp>, pod: &PodView) -> bool {
         && !is_elsewhere(set, pod)
 }
 
-/// Does the set name namespaces, and this pod's is none of them? Their labels may change; whoever plans looks at them.
+/// True if the set selects a namespace by name, and the pod is in another one. Other labels of namespaces may change, so
+/// plans check them.
 fn is_elsewhere(set: &Set, pod: &PodView) -> bool {
     let Some(selector) = &set.matcher.namespaces else {
         return false;
@@ -130,8 +134,8 @@ fn is_elsewhere(set: &Set, pod: &PodView) -> bool {
     wanted.is_some_and(|name| **name != *pod.namespace)
 }
 
-/// Are pods of this namespace shown to webhooks at all, as our manifests have it?
-pub(super) fn is_in_reach(name: &str, namespace: Option<&NamespaceView>) -> bool {
+/// True if the webhook configurations of our manifests select pods of this namespace.
+pub(super) fn is_selected_by_webhooks(name: &str, namespace: Option<&NamespaceView>) -> bool {
     let labels = namespace.map(NamespaceView::labels);
     let control_plane = labels.and_then(|labels: &Labels| labels.get(manifests::CONTROL_PLANE));
     manifests::is_in_reach(name, control_plane)
@@ -162,10 +166,10 @@ mod tests {
         .unwrap()
     }
 
-    fn follow(kept: &Uninjected, pods: &SharedInformer<PodView>, event: Event<PodView>) -> Vec<String> {
+    fn update(kept: &Uninjected, pods: &SharedInformer<PodView>, event: Event<PodView>) -> Vec<String> {
         let deltas = pods.apply(event).unwrap();
-        let concerned = deltas.iter().flat_map(|delta| kept.follow(delta));
-        concerned.map(|key| key.name.to_string()).collect()
+        let keys = deltas.iter().flat_map(|delta| kept.update(delta));
+        keys.map(|key| key.name.to_string()).collect()
     }
 
     fn names_of(found: &[Arc<PodView>]) -> Vec<&str> {
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_kept_from_the_first_look_on_and_sets_are_told_of_them() {
+    fn uninjected_pods_are_tracked_from_the_first_reconcile_on_and_enqueue_their_sidecarset() {
         let pods = SharedInformer::new([PODS_BY_SIDECARSET]);
         pods.apply(Event::ListStarted).unwrap();
         pods.apply(Event::Page(vec![
@@ -188,29 +192,29 @@ mod tests {
         .unwrap();
         let kept = Uninjected::default();
         assert!(
-            follow(&kept, &pods, Event::Added(pod(4, "d", "web", ""))).is_empty(),
-            "nobody looked yet"
+            update(&kept, &pods, Event::Added(pod(4, "d", "web", ""))).is_empty(),
+            "no SidecarSet is tracked yet"
         );
         let logs = set(&json!({"app": "web"}), None);
         assert_eq!(names_of(&kept.of(&logs, &pods)), ["a", "d"]);
         assert_eq!(
-            follow(&kept, &pods, Event::Added(pod(5, "e", "web", "other"))),
+            update(&kept, &pods, Event::Added(pod(5, "e", "web", "other"))),
             ["logs"]
         );
-        assert!(follow(&kept, &pods, Event::Added(pod(6, "f", "web", "logs"))).is_empty());
+        assert!(update(&kept, &pods, Event::Added(pod(6, "f", "web", "logs"))).is_empty());
         assert_eq!(
-            follow(&kept, &pods, Event::Modified(pod(7, "a", "db", ""))),
+            update(&kept, &pods, Event::Modified(pod(7, "a", "db", ""))),
             ["logs"]
         );
         assert_eq!(
-            follow(&kept, &pods, Event::Deleted(pod(8, "d", "web", ""))),
+            update(&kept, &pods, Event::Deleted(pod(8, "d", "web", ""))),
             ["logs"]
         );
         assert_eq!(names_of(&kept.of(&logs, &pods)), ["e"]);
         assert_eq!(
             names_of(&kept.of(&set(&json!({"app": "db"}), None), &pods)),
             ["a", "c"],
-            "another edit"
+            "the selector changed"
         );
         assert!(
             kept.of(&set(&json!({"app": "db"}), Some("office")), &pods)
@@ -219,26 +223,30 @@ mod tests {
         let dated = json!({"metadata": {"name": "logs", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"selector": {"matchLabels": {"app": "web"}}, "containers": [{"name": "log"}]}});
         let dated = Arc::new(Set::new(Arc::new(dated)));
-        let born = |version, name, created: &str, leaves: bool| {
+        let created = |version, name, created: &str, deleting: bool| {
             let created = Some(created.parse().unwrap());
             PodView {
                 created,
-                deleting: leaves,
+                deleting,
                 ..pod(version, name, "web", "")
             }
         };
         kept.forget("logs");
         assert!(
             kept.of(&dated, &pods).is_empty(),
-            "as old as the set, for all that is known"
+            "without a creation time they count as older than the set"
         );
-        let old = born(9, "f", "2026-01-01T00:00:00Z", false);
-        assert!(follow(&kept, &pods, Event::Modified(old)).is_empty());
-        let young = |version, leaves| born(version, "g", "2026-01-01T00:00:01Z", leaves);
-        assert_eq!(follow(&kept, &pods, Event::Added(young(10, false))), ["logs"]);
-        assert_eq!(follow(&kept, &pods, Event::Modified(young(11, true))), ["logs"]);
-        assert_eq!(names_of(&kept.of(&dated, &pods)), ["g"], "it is on its way out");
+        let old = created(9, "f", "2026-01-01T00:00:00Z", false);
+        assert!(update(&kept, &pods, Event::Modified(old)).is_empty());
+        let young = |version, deleting| created(version, "g", "2026-01-01T00:00:01Z", deleting);
+        assert_eq!(update(&kept, &pods, Event::Added(young(10, false))), ["logs"]);
+        assert_eq!(update(&kept, &pods, Event::Modified(young(11, true))), ["logs"]);
+        assert_eq!(
+            names_of(&kept.of(&dated, &pods)),
+            ["g"],
+            "a terminating pod counts"
+        );
         kept.forget("logs");
-        assert!(follow(&kept, &pods, Event::Deleted(pod(12, "c", "db", ""))).is_empty());
+        assert!(update(&kept, &pods, Event::Deleted(pod(12, "c", "db", ""))).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A controller of a kind that has none in this build, to see what follows from its registration alone.
+//! What the manager derives from a registration, with a controller of a kind that has none in this build.
 
 use std::{
     convert::Infallible,
@@ -36,7 +36,7 @@ static TOY: Registration = Registration::of::<Toy>("statefulset-controller", 1)
 /// The flag that turns it on.
 const GATE: &str = "--feature-gates=StatefulSetStartOrdinal=true";
 
-/// Names of the sets that were reconciled.
+/// Keys that were reconciled.
 static RECONCILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -89,7 +89,7 @@ impl Reconciler for Toy {
     }
 }
 
-/// A server with the set `shop/db`, whose watches end at once; and the paths it was asked for.
+/// A server with the StatefulSet `shop/db`, whose watches end at once, and the paths of its requests.
 fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
     let requested = Arc::new(Mutex::new(Vec::new()));
     let seen = requested.clone();
@@ -120,17 +120,17 @@ fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
     (Client::new(client, settings), requested)
 }
 
-/// What is built of the toy on a cluster that serves these versions, and its caches.
+/// The controllers and caches that are built from the registration with this flag, on a cluster that serves these versions.
 fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
     let values = FlagSet::new(&FLAGS).parse([flag]).unwrap();
     let config = Config::new(&values, &|_| None).unwrap();
     let (served, mut caches) = (Arc::new(served), Caches::default());
-    let lookups = Lookups::new(&mut caches, &served);
+    let webhook_caches = WebhookCaches::new(&mut caches, &served);
     let parts = Parts {
         config: &config,
         served: &served,
-        server: &Server::default(),
-        lookups: &lookups,
+        server: &ServerFacts::default(),
+        webhook_caches: &webhook_caches,
         metrics: &Metrics::register(&mut Registry::default(), &[]),
         client,
     };

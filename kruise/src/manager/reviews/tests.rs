@@ -15,16 +15,16 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::controllers::{
     self,
-    lookups::tests::{empty, fill_with, filled},
+    webhook_caches::tests::{empty, fill_with, filled},
 };
 use crate::inject::{Options as InjectOptions, of_cluster};
 
-/// How a server treats whoever asks.
+/// How a server responds.
 #[derive(Clone, Copy)]
 enum Server {
-    /// After this time, with the namespace `young`, labelled `env: prod`, the sets `logs` and, by name, `base`, and a
+    /// After this delay, with the namespace `young`, labelled `env: prod`, the sets `logs` and, by name, `base`, and a
     /// whitelist of annotations.
-    Answers(Duration),
+    Responds(Duration),
     /// Never.
     Silent,
     /// Drops the connection.
@@ -41,7 +41,7 @@ fn client(server: Server) -> Client {
             Ok(response.body(body).unwrap())
         };
         match server {
-            Server::Answers(delay) => {
+            Server::Responds(delay) => {
                 tokio::time::sleep(delay).await;
                 match request.uri().path() {
                     "/api/v1/namespaces/young" => {
@@ -105,15 +105,15 @@ fn logs() -> Value {
     }})
 }
 
-fn reviews(server: Server, lookups: controllers::Lookups) -> Arc<Reviews> {
+fn reviews(server: Server, caches: controllers::WebhookCaches) -> Arc<Reviews> {
     let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
-    measured_reviews(server, cache(lookups), metrics)
+    measured_reviews(server, cache(caches), metrics)
 }
 
-/// These, and neither pods nor nodes.
-fn cache(lookups: controllers::Lookups) -> ReviewCache {
+/// These caches, and neither pods nor nodes.
+fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
     ReviewCache {
-        lookups,
+        webhook_caches: caches,
         pods: SharedInformer::new([]),
         nodes: SharedInformer::new([]),
         namespace: "kruise-system".into(),
@@ -125,13 +125,13 @@ fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> 
     Arc::new(reviews)
 }
 
-/// What comes of a request at a webhook.
+/// The decision of a webhook about a request.
 fn at(name: &str, reviews: &Arc<Reviews>, request: Request) -> Decision {
     let webhook = webhooks().find(|webhook| webhook.name == name);
     reviews.decide(webhook.unwrap(), request)
 }
 
-/// What comes of a pod.
+/// The decision of the pod webhook.
 fn decide(reviews: &Arc<Reviews>, request: Request) -> Decision {
     at("mpod.kb.io", reviews, request)
 }
@@ -144,7 +144,7 @@ fn request(namespace: &str, app: &str) -> Request {
     Request::from_review(review).unwrap()
 }
 
-fn with_namespaces() -> controllers::Lookups {
+fn with_namespaces() -> controllers::WebhookCaches {
     let namespaces = [("prod", "prod"), ("test", "test")]
         .map(|(name, env)| json!({"metadata": {"name": name, "labels": {"env": env}}}));
     filled(&[logs()], &namespaces, &[])
@@ -160,7 +160,7 @@ fn is_injected(response: &Response) -> bool {
 async fn later(decision: Decision) -> Response {
     match decision {
         Decision::Later(response) => response.await,
-        Decision::Now(response) => panic!("decided without asking: {response:?}"),
+        Decision::Now(response) => panic!("decided without a lookup: {response:?}"),
     }
 }
 
@@ -171,7 +171,7 @@ fn now(decision: Decision) -> Response {
     }
 }
 
-/// How long a pod waits for lookups.
+/// Time limit of the lookups of the pod webhook.
 fn limit() -> Duration {
     let pods = webhooks().find(|webhook| webhook.name == "mpod.kb.io");
     pods.unwrap().time_limit().lookups
@@ -182,7 +182,7 @@ fn is_unavailable(response: &Response) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
+async fn a_review_that_the_caches_suffice_for_is_decided_without_the_server() {
     let reviews = reviews(Server::Silent, with_namespaces());
     assert!(is_injected(&now(decide(&reviews, request("prod", "web")))));
     for (namespace, app) in [("test", "web"), ("prod", "db"), ("unknown", "db")] {
@@ -195,8 +195,8 @@ async fn what_the_caches_know_is_decided_at_once_whatever_the_server_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_was_just_made_is_asked_for() {
-    let reviews = reviews(Server::Answers(Duration::from_millis(200)), with_namespaces());
+async fn a_namespace_missing_from_the_cache_is_read_from_the_server() {
+    let reviews = reviews(Server::Responds(Duration::from_millis(200)), with_namespaces());
     assert!(is_injected(
         &later(decide(&reviews, request("young", "web"))).await
     ));
@@ -208,9 +208,9 @@ async fn a_namespace_that_was_just_made_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_limit() {
+async fn a_slow_silent_busy_or_absent_server_delays_no_response_beyond_the_limit() {
     for server in [
-        Server::Answers(Duration::from_millis(301)),
+        Server::Responds(Duration::from_millis(301)),
         Server::Silent,
         Server::Refuses,
         Server::Busy,
@@ -219,7 +219,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
         let reviews = reviews(server, with_namespaces());
         let response = later(decide(&reviews, request("young", "web"))).await;
         assert!(is_unavailable(&response), "{response:?}");
-        // Timers of the runtime are a millisecond coarse; its clock stands still but for them.
+        // Timers of the runtime have a resolution of a millisecond; its paused clock advances with them only.
         assert!(
             start.elapsed() <= limit() + Duration::from_millis(2),
             "{:?}",
@@ -229,7 +229,7 @@ async fn a_server_that_is_slow_silent_busy_or_gone_delays_no_answer_beyond_the_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit_is_for_all_questions_together() {
+async fn the_time_limit_covers_all_lookups_together() {
     let revision = |name: &str, wanted: &str| {
         let mut set = logs();
         set["metadata"]["name"] = json!(name);
@@ -238,8 +238,8 @@ async fn the_limit_is_for_all_questions_together() {
     };
     let caches = filled(&[revision("a", "a-1"), revision("b", "b-1")], &[], &[]);
     let start = Instant::now();
-    // namespace, then two revisions: each alone would be in time
-    let reviews = reviews(Server::Answers(Duration::from_millis(140)), caches);
+    // Three lookups, the namespace and two revisions: each alone is within the limit.
+    let reviews = reviews(Server::Responds(Duration::from_millis(140)), caches);
     assert!(is_unavailable(
         &later(decide(&reviews, request("young", "web"))).await
     ));
@@ -247,7 +247,7 @@ async fn the_limit_is_for_all_questions_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
+async fn before_the_first_list_the_response_is_to_try_again() {
     let start = Instant::now();
     let reviews = reviews(Server::Silent, empty(Some("v1beta1")));
     let response = later(decide(&reviews, request("prod", "web"))).await;
@@ -256,11 +256,11 @@ async fn before_the_first_list_is_in_the_answer_is_to_try_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_list_that_comes_in_time_is_waited_for() {
+async fn a_first_list_within_the_limit_is_waited_for() {
     let caches = empty(Some("v1beta1"));
     let reviews = reviews(Server::Silent, caches.clone());
     let response = decide(&reviews, request("prod", "web"));
-    let filling = async {
+    let fill_later = async {
         sleep(Duration::from_millis(200)).await;
         fill_with(
             &caches,
@@ -269,12 +269,12 @@ async fn a_first_list_that_comes_in_time_is_waited_for() {
             &[],
         );
     };
-    let (response, ()) = tokio::join!(later(response), filling);
+    let (response, ()) = tokio::join!(later(response), fill_later);
     assert!(is_injected(&response), "{response:?}");
 }
 
 #[tokio::test]
-async fn without_the_kind_there_is_nothing_to_look_up() {
+async fn a_kind_that_is_not_served_needs_no_lookup() {
     let reviews = reviews(Server::Silent, empty(None));
     let mut request = request("prod", "web");
     request.object["metadata"]["ownerReferences"] =
@@ -288,7 +288,7 @@ async fn without_the_kind_there_is_nothing_to_look_up() {
 
 #[tokio::test(start_paused = true)]
 async fn kruise_inject_prints_byte_for_byte_what_the_webhook_makes() {
-    let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
+    let reviews = reviews(Server::Responds(Duration::ZERO), with_namespaces());
     for (namespace, app) in [("young", "web"), ("young", "db")] {
         let request = request(namespace, app);
         let pod = request.object.clone();
@@ -324,8 +324,8 @@ fn set_request(change: impl FnOnce(&mut Value)) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
-    let reviews = reviews(Server::Answers(Duration::ZERO), with_namespaces());
+async fn objects_that_a_sidecarset_refers_to_are_read_from_the_server_on_a_cache_miss() {
+    let reviews = reviews(Server::Responds(Duration::ZERO), with_namespaces());
     let code = |response: &Response| match response {
         Response::Allow { .. } => 200,
         Response::Deny { code, .. } => *code,
@@ -362,7 +362,7 @@ async fn what_a_set_refers_to_is_asked_for_when_the_caches_do_not_have_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn steps_are_counted_by_what_came_of_them() {
+async fn steps_are_counted_by_their_result() {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &[]).pods;
     let reviews = measured_reviews(Server::Silent, cache(with_namespaces()), metrics);
@@ -371,7 +371,7 @@ async fn steps_are_counted_by_what_came_of_them() {
     }
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-    // Sets and namespaces are asked for first.
+    // Reviews that lack lookups do not count: SidecarSets and namespaces are looked up first.
     for line in [
         "{step=\"sidecars\",result=\"changed\"} 2",
         "{step=\"sidecars\",result=\"unchanged\"} 1",
@@ -391,13 +391,13 @@ fn kind_request(kind: &str, spec: &Value) -> Request {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_objects_that_a_kind_is_about_are_asked_for() {
-    let reviews = reviews(Server::Answers(Duration::from_millis(50)), with_namespaces());
+async fn objects_that_a_specification_refers_to_are_read_from_the_server() {
+    let reviews = reviews(Server::Responds(Duration::from_millis(50)), with_namespaces());
     let recreate = |pod: &str| {
         let spec = json!({"podName": pod, "containers": [{"name": "web"}]});
         kind_request("ContainerRecreateRequest", &spec)
     };
-    // the pod, and then its node
+    // The pod, and then its node.
     let Response::Allow { patch, .. } =
         later(at("mcontainerrecreaterequest.kb.io", &reviews, recreate("web-0"))).await
     else {
@@ -413,7 +413,7 @@ async fn other_objects_that_a_kind_is_about_are_asked_for() {
         matches!(&refused, Response::Deny { code: 400, message } if message.contains("no found Pod named gone")),
         "{refused:?}"
     );
-    // a trial, whose refusal is the object's fault
+    // A dry run, which refuses the object.
     let resource = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}});
     let distribution = kind_request(
         "ResourceDistribution",
@@ -427,7 +427,7 @@ async fn other_objects_that_a_kind_is_about_are_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_object_does_not_say_of_others_is_not_asked_and_a_silent_server_is_not_waited_for() {
+async fn nothing_is_looked_up_without_a_reference_and_a_silent_server_is_not_waited_for() {
     let reviews = reviews(Server::Silent, with_namespaces());
     let image = kind_request(
         "ImageListPullJob",
@@ -477,8 +477,8 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
         ..cache(with_namespaces())
     };
     let metrics = || Metrics::register(&mut Registry::default(), &[]).pods;
-    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches(), metrics());
-    // no first list: the server has `web-0`, which nobody owns
+    let reviews = measured_reviews(Server::Responds(Duration::ZERO), caches(), metrics());
+    // Before the first list. The server has `web-0`, which has no owner.
     let response = later(at(name, &reviews, deleting(&["web-0", "gone", "no/name"]))).await;
     for (index, reason) in [
         (0, "Invalid value: \"web-0\": the pod is not controlled"),
@@ -514,7 +514,7 @@ async fn pods_to_delete_come_from_the_cache_and_before_its_first_list_from_the_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_the_cache_has_is_not_asked_for() {
+async fn a_cached_node_is_not_read_from_the_server() {
     let caches = cache(with_namespaces());
     let node = json!({"metadata": {"name": "n1", "uid": "n", "resourceVersion": "1",
         "labels": {"type": "virtual-kubelet"}}});
@@ -528,11 +528,11 @@ async fn a_node_that_the_cache_has_is_not_asked_for() {
         caches.nodes.apply(event).unwrap();
     }
     let metrics = Metrics::register(&mut Registry::default(), &[]).pods;
-    let reviews = measured_reviews(Server::Answers(Duration::ZERO), caches, metrics);
+    let reviews = measured_reviews(Server::Responds(Duration::ZERO), caches, metrics);
     let spec = json!({"podName": "web-0", "containers": [{"name": "web"}]});
     let request = kind_request("ContainerRecreateRequest", &spec);
     let response = later(at("mcontainerrecreaterequest.kb.io", &reviews, request)).await;
-    // the server knows this node without the label
+    // The server has this node without the label.
     assert!(
         matches!(&response, Response::Allow { patch: Some(patch), .. } if patch.contains("virtual-kubelet")),
         "{response:?}"

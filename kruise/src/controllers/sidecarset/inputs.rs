@@ -1,4 +1,4 @@
-//! Everything that a plan of a SidecarSet is made from.
+//! The input of a plan of a SidecarSet: its objects, read from the caches or given.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,25 +12,26 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 use serde_json::Value;
 
-use super::{CachedSidecarSet, SidecarSets, uninjected::is_in_reach};
+use super::{CachedSidecarSet, SidecarSets, uninjected::is_selected_by_webhooks};
 use crate::controllers::caches::PODS_BY_SIDECARSET;
 
-/// Everything that belongs to one set, at one instant of each cache.
-pub struct World {
+/// The objects that a plan of one SidecarSet depends on. Each kind is from one snapshot of its cache.
+pub struct Inputs {
     pods: Vec<Arc<PodView>>,
-    /// Pods that may be meant and do not have its sidecars.
+    /// Pods that its selector may match, without its sidecars.
     pub(super) not_injected: Vec<Arc<PodView>>,
-    /// Which pods get a canary of it instead.
+    /// Matchers of its canaries: pods that match one get the canary instead.
     canaries: Vec<Matcher>,
     pub(super) revisions: Vec<Arc<RevisionView>>,
-    /// Names of the namespaces that its selector matches; not looked at without one.
+    /// Names of the namespaces that its namespace selector matches; empty without a selector.
     namespaces: BTreeSet<String>,
-    /// Names of all sets, sorted.
+    /// Names of all SidecarSets, sorted.
     sets: Vec<String>,
 }
 
-impl World {
-    /// From objects in hand: keeps the revisions that carry the set's name and are its own, or nobody's.
+impl Inputs {
+    /// From these objects. Of the revisions with the set's name, it keeps those that the set owns and those without an
+    /// owner.
     pub fn new(
         set: &SidecarSet,
         pods: Vec<Arc<PodView>>,
@@ -59,7 +60,7 @@ impl World {
         }
     }
 
-    /// With the pods that may be meant and do not have the sidecars of the set, of a cluster with all these sets.
+    /// Adds the pods that the set's selector may match, without its sidecars, and the set's canaries among `sets`.
     #[must_use]
     pub fn with_not_injected(
         mut self,
@@ -73,7 +74,8 @@ impl World {
             let of_pod = namespaces
                 .iter()
                 .find(|namespace| *namespace.name() == *pod.namespace);
-            *pod.namespace != *manager_namespace && is_in_reach(&pod.namespace, of_pod.map(|found| &**found))
+            *pod.namespace != *manager_namespace
+                && is_selected_by_webhooks(&pod.namespace, of_pod.map(|found| &**found))
         });
         let is_canary = |other: &&Arc<Value>| canary_of(other) == Some(&*set.metadata.name);
         self.canaries = sets
@@ -85,83 +87,84 @@ impl World {
         self
     }
 
-    /// Is there a canary of the set for this pod?
+    /// True if a canary of the set matches this pod.
     fn has_canary(&self, pod: &PodView) -> bool {
         let matches = |canary: &Matcher| canary.matches_pod(|key| pod.labels.get(key));
         self.canaries.iter().any(matches)
     }
 
-    /// Lets `look` see it.
-    pub fn look<T>(&self, at: &Look<'_>, look: impl FnOnce(&Snapshot<'_>) -> T) -> T {
+    /// Passes the snapshot of these inputs to `plan`.
+    pub fn with_snapshot<T>(&self, parameters: &Parameters<'_>, plan: impl FnOnce(&Snapshot<'_>) -> T) -> T {
         let is_set = |name: &str| self.sets.binary_search_by(|have| have.as_str().cmp(name)).is_ok();
-        let observed = Snapshot {
-            set: at.set,
-            api_version: at.api_version,
-            namespace: at.namespace,
+        let snapshot = Snapshot {
+            set: parameters.set,
+            api_version: parameters.api_version,
+            namespace: parameters.namespace,
             pods: &self.pods,
             not_injected: &self.not_injected,
             has_canary: &|pod| self.has_canary(pod),
-            repairs: at.repairs,
+            repairs: parameters.repairs,
             revisions: &self.revisions,
             in_namespace: &|name| self.namespaces.contains(name),
             is_set: &is_set,
-            memory: at.memory,
-            explain: at.explain,
+            memory: parameters.memory,
+            explain: parameters.explain,
         };
-        look(&observed)
+        plan(&snapshot)
     }
 }
 
-/// Which set is looked at, and with what in mind.
-pub struct Look<'l> {
+/// The SidecarSet to plan, and what the plan depends on beside objects in the caches.
+pub struct Parameters<'p> {
     /// The set.
-    pub set: &'l SidecarSet,
-    /// `apiVersion` on the wire.
-    pub api_version: &'l str,
-    /// Where revisions are kept.
-    pub namespace: &'l str,
-    /// What the last execution taught.
-    pub memory: &'l Memory,
-    /// What was tried for pods without sidecars.
-    pub repairs: &'l Repairs,
-    /// Is it to be explained?
+    pub set: &'p SidecarSet,
+    /// `apiVersion` of the served version.
+    pub api_version: &'p str,
+    /// Namespace of the revisions.
+    pub namespace: &'p str,
+    /// Memory of the last execution.
+    pub memory: &'p Memory,
+    /// Repairs of uninjected pods that were tried.
+    pub repairs: &'p Repairs,
+    /// Whether the plan has explanations.
     pub explain: Explain,
 }
 
 impl SidecarSets {
-    /// Reads the caches: one instant of each.
-    pub(super) fn observe(&self, cached: &CachedSidecarSet, set: &SidecarSet) -> World {
+    /// Reads the caches: one snapshot of each.
+    pub(super) fn read_inputs(&self, cached: &CachedSidecarSet, set: &SidecarSet) -> Inputs {
         let pods = self
             .pods
             .snapshot()
             .by_index(&PODS_BY_SIDECARSET, &set.metadata.name);
         let namespaces = if set.spec.namespace_selector.is_some() {
-            self.lookups.namespaces.snapshot().list("")
+            self.webhook_caches.namespaces.snapshot().list("")
         } else {
             Vec::new()
         };
         let mut not_injected = self.uninjected.of(&cached.set, &self.pods);
         if !not_injected.is_empty() {
-            let snapshot = self.lookups.namespaces.snapshot();
+            let snapshot = self.webhook_caches.namespaces.snapshot();
             not_injected.retain(|pod| {
                 let of_pod = snapshot.get(&ObjectKey::new("", &*pod.namespace));
-                *pod.namespace != *self.namespace && is_in_reach(&pod.namespace, of_pod.as_deref())
+                *pod.namespace != *self.namespace
+                    && is_selected_by_webhooks(&pod.namespace, of_pod.as_deref())
             });
         }
-        let sets = self.lookups.sets.snapshot().list("");
+        let sets = self.webhook_caches.sidecarsets.snapshot().list("");
         let canaries = sets
             .iter()
             .filter(|other| other.set.base.as_ref() == Some(&set.metadata.name));
         let canaries = canaries.map(|canary| canary.set.matcher.clone()).collect();
         let sets = sets.iter().map(|set| set.metadata.name.clone()).collect();
         let revisions = {
-            let found = self.lookups.revisions.snapshot().list(&self.namespace);
+            let found = self.webhook_caches.revisions.snapshot().list(&self.namespace);
             found.iter().map(|one| one.view.clone()).collect()
         };
-        World {
+        Inputs {
             not_injected,
             canaries,
-            ..World::new(set, pods, revisions, namespaces, sets)
+            ..Inputs::new(set, pods, revisions, namespaces, sets)
         }
     }
 }

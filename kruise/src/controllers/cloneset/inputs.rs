@@ -1,4 +1,4 @@
-//! Everything that a plan of a CloneSet is made from.
+//! The input of a plan of a CloneSet: its objects, read from the caches or given.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,11 +9,11 @@ use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 
-use super::{CloneSets, PULL_JOBS_BY_OWNER};
+use super::{CloneSets, cached::PULL_JOBS_BY_OWNER};
 use crate::controllers::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER};
 
-/// Everything that belongs to one set, at one instant of each cache.
-pub struct World {
+/// The objects of one CloneSet. Each kind is from one snapshot of its cache.
+pub struct Inputs {
     pods: Vec<Arc<PodView>>,
     claims: Claims,
     revisions: Vec<Arc<RevisionView>>,
@@ -21,8 +21,9 @@ pub struct World {
     nodes: BTreeMap<Box<str>, Arc<NodeView>>,
 }
 
-impl World {
-    /// From objects in hand: keeps the revisions that are the set's, or that nobody controls and its selector matches.
+impl Inputs {
+    /// From these objects. Of the revisions, it keeps those that the CloneSet controls, and those without a controller
+    /// that its selector matches.
     pub fn new(
         set: &CloneSet,
         pods: Vec<Arc<PodView>>,
@@ -44,14 +45,14 @@ impl World {
         }
     }
 
-    /// With the set's jobs that pull images.
+    /// Adds the CloneSet's jobs that pull images.
     #[must_use]
     pub fn with_pull_jobs(mut self, jobs: Vec<Arc<ImageJobView>>) -> Self {
         self.pull_jobs = jobs;
         self
     }
 
-    /// Plans.
+    /// Plans the CloneSet.
     pub fn plan(
         &self,
         set: &CloneSet,
@@ -62,7 +63,7 @@ impl World {
         now: Timestamp,
     ) -> Plan {
         let node = |name: &str| self.nodes.get(name).map(|node| &**node);
-        let observed = Snapshot {
+        let snapshot = Snapshot {
             set,
             api_version,
             pods: &self.pods,
@@ -74,13 +75,13 @@ impl World {
             memory,
             explain,
         };
-        plan(&observed, now)
+        plan(&snapshot, now)
     }
 }
 
 impl CloneSets {
-    /// Reads the caches: one instant of each.
-    pub(super) fn observe(&self, set: &CloneSet) -> World {
+    /// Reads the caches: one snapshot of each.
+    pub(super) fn read_inputs(&self, set: &CloneSet) -> Inputs {
         let claims = self
             .claims
             .snapshot()
@@ -106,6 +107,6 @@ impl CloneSets {
             .pull_jobs
             .snapshot()
             .by_index(&PULL_JOBS_BY_OWNER, &set.metadata.uid);
-        World::new(set, pods, claims, revisions, nodes).with_pull_jobs(pull_jobs)
+        Inputs::new(set, pods, claims, revisions, nodes).with_pull_jobs(pull_jobs)
     }
 }

@@ -1,6 +1,6 @@
-//! What webhooks look up in caches: SidecarSets, labels of namespaces, revisions of sets.
+//! The caches that webhooks read: SidecarSets, labels of namespaces, revisions of SidecarSets.
 //!
-//! Every replica answers webhooks, so every replica has these caches. Where SidecarSets are not served there are none.
+//! Every replica serves webhooks, so every replica has these caches. They stay empty if SidecarSets are not served.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::lookup::{Cache, Cached, newest};
 
-/// The webhook whose match condition follows the SidecarSets.
+/// The webhook whose match condition is derived from the SidecarSets.
 pub fn conditional_webhook() -> ConditionalWebhook {
     ConditionalWebhook {
         name: PODS_OF_SETS.into(),
@@ -35,34 +35,34 @@ pub fn conditional_webhook() -> ConditionalWebhook {
 
 /// The caches that webhooks read. Cloning shares them.
 #[derive(Clone)]
-pub struct Lookups {
+pub struct WebhookCaches {
     served: Arc<Served>,
     /// SidecarSets.
-    pub sets: SharedInformer<CachedSidecarSet>,
-    /// All namespaces.
+    pub sidecarsets: SharedInformer<CachedSidecarSet>,
+    /// Namespaces.
     pub namespaces: SharedInformer<NamespaceView>,
     /// Revisions of SidecarSets, in the manager's namespace.
     pub revisions: SharedInformer<CachedRevision>,
-    table: Arc<Table>,
+    sorted: Arc<SortedSets>,
     desired: watch::Sender<DesiredCondition>,
 }
 
-/// All sets in their order, made when somebody asks after a change.
-struct Table {
+/// All SidecarSets sorted by name. They are sorted again at the first read after a change.
+struct SortedSets {
     current: Mutex<Option<Arc<Sets>>>,
     changed: watch::Sender<()>,
 }
 
-impl Lookups {
-    /// Asks for the caches.
+impl WebhookCaches {
+    /// Declares the caches.
     pub fn new(caches: &mut Caches, served: &Arc<Served>) -> Self {
         let is_served = served.version(ResourceId::SIDECARSETS).is_some();
-        let lookups = Self {
+        let webhook_caches = Self {
             served: served.clone(),
-            sets: caches.informer_if(is_served, &SIDECARSETS),
+            sidecarsets: caches.informer_if(is_served, &SIDECARSETS),
             namespaces: caches.informer_if(is_served, &NAMESPACES),
             revisions: caches.informer_if(is_served, &SET_REVISIONS),
-            table: Arc::new(Table {
+            sorted: Arc::new(SortedSets {
                 current: Mutex::new(None),
                 changed: watch::channel(()).0,
             }),
@@ -74,40 +74,40 @@ impl Lookups {
             })
             .0,
         };
-        let table = lookups.table.clone();
-        caches.on_change(&SIDECARSETS, move |_| table.change());
-        lookups
+        let sorted = webhook_caches.sorted.clone();
+        caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
+        webhook_caches
     }
 
     fn is_served(&self) -> bool {
         self.served.version(ResourceId::SIDECARSETS).is_some()
     }
 
-    /// All sets in the order of their names; `None` before the first list is in.
-    pub fn all(&self) -> Option<Arc<Sets>> {
+    /// All SidecarSets sorted by name; `None` before the first list is complete.
+    pub fn sorted_sets(&self) -> Option<Arc<Sets>> {
         if !self.is_served() {
             return Some(Arc::default());
         }
-        self.sets.synced_version()?;
-        let mut current = self.table.current.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sidecarsets.synced_version()?;
+        let mut current = self.sorted.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.is_none() {
-            let sets = self.sets.snapshot().list("");
+            let sets = self.sidecarsets.snapshot().list("");
             *current = Some(Arc::new(Sets::new(sets.iter().map(|cached| cached.set.clone()))));
         }
         current.clone()
     }
 
-    /// The match condition of the webhook that injects sidecars, as the leader derives it from the sets.
-    pub fn condition(&self) -> watch::Receiver<DesiredCondition> {
+    /// The match condition of the webhook that injects sidecars. Only the leader derives it from the SidecarSets.
+    pub fn match_condition(&self) -> watch::Receiver<DesiredCondition> {
         self.desired.subscribe()
     }
 
-    /// Keeps the match condition up to date until the receiver turns true: work of the leader.
-    pub async fn keep_condition(self, mut stop: watch::Receiver<bool>) {
-        let mut changes = self.table.changed.subscribe();
+    /// Derives the match condition from the SidecarSets at every change, until `stop` turns true. Only the leader runs it.
+    pub async fn derive_match_condition(self, mut stop: watch::Receiver<bool>) {
+        let mut changes = self.sorted.changed.subscribe();
         loop {
             changes.mark_unchanged();
-            if let Some(sets) = self.all() {
+            if let Some(sets) = self.sorted_sets() {
                 let desired = condition(&sets).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
                 self.desired.send_if_modified(|current| {
                     let differs = *current != desired;
@@ -120,13 +120,13 @@ impl Lookups {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
-                // The caches hold the sender.
+                // No error: `self` holds the sender.
                 _ = changes.changed() => {}
             }
         }
     }
 
-    /// A revision of a SidecarSet, as stored.
+    /// A revision of a SidecarSet, as it is stored.
     pub fn revision(&self, namespace: &str, wanted: &Revision) -> Option<Value> {
         let snapshot = self.revisions.snapshot();
         match wanted {
@@ -145,16 +145,16 @@ impl Lookups {
     }
 }
 
-/// What the watches of a manager show.
+/// The cache of the lookups of reviews.
 #[derive(Clone)]
 pub struct ReviewCache {
     /// SidecarSets, namespaces and revisions.
-    pub lookups: Lookups,
-    /// Pods, which a CloneSet may name.
+    pub webhook_caches: WebhookCaches,
+    /// Pods, which CloneSets name in `podsToDelete`.
     pub pods: SharedInformer<PodView>,
     /// Nodes.
     pub nodes: SharedInformer<NodeView>,
-    /// The manager's, where revisions of SidecarSets are.
+    /// Namespace of the manager, where revisions of SidecarSets are.
     pub namespace: String,
 }
 
@@ -162,12 +162,12 @@ impl Cache for ReviewCache {
     fn get(&self, lookup: &Lookup) -> Cached {
         let at = |name: &str| ObjectKey::new("", name);
         match lookup {
-            Lookup::SidecarSets => match self.lookups.all() {
+            Lookup::SidecarSets => match self.webhook_caches.sorted_sets() {
                 Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
                 None => Cached::NotSynced,
             },
             Lookup::NamespaceLabels(name) => {
-                let namespace = self.lookups.namespaces.snapshot().get(&at(name));
+                let namespace = self.webhook_caches.namespaces.snapshot().get(&at(name));
                 cached(namespace.map(|namespace| labels(namespace.labels())))
             }
             Lookup::NodeLabels(name) => {
@@ -178,10 +178,10 @@ impl Cache for ReviewCache {
                 self.pod(&ObjectKey::new(namespace.as_str(), name.as_str()))
             }
             Lookup::Revision(wanted) => {
-                let revision = self.lookups.revision(&self.namespace, wanted);
+                let revision = self.webhook_caches.revision(&self.namespace, wanted);
                 cached(revision.map(LookupResult::Object))
             }
-            // There is no cache of these; of the first it is known that it is not among the others.
+            // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
             Lookup::SidecarSet(_) | Lookup::Setting(_) | Lookup::Path(_) | Lookup::DryRunCreate { .. } => {
                 Cached::Absent
             }
@@ -190,8 +190,8 @@ impl Cache for ReviewCache {
 }
 
 impl ReviewCache {
-    /// A pod that is not in the first list and came by no event does not exist: lists of names can be long, and most of a
-    /// long one are gone already.
+    /// After the first list, a pod that is not in the cache does not exist. Asking the server would cost a request for each
+    /// name, and most pods of a long list are deleted already.
     fn pod(&self, key: &ObjectKey) -> Cached {
         match self.pods.snapshot().get(key) {
             Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
@@ -219,8 +219,8 @@ fn owner(pod: &PodView) -> Pod {
     }
 }
 
-impl Table {
-    fn change(&self) {
+impl SortedSets {
+    fn invalidate(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changed.send_replace(());
     }

@@ -1,5 +1,5 @@
 use kruise_admission::{
-    Lookups as Results, Request,
+    Lookups, Request,
     lookup::{Lookup, LookupResult},
     pod::sidecars::decisions,
 };
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What a first list brings.
+/// Applies a first list of these objects.
 fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
     for event in [
         Event::ListStarted,
@@ -32,24 +32,24 @@ fn read_all<T: serde::de::DeserializeOwned>(objects: &[Value]) -> Vec<T> {
     objects.iter().enumerate().map(with_version).collect()
 }
 
-/// Caches whose first lists are in.
-pub(crate) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> Lookups {
-    let lookups = empty(Some("v1beta1"));
-    fill_with(&lookups, sets, namespaces, revisions);
-    lookups
+/// Caches after their first lists.
+pub(crate) fn filled(sets: &[Value], namespaces: &[Value], revisions: &[Value]) -> WebhookCaches {
+    let caches = empty(Some("v1beta1"));
+    fill_with(&caches, sets, namespaces, revisions);
+    caches
 }
 
-/// Caches whose first lists are not in, on a cluster that serves SidecarSets in this version.
-pub(crate) fn empty(version: Option<&'static str>) -> Lookups {
+/// Caches before their first lists, of a cluster that serves SidecarSets in this version.
+pub(crate) fn empty(version: Option<&'static str>) -> WebhookCaches {
     let served = version.map(|version| (ResourceId::SIDECARSETS, version));
-    Lookups::new(&mut Caches::default(), &Arc::new(served.into_iter().collect()))
+    WebhookCaches::new(&mut Caches::default(), &Arc::new(served.into_iter().collect()))
 }
 
-/// Brings the first lists in.
-pub(crate) fn fill_with(caches: &Lookups, sets: &[Value], namespaces: &[Value], revisions: &[Value]) {
+/// Applies the first lists.
+pub(crate) fn fill_with(caches: &WebhookCaches, sets: &[Value], namespaces: &[Value], revisions: &[Value]) {
     fill(&caches.namespaces, read_all(namespaces));
     fill(&caches.revisions, read_all(revisions));
-    fill(&caches.sets, read_all(sets));
+    fill(&caches.sidecarsets, read_all(sets));
 }
 
 fn set(name: &str, spec: Value) -> Value {
@@ -59,32 +59,30 @@ fn set(name: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn without_the_kind_no_pod_is_sent_to_the_webhook_that_injects() {
-    assert_eq!(*empty(None).condition().borrow(), DesiredCondition::Absent);
-    assert_eq!(
-        *empty(Some("v1beta1")).condition().borrow(),
-        DesiredCondition::Unmanaged
-    );
+fn an_unserved_kind_needs_no_webhook_for_injection() {
+    let condition = |version| empty(version).match_condition().borrow().clone();
+    assert_eq!(condition(None), DesiredCondition::Absent);
+    assert_eq!(condition(Some("v1beta1")), DesiredCondition::Unmanaged);
 }
 
 #[test]
-fn before_the_first_list_nothing_is_known_and_without_the_kind_there_are_no_sets() {
-    assert!(empty(Some("v1alpha1")).all().is_none());
-    assert_eq!(empty(None).all().unwrap().iter().count(), 0);
+fn before_the_first_list_there_is_no_result_and_an_unserved_kind_has_no_objects() {
+    assert!(empty(Some("v1alpha1")).sorted_sets().is_none());
+    assert_eq!(empty(None).sorted_sets().unwrap().iter().count(), 0);
 }
 
 #[test]
-fn a_change_shows_in_the_next_review() {
+fn a_changed_sidecarset_is_in_the_next_result() {
     let caches = filled(&[set("a", json!({}))], &[], &[]);
     let names = || {
-        let sets = caches.all().unwrap();
+        let sets = caches.sorted_sets().unwrap();
         sets.iter().map(|set| set.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(), ["a"]);
     let mut more = read_all::<CachedSidecarSet>(&[json!({}), set("b", json!({}))]);
     more[1].metadata.resource_version = "101".to_owned();
-    caches.sets.apply(Event::Added(more.remove(1))).unwrap();
-    caches.table.change();
+    caches.sidecarsets.apply(Event::Added(more.remove(1))).unwrap();
+    caches.sorted.invalidate();
     assert_eq!(names(), ["a", "b"]);
 }
 
@@ -101,7 +99,7 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
         revision("b-3", 3, "b"),
     ];
     let caches = filled(&[], &[], &all);
-    let ask = |wanted: Revision| {
+    let find = |wanted: Revision| {
         caches.revision("ns", &wanted).map(|one| {
             assert_eq!(one["metadata"].get("managedFields"), None);
             one["metadata"]["name"].clone()
@@ -111,19 +109,19 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
         set: set.to_owned(),
         version: version.to_owned(),
     };
-    assert_eq!(ask(Revision::Named("b-3".into())), Some(json!("b-3")));
-    assert_eq!(ask(Revision::Named("c".into())), None);
-    assert_eq!(ask(versioned("a", "v1")), Some(json!("a-2")));
-    assert_eq!(ask(versioned("a", "v2")), None);
+    assert_eq!(find(Revision::Named("b-3".into())), Some(json!("b-3")));
+    assert_eq!(find(Revision::Named("c".into())), None);
+    assert_eq!(find(versioned("a", "v1")), Some(json!("a-2")));
+    assert_eq!(find(versioned("a", "v2")), None);
 }
 
 #[tokio::test]
-async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_changes() {
+async fn the_match_condition_is_published_only_when_it_changes() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
-    let mut conditions = caches.condition();
+    let mut conditions = caches.match_condition();
     let (stop, stopped) = watch::channel(false);
-    let kept = tokio::spawn(caches.clone().keep_condition(stopped));
+    let task = tokio::spawn(caches.clone().derive_match_condition(stopped));
     conditions.changed().await.unwrap();
     let first = conditions.borrow_and_update().clone();
     assert!(
@@ -136,28 +134,28 @@ async fn the_leader_says_who_is_to_be_shown_and_says_it_again_only_when_it_chang
         cached.metadata.resource_version = number.to_owned();
         cached
     };
-    let elsewhere = json!({"selector": {"matchLabels": {"app": "web"}}, "customVersion": "2"});
+    let same_pods = json!({"selector": {"matchLabels": {"app": "web"}}, "customVersion": "2"});
     caches
-        .sets
-        .apply(Event::Modified(version("101", elsewhere)))
+        .sidecarsets
+        .apply(Event::Modified(version("101", same_pods)))
         .unwrap();
-    caches.table.change();
+    caches.sorted.invalidate();
     let paused = json!({"selector": {"matchLabels": {"app": "web"}}, "injectionStrategy": {"paused": true}});
     caches
-        .sets
+        .sidecarsets
         .apply(Event::Modified(version("102", paused)))
         .unwrap();
-    caches.table.change();
+    caches.sorted.invalidate();
     conditions.changed().await.unwrap();
     assert_eq!(*conditions.borrow_and_update(), DesiredCondition::Absent);
     stop.send_replace(true);
-    kept.await.unwrap();
+    task.await.unwrap();
 }
 
-/// A seeded sequence of numbers, good enough to draw cases from.
-struct Dice(u64);
+/// A seeded sequence of numbers, good enough to generate cases.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
@@ -171,23 +169,23 @@ impl Dice {
     }
 }
 
-fn selector(dice: &mut Dice, keys: &[&str], values: &[&str]) -> Value {
+fn selector(random: &mut Random, keys: &[&str], values: &[&str]) -> Value {
     let mut labels = serde_json::Map::new();
-    for _ in 0..dice.below(2) {
-        labels.insert(dice.of(keys).to_owned(), json!(dice.of(values)));
+    for _ in 0..random.below(2) {
+        labels.insert(random.of(keys).to_owned(), json!(random.of(values)));
     }
-    let expressions: Vec<Value> = (0..dice.below(3))
+    let expressions: Vec<Value> = (0..random.below(3))
         .map(|_| {
-            let operator = dice.of(&["In", "NotIn", "Exists", "DoesNotExist"]);
-            let listed: Vec<&str> = (0..=dice.below(2)).map(|_| dice.of(values)).collect();
-            json!({"key": dice.of(keys), "operator": operator, "values": listed})
+            let operator = random.of(&["In", "NotIn", "Exists", "DoesNotExist"]);
+            let listed: Vec<&str> = (0..=random.below(2)).map(|_| random.of(values)).collect();
+            json!({"key": random.of(keys), "operator": operator, "values": listed})
         })
         .collect();
     json!({"matchLabels": labels, "matchExpressions": expressions})
 }
 
-/// Does a server with this condition ask about the pod?
-fn is_asked(world: &mut World, expression: Option<&str>, pod: &Value) -> bool {
+/// True if an API server with this match condition calls the webhook for the pod.
+fn calls_webhook(world: &mut World, expression: Option<&str>, pod: &Value) -> bool {
     let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
     let mut post =
         |path: &str, body: &Value| world.handle(&kruise_sim::Request::new(Method::Post, path, Some(body)));
@@ -203,7 +201,7 @@ fn is_asked(world: &mut World, expression: Option<&str>, pod: &Value) -> bool {
     let registered = post(path, &hook).response().unwrap();
     assert_eq!(registered.code, 201, "{} {expression}", registered.value());
     let namespace = pod["metadata"]["namespace"].as_str().unwrap();
-    let asked = match post(&format!("/api/v1/namespaces/{namespace}/pods"), pod) {
+    let called = match post(&format!("/api/v1/namespaces/{namespace}/pods"), pod) {
         Outcome::Call(_) => true,
         Outcome::Respond(response) => {
             assert_eq!(response.code, 201, "{} {expression}", response.value());
@@ -216,11 +214,11 @@ fn is_asked(world: &mut World, expression: Option<&str>, pod: &Value) -> bool {
         &format!("{path}/h"),
         None,
     ));
-    asked
+    called
 }
 
 #[test]
-fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_us() {
+fn the_match_condition_selects_exactly_the_pods_that_are_injected() {
     let name = names::NAMESPACE_NAME;
     let (keys, values) = (["a", "b.c/d"], ["x", "y", "", "no label!"]);
     let mut world = World::new(
@@ -237,37 +235,37 @@ fn exactly_the_pods_that_labels_and_names_of_namespaces_tell_apart_are_shown_to_
             Some(&body),
         ));
     }
-    let mut dice = Dice(7);
-    let (mut injected, mut shown) = (0, 0);
+    let mut random = Random(7);
+    let (mut injected, mut calls) = (0, 0);
     for round in 0..400 {
-        let sets: Vec<Value> = (0..=dice.below(3))
+        let sets: Vec<Value> = (0..=random.below(3))
             .map(|index| {
-                let mut spec = json!({"selector": selector(&mut dice, &keys, &values)});
-                if dice.below(2) == 0 {
-                    spec["namespaceSelector"] = selector(&mut dice, &[name], &["n1", "n2", "n3"]);
+                let mut spec = json!({"selector": selector(&mut random, &keys, &values)});
+                if random.below(2) == 0 {
+                    spec["namespaceSelector"] = selector(&mut random, &[name], &["n1", "n2", "n3"]);
                 }
-                spec["injectionStrategy"] = json!({"paused": dice.below(5) == 0});
+                spec["injectionStrategy"] = json!({"paused": random.below(5) == 0});
                 set(&format!("s{index}"), spec)
             })
             .collect();
         let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": format!("p{round}"), "namespace": dice.of(&["n1", "n2"])},
+            "metadata": {"name": format!("p{round}"), "namespace": random.of(&["n1", "n2"])},
             "spec": {"containers": [{"name": "m", "image": "i"}]}});
-        for _ in 0..dice.below(3) {
-            pod["metadata"]["labels"][dice.of(&keys)] = json!(dice.of(&["x", "y", ""]));
+        for _ in 0..random.below(3) {
+            pod["metadata"]["labels"][random.of(&keys)] = json!(random.of(&["x", "y", ""]));
         }
         let sets = Arc::new(Sets::of(sets));
         let review = json!({"operation": "CREATE", "kind": {"version": "v1", "kind": "Pod"},
             "namespace": pod["metadata"]["namespace"], "object": pod});
         let result = LookupResult::SidecarSets(sets.clone());
-        let lookups = Results::from_iter([(Lookup::SidecarSets, result)]);
+        let lookups = Lookups::from_iter([(Lookup::SidecarSets, result)]);
         let decisions = decisions(&Request::from_review(review).unwrap(), &lookups).unwrap();
         let expected = decisions.iter().any(|decision| decision.injected);
         let expression = condition(&sets);
-        let asked = is_asked(&mut world, expression.as_deref(), &pod);
-        assert_eq!(asked, expected, "{sets:?}\n{pod}\n{expression:?}");
+        let called = calls_webhook(&mut world, expression.as_deref(), &pod);
+        assert_eq!(called, expected, "{sets:?}\n{pod}\n{expression:?}");
         injected += usize::from(expected);
-        shown += usize::from(asked);
+        calls += usize::from(called);
     }
-    assert!((50..350).contains(&injected), "{injected} {shown}");
+    assert!((50..350).contains(&injected), "{injected} {calls}");
 }

@@ -1,0 +1,61 @@
+//! Options of a plan, from feature gates, flags and facts about the API server.
+
+use kruise_plan_workloads::cloneset::Options;
+
+use super::IMAGES_AHEAD;
+use crate::{leader::LeaderSettings, manager::ServerFacts};
+
+/// The options. `images_ahead` is whether jobs that pull images can be listed and created.
+pub fn options(settings: &LeaderSettings, server: &ServerFacts, images_ahead: bool) -> Options {
+    let gates = &settings.gates;
+    Options {
+        vertical_scaling: server.vertical_scaling,
+        short_hash: gates.on("CloneSetShortHash"),
+        preparing_update_as_update: gates.on("PreparingUpdateAsUpdate"),
+        partition_rollback: gates.on("CloneSetPartitionRollback"),
+        exclude_preparing_delete: settings.exclude_preparing_delete,
+        pod_ready_gate: gates.on("PodWebhook"),
+        environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
+        recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
+        images_ahead: images_ahead && gates.on(IMAGES_AHEAD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kruise_plan_kit::inplace::VerticalScaling;
+
+    use super::*;
+    use crate::gates::Gates;
+
+    /// With these gates, where jobs that pull images can be listed and created or not.
+    fn with(gates: &str, images_ahead: bool) -> Options {
+        let settings = LeaderSettings {
+            gates: Gates::parse(gates, "").unwrap(),
+            exclude_preparing_delete: false,
+        };
+        let server = ServerFacts {
+            vertical_scaling: VerticalScaling::Off,
+            ..ServerFacts::default()
+        };
+        options(&settings, &server, images_ahead)
+    }
+
+    #[test]
+    fn images_are_pulled_ahead_with_the_gate_where_jobs_are_served() {
+        let gate = "PreDownloadImageForInPlaceUpdate=true";
+        assert!(with(gate, true).images_ahead);
+        assert!(!with(gate, false).images_ahead && !with("", true).images_ahead);
+    }
+
+    #[test]
+    fn without_the_daemon_its_reports_are_not_waited_for() {
+        for (gates, followed) in [
+            ("", true),
+            ("KruiseDaemon=false", false),
+            ("InPlaceUpdateEnvFromMetadata=false", false),
+        ] {
+            assert_eq!(with(gates, false).environment_from_metadata, followed, "{gates}");
+        }
+    }
+}
