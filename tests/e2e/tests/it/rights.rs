@@ -27,6 +27,8 @@ const RARE: &[(&str, &str)] = &[
     ("patch", "pods/resize"),
     // Not in the cache yet: a pod is made in a namespace that was just made.
     ("get", "namespaces"),
+    // Not in the cache yet: a container is recreated on a node that has just joined.
+    ("get", "nodes"),
     // Only for a SidecarSet that is a canary, or patches annotations.
     ("get", "sidecarsets"),
     ("get", "configmaps"),
