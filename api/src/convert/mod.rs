@@ -108,7 +108,7 @@ pub fn convert_as(kind: &Kind, object: &mut Value, wanted: &str) -> Result<(), C
 }
 
 /// A status, or a merge patch of one, of the newer version as `version` (such as `v1alpha1`) has it. What that version
-/// cannot express is left out: a status is written anew by whoever reports it, so nothing is kept for a way back.
+/// cannot express is left out. Nothing is kept for the conversion back, because the controller reports the status again.
 pub fn convert_status(kind: &Kind, status: Value, version: &str) -> Value {
     if version != OLDER {
         return status;

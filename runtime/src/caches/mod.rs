@@ -193,11 +193,10 @@ impl Caches {
     pub async fn start(&self, following: &Following<'_>) -> Result<Watches, NotSynced> {
         let mut watches = Watches::default();
         let served = self.entries.iter().map(|(_, entry)| entry);
-        let served: Vec<_> = served
+        let mut waiting: Entries<'_> = served
             .filter(|entry| following.served.version(entry.resource()).is_some())
             .collect();
         let mut started: Entries<'_> = Vec::new();
-        let mut waiting: Entries<'_> = served.clone();
         while !waiting.is_empty() {
             let waits =
                 |entry: &Arc<dyn Entry>| waiting.iter().any(|one| one.before().contains(&entry.name()));
