@@ -88,7 +88,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     }
     // What comes by itself is worth waiting for.
     let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
-    let report = status::report(snapshot, &rollout, found.collision_count, &pods, idle);
+    let report = status::report(snapshot, &rollout, limits, found.collision_count, &pods, idle);
     plan.events.extend(report.events);
     plan.status = report.patch;
     plan.requeue_after(report.requeue);

@@ -14,12 +14,13 @@ use kruise_plan_kit::{
     rollout::{
         Pod, Rollout, conditions,
         progressing::deadline,
-        stalled::{self, Quiet},
+        stalled::{self, Quiet, Watch},
     },
     status_patch,
 };
 
 use super::{
+    numbers::Limits,
     progressing::{is_unfinished, progressing},
     snapshot::Snapshot,
 };
@@ -40,6 +41,7 @@ pub(super) struct Report {
 pub(super) fn report(
     snapshot: &Snapshot<'_>,
     rollout: &Rollout<'_>,
+    limits: Limits,
     collision_count: i32,
     pods: &[Pod<'_>],
     idle: bool,
@@ -48,7 +50,7 @@ pub(super) fn report(
     let mut status = count(set, rollout, collision_count, pods);
     let held_by = || stalled::held_by(rollout.budget.replicas, pods, memory);
     let refused = stalled::infeasible(pods);
-    let progress = progressing(set, &mut status, &held_by, now);
+    let progress = progressing(set, &mut status, now);
     let never = refused
         .as_deref()
         .filter(|_| !conditions::is_true(&status.conditions, kinds::FAILED_UPDATE));
@@ -59,7 +61,8 @@ pub(super) fn report(
     });
     let settled = settling.min();
     let deadline = deadline(set.spec.progress_deadline_seconds);
-    let quiet = if is_unfinished(set, &status) {
+    let unfinished = is_unfinished(set, rollout, limits, &status, pods);
+    let quiet = if unfinished {
         let waits = (idle || failing.is_some()) && settled.is_none();
         let moved = || {
             let update = rollout.history.get(&rollout.update.name);
@@ -73,11 +76,18 @@ pub(super) fn report(
     } else {
         Quiet::default()
     };
-    let stall = stalled::stalled(deadline, &mut status.conditions, &quiet, &held_by, now);
-    let waits_since = quiet.since.filter(|_| rollout.explain == Explain::Yes);
-    let why = waits_since.and_then(|moved| stalled::explain(deadline, moved, held_by, now));
-    let late = progress.exceeded.or(stall.news);
-    let late = late.map(|message| EventNote::new(&events::STALLED, message));
+    let watch = Watch {
+        deadline,
+        late: unfinished && progress.late,
+        quiet: &quiet,
+        held_by: &held_by,
+    };
+    let stall = stalled::stalled(&watch, &mut status.conditions, now);
+    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
+    let why = why.and_then(|watch| stalled::explain(watch, now));
+    let late = stall
+        .news
+        .map(|message| EventNote::new(&events::STALLED, message));
     let never = never.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
     Report {
         patch: patch(rollout, set, &status),
