@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kruise_api::{
     cloneset::{CloneSet, CloneSetStatus},
     names::conditions as kinds,
 };
 use kruise_plan_kit::{
-    EventNote, Explain, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Explain, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     injected::{Bug, is_injected},
@@ -15,6 +16,7 @@ use kruise_plan_kit::{
         Pod, Rollout, conditions,
         progressing::deadline,
         stalled::{self, Quiet, Watch},
+        unreadable,
     },
     status_patch,
 };
@@ -134,6 +136,26 @@ fn count(set: &CloneSet, rollout: &Rollout<'_>, collision_count: i32, pods: &[Po
 }
 
 fn patch(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
+    let settled = status.updated_available_replicas == set.spec.replicas.unwrap_or(1)
+        && status.replicas == status.updated_available_replicas;
+    patch_of(rollout.owner, set, status, settled)
+}
+
+/// The status of a set that cannot be read: counts stay as they were reported.
+pub(super) fn unreadable(
+    snapshot: &Snapshot<'_>,
+    problem: &str,
+    now: Timestamp,
+) -> (Option<StatusPatch>, EventNote) {
+    let set = snapshot.set;
+    let mut status = set.status.clone();
+    status.observed_generation = set.metadata.generation;
+    let event = unreadable::report(&mut status.conditions, problem, now);
+    let owner = Owner::new(snapshot.api_version, "CloneSet", &set.metadata);
+    (patch_of(owner, set, &status, false), event)
+}
+
+fn patch_of(owner: Owner<'_>, set: &CloneSet, status: &CloneSetStatus, settled: bool) -> Option<StatusPatch> {
     let reported = set.status.observed_generation > 0;
     let urgency = Urgency {
         members: &[
@@ -143,10 +165,9 @@ fn patch(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Opti
             "conditions",
             "labelSelector",
         ],
-        settled: status.updated_available_replicas == set.spec.replicas.unwrap_or(1)
-            && status.replicas == status.updated_available_replicas,
+        settled,
     };
-    let target = rollout.owner.target(ResourceId::CLONESETS, &*set.metadata.name);
+    let target = owner.target(ResourceId::CLONESETS, &*set.metadata.name);
     let before = reported.then_some(&set.status);
     status_patch(target, &set.metadata.resource_version, before, status, urgency)
 }
