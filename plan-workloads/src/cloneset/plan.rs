@@ -61,6 +61,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     if alive {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
+        plan.writes.extend(found.record);
         plan.writes.extend(claimed.release(owner.uid));
         let scaling = Scaling {
             new_pods: NewPods {
