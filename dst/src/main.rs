@@ -1,4 +1,4 @@
-//! `kruise-dst run|replay|enumerate|show|fingerprints|injected-bugs`.
+//! `kruise-dst run|replay|liveness|enumerate|show|fingerprints|injected-bugs`.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use kruise_dst::{
     engine::{
-        campaign, enumerate,
+        campaign, enumerate, liveness,
         play::{Keep, play},
         scenario::Scenario,
         shrink,
@@ -61,6 +61,21 @@ enum Command {
         /// The number of seeds.
         #[arg(long, default_value_t = 200)]
         count: u64,
+    },
+    /// Play scenarios without faults and with a constant rate of failed requests, and compare how long they take.
+    Liveness {
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The number of seeds.
+        #[arg(long, default_value_t = 100)]
+        scenarios: u64,
+        /// The number of threads.
+        #[arg(long, default_value_t = 2)]
+        threads: u64,
+        /// Percent of requests that fail.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=50))]
+        percent: u8,
     },
     /// Play scenarios without faults, with a crash after each of their writes.
     Enumerate,
@@ -118,6 +133,16 @@ fn run(command: Command) -> anyhow::Result<bool> {
         }
         Command::Replay { case } => replay(&case),
         Command::Fingerprints { from, count } => fingerprints(from, count),
+        Command::Liveness {
+            seed,
+            scenarios,
+            threads,
+            percent,
+        } => {
+            let compared = liveness::run(ALL, seed, scenarios, threads, percent)?;
+            print!("{compared}");
+            Ok(compared.violations.is_empty())
+        }
         Command::Enumerate => enumerated(),
         #[cfg(feature = "injected-bugs")]
         Command::InjectedBugs { scenarios } => injected_bugs(scenarios),

@@ -44,5 +44,6 @@ mod stored;
 mod takeover;
 mod templates;
 mod tutorial;
+mod unreliable;
 mod visible;
 mod webhooks;
