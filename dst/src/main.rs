@@ -52,6 +52,9 @@ enum Command {
     Replay {
         /// A case file, or a seed.
         case: String,
+        /// Play the seed as `liveness` does, with so many percent of failed requests.
+        #[arg(long)]
+        failing: Option<u8>,
     },
     /// Print the fingerprint of each seed: a change that is to alter nothing keeps them all.
     Fingerprints {
@@ -131,7 +134,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
             tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty() && tally.silent().is_empty())
         }
-        Command::Replay { case } => replay(&case),
+        Command::Replay { case, failing } => replay(&case, failing),
         Command::Fingerprints { from, count } => fingerprints(from, count),
         Command::Liveness {
             seed,
@@ -221,9 +224,12 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     Ok(all)
 }
 
-fn replay(case: &str) -> anyhow::Result<bool> {
+fn replay(case: &str, failing: Option<u8>) -> anyhow::Result<bool> {
     let scenario: Scenario = if let Ok(seed) = case.parse() {
-        ALL.generate(seed)?.1
+        match failing {
+            Some(percent) => liveness::scenario(ALL, seed, percent)?.1,
+            None => ALL.generate(seed)?.1,
+        }
     } else {
         let text = std::fs::read_to_string(case).with_context(|| format!("cannot read {case}"))?;
         serde_saphyr::from_str(&text).with_context(|| format!("{case} is no scenario"))?

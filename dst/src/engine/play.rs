@@ -149,7 +149,7 @@ impl<'a> Play<'a> {
 
     async fn run(&self) -> anyhow::Result<Option<Violation>> {
         let gates: Vec<_> = self.users.values().flat_map(|user| user.gates()).collect();
-        let config = managers::config(&gates)?;
+        let config = managers::config(&gates, self.scenario.failing.is_some())?;
         tokio::spawn(self.cluster.clone().pump());
         for _ in 0..self.scenario.managers.max(1) {
             let (cluster, users) = (self.cluster.clone(), self.users.clone());
