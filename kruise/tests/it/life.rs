@@ -105,6 +105,30 @@ fn the_managers_webhooks_are_called() {
 }
 
 #[test]
+fn the_kubeconfig_appears_when_nodes_are_ready_and_webhooks_answer() {
+    let scratch = Scratch::new("written");
+    let playground = Playground::start_until_written(&scratch, scratch.file("config"), &["--fast"]);
+    let sidecars = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "logs"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}},
+                 "containers": [{"name": "logs", "image": "logs:1"}]}});
+    for (path, object) in [
+        (SETS, set("web", 1)),
+        ("/apis/apps.kruise.io/v1beta1/sidecarsets", sidecars),
+    ] {
+        let (code, answer) = playground.request("POST", path, JSON, &object.to_string());
+        assert_eq!(code, 201, "{answer}");
+    }
+    // through the conversion webhook
+    playground.get(&format!("{OLD_SETS}/web"));
+    let nodes = playground.get("/api/v1/nodes");
+    for node in nodes["items"].as_array().unwrap() {
+        assert_eq!(node["spec"]["taints"], Value::Null, "not ready: {node}");
+    }
+    assert_eq!(playground.end("INT"), Some(0));
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+#[test]
 fn two_playgrounds_share_nothing() {
     let scratch = Scratch::new("two");
     let one = Playground::start(&scratch, &["--fast"]);
