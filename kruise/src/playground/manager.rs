@@ -65,15 +65,18 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. There is no
-    /// other one, so it elects no leader.
+    /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise explain`
+    /// reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there is no other
+    /// manager, and the requests that a reader counts are those for pods.
     pub(super) fn start(api: SocketAddr, folder: &Folder, listeners: Listeners) -> anyhow::Result<Self> {
         let kubeconfig = folder.path().join(KUBECONFIG);
         std::fs::write(&kubeconfig, kubeconfig::text(api))
             .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
-            "--enable-leader-election=false".to_owned(),
+            "--leader-election-lease-duration=8760h".to_owned(),
+            "--leader-election-renew-deadline=8000h".to_owned(),
+            "--leader-election-retry-period=1m".to_owned(),
         ];
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),
