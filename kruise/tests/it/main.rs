@@ -18,6 +18,8 @@ mod crds;
 #[cfg(feature = "playground")]
 mod demo;
 #[cfg(feature = "playground")]
+mod dry_run;
+#[cfg(feature = "playground")]
 mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod h2;
