@@ -24,6 +24,8 @@ mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod h2;
 #[cfg(feature = "playground")]
+mod kubectl;
+#[cfg(feature = "playground")]
 mod life;
 mod migrate;
 #[cfg(feature = "playground")]
