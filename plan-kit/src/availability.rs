@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use kruise_api::names::{ALL_CONTAINERS_RESTARTING, IN_PLACE_UPDATE_READY};
 use kruise_views::{Phase, PodView, Truth};
 
-use crate::lifecycle::State;
+use crate::{
+    injected::{Bug, is_injected},
+    lifecycle::State,
+};
 
 /// How far a pod is on its way into service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +67,9 @@ pub fn service_in(state: State, pod: &PodView, min_ready_seconds: i32, now: Time
 
 /// For how long the node may still report of a container that it is ready because the one before it was.
 pub(crate) fn settling(pod: &PodView, now: Timestamp) -> Option<Duration> {
+    if is_injected(Bug::ReadinessInherited) {
+        return None;
+    }
     let left = pod
         .trusted_at?
         .as_millisecond()
