@@ -38,7 +38,7 @@ pub(crate) fn decided(
             Phase::Validating => webhooks.validate(request, options, &lookups),
         };
         match outcome {
-            Outcome::Response(response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");

@@ -30,7 +30,7 @@ fn known(sets: &[Value]) -> Lookups {
 fn applied(pod: &Value, outcome: Outcome) -> Value {
     match outcome {
         Outcome::Response(response) => response.applied_to(pod),
-        Outcome::Missing(missing) => panic!("{missing:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
