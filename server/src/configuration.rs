@@ -7,6 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use kruise_api::names::WIDENED_CONDITIONS;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
@@ -133,7 +134,7 @@ pub fn webhooks(
         annotations.insert(TEMPLATE.into(), text.into());
     }
     if widened != all {
-        annotations.insert(widening::WIDENED.into(), widening::annotation(&widened));
+        annotations.insert(WIDENED_CONDITIONS.into(), widening::annotation(&widened));
     }
     if !annotations.is_empty() {
         patch.insert("metadata".into(), json!({"annotations": annotations}));

@@ -2,7 +2,7 @@
 //!
 //! The leader derives the condition from the objects in its cache, which cannot have an object that is not stored yet. So
 //! whoever reviews such an object adds what it needs to the registered condition, `(before) || (more)`, and notes it with
-//! an expiry in the annotation [`WIDENED`]. Until then the leader keeps it, whatever it derives; afterwards the object is
+//! an expiry in the annotation [`WIDENED_CONDITIONS`]. Until then the leader keeps it, whatever it derives; afterwards the object is
 //! in its cache, or was not stored.
 //!
 //! Nothing is ever taken away here. A widening is written for the version of the configuration that was read.
@@ -10,13 +10,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kruise_api::names::WIDENED_CONDITIONS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ConditionalWebhook, path_of, tied};
-
-/// The annotation of a configuration with the widenings of its match conditions, as a JSON list.
-pub const WIDENED: &str = "kruise.io/widened-match-conditions";
 
 /// How long a widening is kept.
 pub const KEPT: Duration = Duration::from_mins(1);
@@ -85,7 +83,7 @@ pub enum Widen {
 pub fn widened(current: &Value) -> Vec<Widened> {
     let annotations = current.pointer("/metadata/annotations");
     annotations
-        .and_then(|annotations| annotations.get(WIDENED)?.as_str())
+        .and_then(|annotations| annotations.get(WIDENED_CONDITIONS)?.as_str())
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
 }
@@ -233,7 +231,7 @@ pub(super) fn annotation(all: &[Widened]) -> Value {
 fn annotated(current: &Value, all: &[Widened], mut patch: Map<String, Value>) -> Value {
     patch.insert(
         "metadata".into(),
-        json!({"annotations": {WIDENED: annotation(all)}}),
+        json!({"annotations": {WIDENED_CONDITIONS: annotation(all)}}),
     );
     tied(current, patch).unwrap_or_default()
 }

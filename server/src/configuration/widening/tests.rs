@@ -120,7 +120,7 @@ fn a_condition_is_widened_and_the_leader_keeps_that_until_it_expires() {
     );
     let after = reconciled(&other, &derived("db"), at(60)).unwrap();
     assert_eq!(condition(&after), Some("db"));
-    assert_eq!(after["metadata"]["annotations"][WIDENED], Value::Null);
+    assert_eq!(after["metadata"]["annotations"][WIDENED_CONDITIONS], Value::Null);
     assert_eq!(reconciled(&after, &derived("db"), at(60)), None);
     let gone = reconciled(&absent, &DesiredCondition::Absent, at(60)).unwrap();
     assert_eq!(condition(&gone), None);
