@@ -63,7 +63,9 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::Path(path) if path.contains("/storageclasses/") => {
             LookupResult::Object(json!({"allowVolumeExpansion": true}))
         }
-        Lookup::Revision(_) => LookupResult::Object(json!({})),
+        Lookup::Revision(_) => {
+            LookupResult::Object(json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}}))
+        }
         Lookup::NodeLabels(_) | Lookup::NamespaceLabels(_) => LookupResult::Labels([].into()),
         Lookup::PodOwner { .. } => LookupResult::Pod(Pod {
             controller: Some("u".to_owned()),

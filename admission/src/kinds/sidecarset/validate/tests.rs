@@ -48,7 +48,8 @@ fn answer(operation: &str, object: &Value, old: &Value) -> Response {
                         matches!(lookup, Lookup::Revision(_) | Lookup::SidecarSet(_)),
                         "{lookup:?}"
                     );
-                    lookups.insert(lookup, LookupResult::Object(json!({})));
+                    let found = json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}});
+                    lookups.insert(lookup, LookupResult::Object(found));
                 }
             }
         }
@@ -596,7 +597,7 @@ fn the_base_of_a_canary_exists_and_neither_is_in_the_others_way() {
 }
 
 #[test]
-fn the_revision_to_inject_exists() {
+fn the_revision_to_inject_exists_and_is_one_of_the_set() {
     let set = with(
         "/spec/injectionStrategy",
         json!({"revision": {"revisionName": "s-1", "policy": "Always"}}),
@@ -609,7 +610,18 @@ fn the_revision_to_inject_exists() {
     lookups.insert(wanted.clone(), LookupResult::NotFound);
     let message = refusal_among(&set, None, &lookups);
     assert!(message.contains("spec.injectionStrategy.revision"), "{message}");
-    lookups.insert(wanted, LookupResult::Object(json!({})));
+    let of = |set: &str| json!({"metadata": {"labels": {"kruise.io/sidecarset-name": set}}});
+    for other in [json!({}), of("other")] {
+        lookups.insert(wanted.clone(), LookupResult::Object(other));
+        let message = refusal_among(&set, None, &lookups);
+        assert!(message.contains("is none of this SidecarSet"), "{message}");
+        assert_eq!(
+            refusal_among(&set, Some(&set), &lookups),
+            "",
+            "it is stored already"
+        );
+    }
+    lookups.insert(wanted, LookupResult::Object(of("s")));
     assert_eq!(refusal_among(&set, None, &lookups), "");
 }
 
