@@ -31,6 +31,8 @@ pub struct Options {
     pub vertical_scaling: bool,
     /// There may be budgets of unavailable pods: either of their gates.
     pub budgets: bool,
+    /// Kinds that no controller of the manager acts on.
+    pub without_controller: &'static [&'static str],
 }
 
 impl Options {
@@ -50,6 +52,7 @@ impl Options {
         workload_spread: true,
         vertical_scaling: false,
         budgets: true,
+        without_controller: &[],
     };
 }
 

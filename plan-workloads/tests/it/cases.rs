@@ -84,6 +84,9 @@ struct Case {
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
+    /// Names of pods whose creation may still take effect.
+    #[serde(default)]
+    late: Vec<String>,
     /// What the server said to the last attempt to create or delete.
     scale_error: Option<String>,
     /// What it said to the last attempt to update.
@@ -164,6 +167,7 @@ fn world(case: &Case, names: &Names) -> World {
         .iter()
         .map(|letter| names.get(letter).1.to_owned())
         .collect();
+    world.memory.late_names = case.late.iter().cloned().collect();
     let stored = case
         .revisions
         .clone()
