@@ -35,15 +35,7 @@ fn reviewed(object: &Value) -> Case {
 
 /// The sample of each kind and version.
 fn samples() -> Vec<Value> {
-    let mut all = Vec::new();
-    for one in KINDS {
-        for version in one.versions() {
-            let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
-            let text = std::fs::read_to_string(root().join(file)).unwrap();
-            all.push(serde_saphyr::from_str::<Value>(&text).unwrap());
-        }
-    }
-    all
+    super::testing::samples().map(|(_, sample)| sample).collect()
 }
 
 /// What three versions of OpenKruise stored of our kinds, with the manifest it was made of. CloneSets and SidecarSets are

@@ -88,6 +88,8 @@ pub const IN_PLACE_UPDATE_READY: &str = "InPlaceUpdateReady";
 pub const KRUISE_POD_READY: &str = "KruisePodReady";
 /// Pod condition written by the kubelet: a resize waits for free resources on its node, or is impossible there.
 pub const POD_RESIZE_PENDING: &str = "PodResizePending";
+/// Pod condition written by the kubelet: all containers are being restarted, whatever `Ready` says.
+pub const ALL_CONTAINERS_RESTARTING: &str = "AllContainersRestarting";
 /// Pod condition written by the kubelet: a resize is in progress.
 pub const POD_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{integer, text};
 use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::{Reach, Set};
@@ -17,10 +17,16 @@ use crate::widening::{StoredSoon, Widening};
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("msidecarset.kb.io"),
     validating: Some("vsidecarset.kb.io"),
+    parts: &[
+        parts::part("spec.containers[]", "core/v1.Container"),
+        parts::part("spec.initContainers[]", "core/v1.Container"),
+        parts::part("spec.volumes[]", "core/v1.Volume"),
+    ],
     defaults: |set, _| complete(set),
     rules: |errors, set, _| validate::rules(errors, set),
     changes: |errors, new, old, _| validate::changes(errors, new, old),
     others: validate::others::check,
+    advice: |set, _| validate::containers::hosts(set),
     warnings: validate::others::warnings,
     widens: Some(widening),
     ..KindWebhooks::of(&kruise_api::sidecarset::KIND)

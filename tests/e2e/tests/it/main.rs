@@ -45,5 +45,6 @@ mod takeover;
 mod templates;
 mod together;
 mod tutorial;
+mod unreliable;
 mod visible;
 mod webhooks;
