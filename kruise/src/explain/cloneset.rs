@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use kruise_api::{cloneset::CloneSet, names::conditions};
+use kruise_api::{cloneset::CloneSet, names::conditions, path::segment};
 use kruise_plan_kit::{Memory, ResourceId, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::discovery;
@@ -32,7 +32,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     } = *request;
     let served = discovery::discover(client, &[]).await?;
     let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
-    let path = format!("{collection}/{name}");
+    let path = format!("{collection}/{}", segment(name));
     let cached: CachedCloneSet = client
         .get(&path)
         .await
@@ -40,8 +40,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let set = cached
         .set
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let mut pods: Vec<Arc<PodView>> = list(client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
-    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let mut pods: Vec<Arc<PodView>> =
+        list(client, &format!("/api/v1/namespaces/{}/pods", segment(namespace))).await?;
+    let path = format!("/api/v1/namespaces/{}/persistentvolumeclaims", segment(namespace));
     let mut claims: Vec<Arc<ClaimView>> = list(client, &path).await?;
     claims.retain(|claim| {
         let owner = claim.controller.as_ref();
@@ -60,7 +61,10 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     }
     let revisions: Vec<Arc<RevisionView>> = list(
         client,
-        &format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+        &format!(
+            "/apis/apps/v1/namespaces/{}/controllerrevisions",
+            segment(namespace)
+        ),
     )
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(client, "/api/v1/nodes").await?;

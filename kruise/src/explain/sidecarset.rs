@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use kruise_api::sidecarset::SidecarSet;
+use kruise_api::{path::segment, sidecarset::SidecarSet};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::discovery;
@@ -33,7 +33,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let api_version = served.api_version(ResourceId::SIDECARSETS)?;
     let collection = served.collection(ResourceId::SIDECARSETS, None)?;
     let object: Value = client
-        .get(&format!("{collection}/{name}"))
+        .get(&format!("{collection}/{}", segment(name)))
         .await
         .with_context(|| format!("cannot read SidecarSet {name}"))?;
     let set = SidecarSet::from_json(&object)
@@ -44,7 +44,10 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         .partition(|pod| injected(pod).any(|injected| injected == name));
     let is_it =
         |have: &PodView, pod: &str| *have.name == *pod || format!("{}/{}", have.namespace, have.name) == pod;
-    let path = format!("/apis/apps/v1/namespaces/{manager_namespace}/controllerrevisions");
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/controllerrevisions",
+        segment(manager_namespace)
+    );
     let revisions: Vec<Arc<RevisionView>> = list(client, &path).await?;
     let namespaces: Vec<Arc<NamespaceView>> = list(client, "/api/v1/namespaces").await?;
     let sets: Vec<Arc<Value>> = list(client, &collection).await?;
