@@ -29,6 +29,8 @@ pub struct Options {
     pub workload_spread: bool,
     /// There may be budgets of unavailable pods: either of their gates.
     pub budgets: bool,
+    /// Kinds that no controller of the manager acts on.
+    pub without_controller: &'static [&'static str],
 }
 
 impl Options {
@@ -47,6 +49,7 @@ impl Options {
         patch_metadata_by_default: false,
         workload_spread: true,
         budgets: true,
+        without_controller: &[],
     };
 }
 

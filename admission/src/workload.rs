@@ -52,6 +52,14 @@ pub(crate) fn not_negative(errors: &mut Errors, object: &Value, name: &str, path
     }
 }
 
+/// Refuses a negative grace period of in-place updates. `path` is that of the strategy.
+pub(crate) fn grace_period(errors: &mut Errors, strategy: &Value, path: &str) {
+    if let Some(in_place) = member(strategy, "inPlaceUpdateStrategy") {
+        let path = format!("{path}.inPlaceUpdateStrategy.gracePeriodSeconds");
+        not_negative(errors, in_place, "gracePeriodSeconds", path);
+    }
+}
+
 /// A selector that is there, well formed, not empty, and matches the template. `kind` is how messages name the kind.
 pub(crate) fn selector(errors: &mut Errors, spec: &Value, kind: &str) {
     let path = "spec.selector";

@@ -17,6 +17,25 @@ pub(crate) struct Case {
     pub(crate) options: Options,
 }
 
+/// The sample of each kind and version, with its case.
+pub(crate) fn samples() -> impl Iterator<Item = (Case, Value)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of_versions = |one: &'static KindWebhooks| one.versions().iter().map(move |version| (one, version));
+    KINDS.iter().flat_map(of_versions).map(move |(one, version)| {
+        let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        (
+            case(one.kind.kind, || Value::Null),
+            serde_saphyr::from_str::<Value>(&text).unwrap(),
+        )
+    })
+}
+
+/// The sample of a kind in its newest version.
+pub(crate) fn sample(kind: &str) -> (Case, Value) {
+    samples().filter(|(case, _)| case.is_of(kind)).last().unwrap()
+}
+
 /// The webhooks of a kind.
 pub(crate) fn webhooks_of(kind: &str) -> &'static KindWebhooks {
     let found = KINDS.iter().find(|one| one.kind.kind == kind);
@@ -121,7 +140,8 @@ impl Case {
         }
     }
 
-    fn entry(&self) -> &'static KindWebhooks {
+    /// Its webhooks.
+    pub(crate) fn entry(&self) -> &'static KindWebhooks {
         webhooks_of(self.kind)
     }
 
@@ -187,6 +207,21 @@ impl Case {
         match self.decided(self.refuses(), &request, &quiet) {
             Response::Deny { code, message } => Some((code, message)),
             Response::Allow { .. } => None,
+        }
+    }
+
+    /// Is it of this kind?
+    pub(crate) fn is_of(&self, kind: &str) -> bool {
+        self.kind == kind
+    }
+
+    /// What the author of an object is warned of.
+    #[track_caller]
+    pub(crate) fn warnings(&self, operation: &str, object: &Value, old: &Value) -> Vec<String> {
+        let request = self.request(operation, object, old);
+        match self.decided(self.refuses(), &request, &quiet) {
+            Response::Allow { warnings, .. } => warnings,
+            Response::Deny { message, .. } => panic!("{message}"),
         }
     }
 

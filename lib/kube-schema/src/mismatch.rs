@@ -15,6 +15,15 @@ pub struct TypeMismatch {
     pub found: &'static str,
 }
 
+impl TypeMismatch {
+    /// A value where another type is wanted.
+    pub fn new(path: impl Into<String>, wanted: &'static str, value: &Value) -> Self {
+        let path = path.into();
+        let found = type_of(value);
+        Self { path, wanted, found }
+    }
+}
+
 impl fmt::Display for TypeMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: must be {}, not {}", self.path, self.wanted, self.found)
