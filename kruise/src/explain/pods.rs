@@ -207,16 +207,14 @@ fn unscheduled(pod: &Value) -> Option<String> {
         return None;
     }
     let scheduled = condition(pod, "PodScheduled").filter(|scheduled| text(scheduled, "status") != "True");
-    match scheduled.map(reason).filter(|reason| !reason.is_empty()) {
-        Some(reason) => Some(format!("is not scheduled: {reason}")),
-        None => {
-            let scheduler = Some(text(spec, "schedulerName")).filter(|name| !name.is_empty());
-            let scheduler = scheduler.unwrap_or("default-scheduler");
-            Some(format!(
-                "is not scheduled: the scheduler {scheduler} has not reported anything"
-            ))
-        }
+    if let Some(reason) = scheduled.map(reason).filter(|reason| !reason.is_empty()) {
+        return Some(format!("is not scheduled: {reason}"));
     }
+    let scheduler = Some(text(spec, "schedulerName")).filter(|name| !name.is_empty());
+    let scheduler = scheduler.unwrap_or("default-scheduler");
+    Some(format!(
+        "is not scheduled: the scheduler {scheduler} has not reported anything"
+    ))
 }
 
 /// What a container waits for, or how it ended.

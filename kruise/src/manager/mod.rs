@@ -35,7 +35,7 @@ pub fn main(line: Vec<String>) -> ExitCode {
     let values = match FlagSet::new(&FLAGS).parse(line) {
         Ok(values) => values,
         Err(error) if error.help => {
-            return match output::print(&error.usage.to_string()) {
+            return match output::print(&error.usage) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::FAILURE,
             };

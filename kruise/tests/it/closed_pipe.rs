@@ -31,6 +31,17 @@ fn a_closed_pipe_ends_no_command_with_a_panic_or_an_error() {
     }
 }
 
+#[cfg(feature = "playground")]
+#[test]
+fn a_playground_whose_output_nobody_reads_ends_without_a_panic() {
+    let (code, errors) = unread(&Folder::new(), &["playground"], Closed::Output);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("Broken pipe") && !errors.contains("panicked"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn an_error_that_nobody_can_read_keeps_its_exit_code() {
     for (arguments, code) in [
