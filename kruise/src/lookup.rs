@@ -10,6 +10,7 @@ use kruise_admission::{
     Lookups, Outcome, Response,
     lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
     pod::sidecars::Sets,
+    widening::Widening,
 };
 use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
 use kruise_plan_kit::sidecars::names;
@@ -70,11 +71,27 @@ pub(crate) struct LookupSource<C> {
 /// The state of a review after lookups in the cache.
 pub(crate) enum Progress {
     /// It is decided.
-    Decided(Response),
+    Decided(Verdict),
     /// These lookups are not cached.
     Absent(Vec<Lookup>),
     /// The first lists of the cache are not complete.
     NotSynced,
+}
+
+/// What a review ended in.
+pub(crate) struct Verdict {
+    pub(crate) response: Response,
+    /// What has to be done before the response is sent.
+    pub(crate) widening: Option<Widening>,
+}
+
+impl From<Response> for Verdict {
+    fn from(response: Response) -> Self {
+        Self {
+            response,
+            widening: None,
+        }
+    }
 }
 
 /// A lookup that failed.
@@ -91,15 +108,22 @@ impl<C: Cache> LookupSource<C> {
     pub(crate) fn advance(&self, review: &impl Fn(&Lookups) -> Outcome, lookups: &mut Lookups) -> Progress {
         loop {
             let missing = match review(lookups) {
-                Outcome::Response(response) => return Progress::Decided(response),
+                Outcome::Response(response) => return Progress::Decided(response.into()),
+                Outcome::Widen(widening, response) => {
+                    return Progress::Decided(Verdict {
+                        response,
+                        widening: Some(widening),
+                    });
+                }
                 Outcome::Missing(missing) => missing,
             };
             // A review that reports present lookups as missing would never end.
             if missing.iter().all(|lookup| lookups.contains(lookup)) {
-                return Progress::Decided(Response::Deny {
+                let denied = Response::Deny {
                     code: 500,
                     message: "no decision can be made: what it needs is never all known".to_owned(),
-                });
+                };
+                return Progress::Decided(denied.into());
             }
             let mut absent = Vec::new();
             for lookup in missing {
@@ -121,10 +145,10 @@ impl<C: Cache> LookupSource<C> {
         mut progress: Progress,
         review: &impl Fn(&Lookups) -> Outcome,
         lookups: &mut Lookups,
-    ) -> Result<Response, LookupError> {
+    ) -> Result<Verdict, LookupError> {
         loop {
             match progress {
-                Progress::Decided(response) => return Ok(response),
+                Progress::Decided(verdict) => return Ok(verdict),
                 Progress::NotSynced => sleep(POLL).await,
                 Progress::Absent(absent) => {
                     for lookup in absent {

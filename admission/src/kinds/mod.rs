@@ -45,6 +45,8 @@ pub use self::parts::wrong_types;
 pub(crate) use self::scope::Scope;
 use crate::json::text;
 use crate::lookup::{Lookups, Reader};
+use crate::table::Phase;
+use crate::widening::Widening;
 use crate::{Operation, Options, Outcome, Request, Response, deletion};
 
 /// The webhooks of a kind.
@@ -81,7 +83,12 @@ pub struct KindWebhooks {
     warnings: fn(&Value, &mut Reader<'_>) -> Vec<String>,
     /// Fills in what other objects say.
     copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
+    /// What webhooks must be called for before it is stored.
+    widens: Option<Widens>,
 }
+
+/// The widening that a new or changed object needs, if it needs one.
+type Widens = fn(&Value, &Scope<'_>) -> Option<Widening>;
 
 /// The kinds that have webhooks.
 pub const KINDS: &[KindWebhooks] = &[
@@ -125,6 +132,7 @@ impl KindWebhooks {
             advice: |_, _| Vec::new(),
             warnings: |_, _| Vec::new(),
             copies: |_, _, _| {},
+            widens: None,
         }
     }
 
@@ -320,7 +328,20 @@ impl KindWebhooks {
                 warnings: self.warned(&request.object, &scope, &mut reader),
             },
         };
-        reader.outcome(|| response)
+        let is_stored = matches!(response, Response::Allow { .. }) && !request.dry_run;
+        let widening = || (self.widens?)(&self.readable(&request.object), &scope);
+        match reader.outcome(|| response) {
+            Outcome::Response(response) if is_stored => match widening() {
+                Some(widening) => Outcome::Widen(widening, response),
+                None => Outcome::Response(response),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// Does a review of this phase have an effect of its own, which a dry run must not have?
+    pub(crate) fn has_effect(&self, phase: Phase) -> bool {
+        phase == Phase::Validating && self.widens.is_some()
     }
 }
 

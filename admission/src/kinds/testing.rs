@@ -57,7 +57,7 @@ pub(crate) fn decided(
             Phase::Validating => webhooks.validate(request, options, &lookups),
         };
         match outcome {
-            Outcome::Response(response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");
@@ -82,7 +82,9 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::Path(path) if path.contains("/storageclasses/") => {
             LookupResult::Object(json!({"allowVolumeExpansion": true}))
         }
-        Lookup::Revision(_) => LookupResult::Object(json!({})),
+        Lookup::Revision(_) => {
+            LookupResult::Object(json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}}))
+        }
         Lookup::NodeLabels(_) | Lookup::NamespaceLabels(_) => LookupResult::Labels([].into()),
         Lookup::PodOwner { .. } => LookupResult::Pod(Pod {
             controller: Some("u".to_owned()),

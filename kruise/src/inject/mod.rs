@@ -132,8 +132,8 @@ async fn inject<C: Cache>(
     let mut lookups = Lookups::default();
     let review = |lookups: &Lookups| review(&request, gates, lookups);
     let progress = source.advance(&review, &mut lookups);
-    let response = source.finish(progress, &review, &mut lookups).await?;
-    render(pod, &request, &lookups, response)
+    let verdict = source.finish(progress, &review, &mut lookups).await?;
+    render(pod, &request, &lookups, verdict.response)
 }
 
 fn render(pod: &Value, request: &Request, lookups: &Lookups, response: Response) -> anyhow::Result<String> {

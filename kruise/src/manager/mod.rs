@@ -10,6 +10,7 @@ mod registrar;
 mod registration;
 mod reviews;
 mod run;
+mod widening;
 
 use std::process::ExitCode;
 

@@ -96,6 +96,23 @@ impl Playground {
         }
     }
 
+    /// Starts a playground with these options, and waits only until it has written its kubeconfig.
+    pub(crate) fn start_until_written(scratch: &Scratch, kubeconfig: PathBuf, options: &[&str]) -> Self {
+        let arguments = [&["playground", "--kubeconfig", text(&kubeconfig)], options].concat();
+        let child = scratch.kruise(&arguments).stdout(Stdio::null()).spawn().unwrap();
+        let mut playground = Self {
+            child,
+            api: SocketAddr::from(([127, 0, 0, 1], 0)),
+            kubeconfig,
+        };
+        playground.api = playground.until("the kubeconfig", |playground| {
+            let written = std::fs::read_to_string(&playground.kubeconfig).ok()?;
+            let (_, after) = written.split_once("server: http://")?;
+            after.lines().next()?.parse().ok()
+        });
+        playground
+    }
+
     /// Sends a signal and waits for the end; returns the exit code.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         send(self.child.id(), signal);

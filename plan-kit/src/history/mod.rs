@@ -8,7 +8,7 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 use kruise_views::RevisionView;
 
 use crate::{Template, owner::Owner, plan::ObjectWrites};
-use revision::{Revision, identity_of, is_equal, is_part_of};
+use revision::{Revision, identity_of, is_equal, is_named_by, is_part_of};
 
 pub use writes::{NewRevision, label, patch};
 
@@ -134,7 +134,8 @@ impl History {
     }
 
     /// Deletes the oldest of the owner's revisions beyond those that stay. Revisions with one of the names `kept` are in
-    /// use; of the others `is_used` is asked, which may be expensive.
+    /// use; of the others `is_used` is asked, which may be expensive. A revision that nobody controls counts as the owner's if
+    /// it has such a name: those of a predecessor that was deleted without them.
     pub fn truncate(
         &self,
         owner: &Owner<'_>,
@@ -144,7 +145,11 @@ impl History {
         reason: &str,
     ) -> Vec<ObjectWrites> {
         let own = |view: &&Arc<RevisionView>| {
-            view.owner_uid.as_deref() == Some(owner.uid) && !kept.contains(&&*view.name)
+            let is_own = match view.owner_uid.as_deref() {
+                Some(uid) => uid == owner.uid,
+                None => is_named_by(owner.name, &view.name),
+            };
+            is_own && !kept.contains(&&*view.name)
         };
         let mut unused: Vec<_> = self.stored.iter().filter(own).collect();
         let surplus = match keep {

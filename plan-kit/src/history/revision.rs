@@ -41,6 +41,11 @@ pub fn short_hash(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(_, hash)| hash)
 }
 
+/// Is this the name of a revision of an owner of this name?
+pub(super) fn is_named_by(owner: &str, name: &str) -> bool {
+    revision::revision_name(owner, short_hash(name)) == name
+}
+
 /// Name and hash of the revision that holds this data.
 pub(super) fn identity_of(owner: &str, data: &str, collision_count: i32) -> (String, String) {
     let hash = revision::revision_hash(data.as_bytes(), Some(collision_count));

@@ -62,6 +62,30 @@ pub(super) struct Run {
     pub(super) ready: Timestamp,
     /// What it read of the pod's labels and annotations.
     pub(super) environment: Vec<(String, String)>,
+    /// What the node records of its specification.
+    pub(super) plain_hash: u64,
+    /// Until when the node reports that it has started and is ready, because the one before it was.
+    pub(super) inherits: Option<Timestamp>,
+}
+
+impl Run {
+    /// A process that begins as the specification says now.
+    pub(super) fn of(spec: &ContainerSpec<'_>, image: &str, since: Timestamp) -> Self {
+        let started = later(since, spec.startup_delay);
+        Self {
+            image: image.to_owned(),
+            since,
+            started,
+            ready: later(since, spec.readiness_delay).max(started),
+            environment: spec.environment.clone(),
+            plain_hash: spec.version.plain_hash(spec),
+            inherits: None,
+        }
+    }
+
+    fn inherits(&self, now: Timestamp) -> bool {
+        self.inherits.is_some_and(|until| now < until)
+    }
 }
 
 /// How a run ended.
@@ -230,18 +254,13 @@ impl Container {
     }
 
     fn start(&mut self, spec: &ContainerSpec<'_>, since: Timestamp) {
-        let started = later(since, spec.startup_delay);
-        self.run = Some(Run {
-            image: self.image.clone(),
-            since,
-            started,
-            ready: later(since, spec.readiness_delay).max(started),
-            environment: spec.environment.clone(),
-        });
+        let mut run = Run::of(spec, &self.image, since);
         if let Some(exit) = self.exit.take() {
             self.last = Some(exit);
             self.restarts += 1;
+            run.inherits = spec.inherits.map(|period| later(since, period));
         }
+        self.run = Some(run);
         self.state = State::Running;
     }
 
@@ -345,7 +364,7 @@ impl Container {
 
     pub(super) fn is_started(&self, now: Timestamp) -> bool {
         let run = self.run.as_ref().filter(|_| self.is_alive());
-        run.is_some_and(|run| run.started <= now)
+        run.is_some_and(|run| run.started <= now || run.inherits(now))
     }
 
     pub(super) fn is_ready(&self, now: Timestamp) -> bool {
@@ -353,7 +372,7 @@ impl Container {
             return self.has_succeeded();
         }
         let run = self.run.as_ref().filter(|_| self.is_alive());
-        !self.unready && run.is_some_and(|run| run.ready <= now)
+        !self.unready && run.is_some_and(|run| run.ready <= now || run.inherits(now))
     }
 
     pub(super) fn has_succeeded(&self) -> bool {
@@ -378,7 +397,7 @@ impl Container {
             State::Running => {
                 let run = self.run.as_ref()?;
                 let ends = (self.role == Role::Init).then(|| later(run.since, timings.init_run));
-                let times = [Some(run.started), Some(run.ready), ends];
+                let times = [Some(run.started), Some(run.ready), run.inherits, ends];
                 times.into_iter().flatten().filter(|at| *at > now).min()
             }
         }

@@ -8,6 +8,7 @@
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
 //! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
+//! * What kubelets of other versions do otherwise, a node does that is created with that version ([`version`]).
 //! * Other resources are given where there is room, at once, and restart a container if its policy requires that.
 //! * An agent with a new pod takes its status for what runs.
 
@@ -24,6 +25,7 @@ mod resize;
 mod spec;
 mod status;
 mod timings;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +40,8 @@ use self::pod::Pod;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
 pub use self::timings::Timings;
+pub(super) use self::version::NEWEST;
+use self::version::Version;
 use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
 use crate::store::Key;
@@ -52,6 +56,8 @@ pub(super) struct Kubelets {
     pub(super) addresses: Addresses,
     /// What each node has to give.
     allocatable: BTreeMap<String, Amounts>,
+    /// Which version of the kubelet each node runs.
+    versions: BTreeMap<String, Version>,
     /// Nodes on which a pod went or got less.
     freed: BTreeSet<String>,
     /// Whether OpenKruise's daemon runs on the nodes.
@@ -71,6 +77,7 @@ impl Kubelets {
             pods: BTreeMap::new(),
             images: BTreeMap::new(),
             allocatable: BTreeMap::new(),
+            versions: BTreeMap::new(),
             freed: BTreeSet::new(),
             addresses: Addresses::default(),
         }
@@ -84,8 +91,9 @@ impl Kubelets {
         }
     }
 
-    /// Learns what a node has to give.
+    /// Learns what a node has to give, and its version.
     pub(super) fn learn(&mut self, name: &str, node: &Value) {
+        self.versions.insert(name.to_owned(), Version::of(node));
         let allocatable = Amounts::of_list(at(node, "/status/allocatable"));
         if self.allocatable.get(name) != Some(&allocatable) {
             self.allocatable.insert(name.to_owned(), allocatable);
@@ -152,12 +160,19 @@ impl Kubelets {
     pub(super) fn forget_node(&mut self, node: &str) {
         self.images.remove(node);
         self.allocatable.remove(node);
+        self.versions.remove(node);
+    }
+
+    /// The version of the node that a pod was given.
+    fn version(&self, pod: &Value) -> Version {
+        let node = node_of(pod).unwrap_or_default();
+        self.versions.get(node).copied().unwrap_or_default()
     }
 
     /// Brings a pod's containers towards its spec; returns when to reconcile again.
     pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let mut specs = containers(pod);
+        let mut specs = containers(pod, self.version(pod));
         for spec in &mut specs {
             spec.missing = config::missing(client.api, &key.namespace, &spec.needs);
         }
@@ -208,7 +223,7 @@ impl Kubelets {
     /// Stops a pod's containers, and removes the pod once they are stopped; returns when to reconcile again.
     pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let specs = containers(pod);
+        let specs = containers(pod, self.version(pod));
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,
@@ -254,7 +269,9 @@ impl Kubelets {
     }
 
     fn container(&mut self, key: &Key, pod: &Value, name: &str) -> Option<&mut container::Container> {
-        let at = containers(pod).iter().position(|spec| spec.name == name)?;
+        let at = containers(pod, Version::default())
+            .iter()
+            .position(|spec| spec.name == name)?;
         let runtime = self.pods.get_mut(key)?;
         runtime.containers.get_mut(at)
     }
