@@ -46,7 +46,6 @@ pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> 
     found
 }
 
-<<<<<<< HEAD
 /// As [`mismatches`], of an object of any kind that has webhooks; none of another one. Without a version it is read as one
 /// of the newest.
 pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
@@ -60,8 +59,6 @@ pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
     mismatches(kind, version.map_or(newest, |(_, version)| version), object)
 }
 
-=======
->>>>>>> main
 /// Paths of members in the parts that neither their type nor the schema knows.
 pub(super) fn unknown(kind: &KindWebhooks, version: &str, object: &Value) -> Vec<String> {
     let schema = schema_of(kind, version).unwrap_or(&Value::Null);

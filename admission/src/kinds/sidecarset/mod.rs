@@ -8,15 +8,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-<<<<<<< HEAD
-use super::{KindWebhooks, parts};
-=======
 use super::{KindWebhooks, Scope, parts};
 use crate::json::{integer, text};
 use crate::manifests::PODS_OF_SETS;
 use crate::pod::sidecars::{Reach, Set};
 use crate::widening::{StoredSoon, Widening};
->>>>>>> main
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("msidecarset.kb.io"),
