@@ -11,6 +11,7 @@
 mod admission;
 mod api_server;
 mod certificates;
+mod closed_pipe;
 mod command;
 #[cfg(feature = "playground")]
 mod conversion;
