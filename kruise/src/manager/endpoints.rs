@@ -12,6 +12,7 @@ use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
     cert_dir::CertDir,
+    changes::Changes,
     configuration::Endpoint,
     health::Check,
     plain::PlainServer,
@@ -33,6 +34,8 @@ use super::{
     config::Config,
     process::{MatchConditions, Routes},
     registrar::Registrar,
+    registration::agent,
+    watched_objects::report_changes,
 };
 
 /// The sockets to listen on.
@@ -110,10 +113,16 @@ pub(super) async fn start(
         stop.clone(),
     ));
     let (first, succeeded) = oneshot::channel();
+    let (named, changes) = (client.named(&agent("webhook-controller")), Changes::default());
+    let settings = settings(config, &server, webhooks.match_conditions);
+    // With a rate limit of their own.
+    let of_watches = client.named(&agent("webhook-controller"));
+    report_changes(&mut tasks, &of_watches, &settings, &changes, &stop);
     let webhook_controller = WebhookController {
-        api: Registrar(client.named("kruise-manager/webhook-controller")),
-        settings: settings(config, &server, webhooks.match_conditions),
+        api: Registrar(named),
+        settings,
         tls,
+        changes,
         jitter: jitter(),
         progress: progress.clone(),
     };

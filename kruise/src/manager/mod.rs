@@ -10,6 +10,7 @@ mod registrar;
 mod registration;
 mod reviews;
 mod run;
+mod watched_objects;
 
 use std::process::ExitCode;
 

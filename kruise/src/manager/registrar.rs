@@ -5,6 +5,8 @@ use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::watched_objects::DEFINITIONS;
+
 const MERGE: &str = "application/merge-patch+json";
 
 /// Reads and writes the certificates, webhook configurations and definitions.
@@ -21,20 +23,26 @@ fn error(error: kruise_runtime::ApiError) -> ApiError {
     }
 }
 
-fn secrets(namespace: &str) -> String {
+/// Path of the Secrets of a namespace.
+pub(super) fn secrets(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/secrets")
 }
 
-fn configuration(phase: Phase, name: &str) -> String {
+/// Path of the webhook configurations.
+pub(super) fn collection_of_configurations(phase: Phase) -> String {
     let plural = match phase {
         Phase::Mutating => "mutatingwebhookconfigurations",
         Phase::Validating => "validatingwebhookconfigurations",
     };
-    format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}")
+    format!("/apis/admissionregistration.k8s.io/v1/{plural}")
+}
+
+fn configuration(phase: Phase, name: &str) -> String {
+    format!("{}/{name}", collection_of_configurations(phase))
 }
 
 fn definition(name: &str) -> String {
-    format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    format!("{DEFINITIONS}/{name}")
 }
 
 /// `metadata.<member>` of an object.

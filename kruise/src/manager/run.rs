@@ -3,6 +3,7 @@
 use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use futures::future::join_all;
 use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
 
@@ -14,7 +15,7 @@ use kruise_runtime::{
     shutdown,
 };
 use prometheus_client::registry::Registry;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::controllers;
 
@@ -22,10 +23,19 @@ use super::{
     config::Config,
     endpoints::{self, Sockets, Webhooks, jitter},
     process::{Host, process},
+    registration::agent,
+    watched_objects::{DEFINITIONS, on_change},
 };
 
-/// Time between two requests for definitions that are missing.
-const REDISCOVERY: Duration = Duration::from_mins(1);
+/// Pauses between requests for what is served, after a definition has changed.
+const REDISCOVERY: [Duration; 6] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+];
 
 /// Time limit of requests other than watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -88,6 +98,8 @@ pub async fn run(
 }
 
 /// Returns a kind that a controller acts on and that was not served, once it is; never if all of them are.
+///
+/// A new definition is served a moment after it is written, so that the server is asked several times.
 async fn definition_appears(client: &Client, served: &Served) -> String {
     let is_missing = |kind: &&Kind| served.version(ResourceId::of(kind)).is_none();
     let kinds = controllers::kinds().into_iter();
@@ -95,15 +107,32 @@ async fn definition_appears(client: &Client, served: &Served) -> String {
     if missing.is_empty() {
         return pending().await;
     }
-    loop {
-        tokio::time::sleep(REDISCOVERY).await;
-        let Ok(now) = discovery::discover(client, &missing).await else {
-            continue;
-        };
-        let mut appeared = missing.iter();
-        if let Some(kind) = appeared.find(|kind| now.version(ResourceId::of(kind)).is_some()) {
-            return kind.name();
+    let changed = Notify::new();
+    let (_open, stop) = watch::channel(false);
+    let client = &client.named(&agent("webhook-controller"));
+    let names: Vec<String> = missing.iter().map(|kind| kind.name()).collect();
+    let watches = names
+        .iter()
+        .map(|name| on_change(client, DEFINITIONS, name, stop.clone(), || changed.notify_one()));
+    let appears = async {
+        loop {
+            changed.notified().await;
+            for pause in REDISCOVERY {
+                if let Ok(now) = discovery::discover(client, &missing).await
+                    && let Some(kind) = missing
+                        .iter()
+                        .find(|kind| now.version(ResourceId::of(kind)).is_some())
+                {
+                    return kind.name();
+                }
+                tokio::time::sleep(pause).await;
+            }
         }
+    };
+    tokio::select! {
+        kind = appears => kind,
+        // Watches end only with their stop signal.
+        _ = join_all(watches) => pending().await,
     }
 }
 
