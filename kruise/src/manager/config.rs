@@ -211,14 +211,14 @@ fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
         .with_context(|| format!("--{name} must be longer than 0s, is {value}"))
 }
 
-/// Go's listen addresses: `:8080` means every interface, `0` means off.
+/// Go's listen addresses: `:8080` means every address of the machine, IPv6 and IPv4, `0` means off.
 fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketAddr>> {
     let text = values.get_string(name);
     if text == "0" || text.is_empty() {
         return Ok(None);
     }
     let full = match text.strip_prefix(':') {
-        Some(port) => format!("0.0.0.0:{port}"),
+        Some(port) => format!("[::]:{port}"),
         None => text.replacen("localhost:", "127.0.0.1:", 1),
     };
     full.parse()
@@ -255,7 +255,7 @@ mod tests {
             [lease.duration, lease.renew_deadline, lease.retry_period].map(|d| d.as_secs()),
             [15, 10, 2]
         );
-        assert_eq!(config.metrics.unwrap().to_string(), "0.0.0.0:8080");
+        assert_eq!(config.metrics.unwrap().to_string(), "[::]:8080");
         assert_eq!(
             (config.webhook.port, config.webhook.writer.as_str()),
             (9876, "secret")

@@ -3,11 +3,10 @@
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    net::SocketAddr,
     sync::Arc,
 };
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kruise_api::definition::Kind;
 use kruise_runtime::Client;
 use kruise_server::{
@@ -35,40 +34,9 @@ use super::{
     process::{MatchConditions, Routes},
     registrar::Registrar,
     registration::agent,
+    sockets::Sockets,
     watched_objects::report_changes,
 };
-
-/// The sockets to listen on.
-#[derive(Debug)]
-pub struct Sockets {
-    /// Webhooks, at the port of [`WebhookConfig`](super::config::WebhookConfig).
-    pub webhooks: TcpListener,
-    /// Metrics, if they are served.
-    pub metrics: Option<TcpListener>,
-    /// Probes, if they are served.
-    pub health: Option<TcpListener>,
-}
-
-impl Sockets {
-    /// Binds the addresses of the configuration.
-    pub async fn bind(config: &Config) -> anyhow::Result<Self> {
-        let health = match config.health {
-            Some(address) => Some(bind(address, "--health-probe-addr").await?),
-            None => None,
-        };
-        let metrics = match config.metrics {
-            Some(address) => Some(bind(address, "--metrics-addr").await?),
-            None => None,
-        };
-        let address = SocketAddr::from(([0, 0, 0, 0], config.webhook.port));
-        let webhooks = bind(address, "WEBHOOK_PORT").await?;
-        Ok(Self {
-            webhooks,
-            metrics,
-            health,
-        })
-    }
-}
 
 /// The webhooks to serve.
 pub(super) struct Webhooks {
@@ -194,10 +162,4 @@ fn plain(
     if let Some(listener) = listener {
         tasks.spawn(server.serve(listener, stop.clone()));
     }
-}
-
-async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}; change {setting}"))
 }

@@ -21,9 +21,10 @@ use crate::controllers;
 
 use super::{
     config::Config,
-    endpoints::{self, Sockets, Webhooks, jitter},
+    endpoints::{self, Webhooks, jitter},
     process::{Host, process},
     registration::agent,
+    sockets::Sockets,
     watched_objects::{DEFINITIONS, on_change},
 };
 
@@ -73,7 +74,7 @@ pub async fn run(
     let open = async |routes, match_conditions, closing| {
         let sockets = match sockets {
             Some(open) => open,
-            None => Sockets::bind(&config).await?,
+            None => Sockets::bind(&config)?,
         };
         let webhooks = Webhooks {
             routes,
