@@ -2,10 +2,16 @@
 //!
 //! Invariants: there are never more than [`Limits::connections`] connections, and a few more that are closing; a peer
 //! that holds few of them can always open another; every phase of a connection has an end, so one that sends nothing,
-//! sends slowly or does not read its answers is closed; after the stop signal no connection is accepted and those in
-//! flight have [`Limits::drain`] to finish.
+//! sends slowly or does not read its answers is closed; after the stop signal no further connection is accepted, clients
+//! are told to use another one (GOAWAY in HTTP/2), and requests in flight have [`Limits::drain`] to finish.
 
-use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -103,7 +109,21 @@ pub(crate) async fn run<R: Respond>(
     // At most half of the threads sign for new connections; the other half answers the existing ones.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let permits = Arc::new(Semaphore::new((threads / 2).max(1)));
+    let stopping = stop.clone();
     let mut connections = Connections::new(limits.connections);
+    let serve = |connections: &mut Connections, stream: TcpStream, peer: SocketAddr| {
+        let peer = peer.ip().to_canonical();
+        if !connections.make_room(peer) {
+            tracing::debug!(%peer, "too many connections in use by this peer, closing one");
+            return;
+        }
+        let (tls, permits, respond) = (tls.clone(), permits.clone(), respond.clone());
+        let (limits, stop) = (limits.clone(), stopping.clone());
+        let activity = Arc::new(Activity::new(&limits));
+        let respond = OfPeer { peer, respond };
+        let connection = connection(stream, tls, permits, respond, limits, activity.clone(), stop);
+        connections.spawn(peer, activity, connection);
+    };
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
@@ -111,19 +131,7 @@ pub(crate) async fn run<R: Respond>(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let peer = peer.ip().to_canonical();
-                if !connections.make_room(peer) {
-                    tracing::debug!(%peer, "too many connections in use by this peer, closing one");
-                    continue;
-                }
-                let (tls, permits, respond) = (tls.clone(), permits.clone(), respond.clone());
-                let (limits, stop) = (limits.clone(), stop.clone());
-                let activity = Arc::new(Activity::new(&limits));
-                let respond = OfPeer { peer, respond };
-                let connection = connection(stream, tls, permits, respond, limits, activity.clone(), stop);
-                connections.spawn(peer, activity, connection);
-            }
+            Ok((stream, peer)) => serve(&mut connections, stream, peer),
             Err(error) => {
                 // Usually out of file descriptors. They are freed as connections end, so a retry at once would fail too.
                 tracing::warn!(%error, "cannot accept a connection");
@@ -131,7 +139,17 @@ pub(crate) async fn run<R: Respond>(
             }
         }
     }
-    drop(listener);
+    // Closing the listener resets connections that clients have opened and that were not accepted yet: they are served,
+    // too.
+    if let Ok(listener) = listener.into_std() {
+        while let Ok((stream, peer)) = listener.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                serve(&mut connections, stream, peer);
+            }
+        }
+    }
     connections.drain(limits.drain).await;
 }
 

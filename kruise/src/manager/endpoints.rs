@@ -4,11 +4,12 @@ use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::bail;
 use kruise_api::definition::Kind;
-use kruise_runtime::Client;
+use kruise_runtime::{Client, shutdown::stopped};
 use kruise_server::{
     cert_dir::CertDir,
     changes::Changes,
@@ -25,6 +26,7 @@ use tokio::{
     net::TcpListener,
     sync::{oneshot, watch},
     task::JoinSet,
+    time::{Instant, sleep_until},
 };
 
 use crate::controllers::webhook_caches::conditional_webhook;
@@ -44,14 +46,43 @@ pub(super) struct Webhooks {
     pub(super) match_conditions: MatchConditions,
 }
 
-/// Starts all servers. Returns once the webhooks are registered and served.
+/// The end of a manager, as its listeners follow it.
+pub(super) struct Stopping {
+    /// Turns true when the manager is to end: from then on it is not ready.
+    pub(super) announced: watch::Receiver<bool>,
+    /// Turns true when nothing of the manager itself needs the listeners any more.
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+impl Stopping {
+    /// Reports the end to the readiness check, and closes the listeners when clients have had `delay` to move to other
+    /// managers.
+    async fn close(
+        self,
+        delay: impl Fn() -> Duration,
+        not_ready: watch::Sender<bool>,
+        close: watch::Sender<bool>,
+    ) {
+        tokio::select! {
+            () = stopped(self.announced) => {}
+            () = stopped(self.closing.clone()) => {}
+        }
+        not_ready.send_replace(true);
+        let closed_at = Instant::now() + delay();
+        stopped(self.closing).await;
+        sleep_until(closed_at).await;
+        close.send_replace(true);
+    }
+}
+
+/// Starts all servers. Returns once the webhooks are registered and served, or the manager is to end.
 pub(super) async fn start(
     config: &Config,
     client: &Client,
     webhooks: Webhooks,
     mut registry: Registry,
     sockets: Sockets,
-    stop: watch::Receiver<bool>,
+    stopping: Stopping,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
@@ -65,21 +96,34 @@ pub(super) async fn start(
 
     let mut tasks = JoinSet::new();
     let port = config.webhook.port;
-    let probes = PlainServer::health(vec![Check::ping()], vec![Check::webhook_ready(tls.clone(), port)]);
-    plain(&mut tasks, sockets.health, probes, &stop);
+    let (not_ready, is_not_ready) = watch::channel(false);
+    let (close, closed) = watch::channel(false);
+    let probes = PlainServer::health(
+        vec![Check::ping()],
+        vec![
+            Check::webhook_ready(tls.clone(), port),
+            Check::shutdown(is_not_ready),
+        ],
+    );
+    plain(&mut tasks, sockets.health, probes, &closed);
     let metrics = PlainServer::metrics(Arc::new(move || {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text
     }));
-    plain(&mut tasks, sockets.metrics, metrics, &stop);
+    plain(&mut tasks, sockets.metrics, metrics, &closed);
     tasks.spawn(webhook::serve(
         sockets.webhooks,
         tls.clone(),
         server.clone(),
-        stop.clone(),
+        closed,
     ));
+    let stop = stopping.closing.clone();
+    // Nobody calls a manager that has never had a certificate.
+    let (delay, of_delay) = (config.shutdown_delay, tls.clone());
+    let delay = move || of_delay.pair().map_or(Duration::ZERO, |_| delay);
+    tasks.spawn(stopping.close(delay, not_ready, close));
     let (first, succeeded) = oneshot::channel();
     let (named, changes) = (client.named(&agent("webhook-controller")), Changes::default());
     let settings = settings(config, &server, webhooks.match_conditions);
@@ -94,11 +138,17 @@ pub(super) async fn start(
         jitter: jitter(),
         progress: progress.clone(),
     };
-    tasks.spawn(webhook_controller.run(stop, first));
+    tasks.spawn(webhook_controller.run(stop.clone(), first));
     let limit = config.webhook.initialize_timeout;
-    match tokio::time::timeout(limit, succeeded).await {
-        // The webhook controller ends without success only when the manager stops.
-        Ok(Ok(()) | Err(_)) => Ok(tasks),
+    let started = async {
+        tokio::select! {
+            // The webhook controller ends without success only when the manager stops.
+            _ = succeeded => {}
+            () = stopped(stop) => {}
+        }
+    };
+    match tokio::time::timeout(limit, started).await {
+        Ok(()) => Ok(tasks),
         Err(_) => bail!(
             "failed to start webhook controller for waiting more than {}s: {}",
             limit.as_secs(),

@@ -21,7 +21,7 @@ use crate::controllers;
 
 use super::{
     config::Config,
-    endpoints::{self, Webhooks, jitter},
+    endpoints::{self, Stopping, Webhooks, jitter},
     process::{Host, process},
     registration::agent,
     sockets::Sockets,
@@ -69,7 +69,7 @@ pub async fn run(
         identity: lease::identity(),
         jitter: Arc::new(jitter),
         ready,
-        stop: ending,
+        stop: ending.clone(),
     };
     let open = async |routes, match_conditions, closing| {
         let sockets = match sockets {
@@ -80,7 +80,11 @@ pub async fn run(
             routes,
             match_conditions,
         };
-        endpoints::start(&config, &client, webhooks, registry, sockets, closing).await
+        let stopping = Stopping {
+            announced: ending,
+            closing,
+        };
+        endpoints::start(&config, &client, webhooks, registry, sockets, stopping).await
     };
     let mut running = pin!(process(&config, host, open));
     let appeared = tokio::select! {

@@ -46,7 +46,10 @@ pub(crate) struct Server {
 }
 
 pub(crate) async fn start(server: WebhookServer) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    start_on(TcpListener::bind("127.0.0.1:0").await.unwrap(), server)
+}
+
+pub(crate) fn start_on(listener: TcpListener, server: WebhookServer) -> Server {
     let address = listener.local_addr().unwrap();
     let tls = Arc::new(Tls::new(PAIR.clone()).unwrap());
     let server = Arc::new(server);
@@ -94,11 +97,19 @@ pub(crate) async fn connect(
     pair: &Pair,
     version: Version,
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    secure(TcpStream::connect(address).await?, pair, version).await
+}
+
+/// TLS on a connection.
+pub(crate) async fn secure(
+    stream: TcpStream,
+    pair: &Pair,
+    version: Version,
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut config = config(pair);
     if version == Version::Http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
-    let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let name = ServerName::try_from("svc.ns.svc").unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, stream).await

@@ -9,6 +9,8 @@
 )]
 
 mod client;
+mod frames;
 mod load;
 mod plain;
+mod stop;
 mod webhook;

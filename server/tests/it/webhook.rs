@@ -22,7 +22,7 @@ use tokio::{
 use crate::client::{Client, PAIR, Server, Version, connect, hello, pair, post, start};
 
 /// Longer than anything takes here, shorter than anyone waits for a failing test.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn review(uid: &str) -> Vec<u8> {
     let request = json!({"uid": uid, "object": {"metadata": {"name": "a"}}});
