@@ -46,15 +46,23 @@ pub(super) struct Webhooks {
     pub(super) match_conditions: MatchConditions,
 }
 
-/// The end of a manager, as its listeners follow it.
-pub(super) struct Stopping {
+/// Time after the webhooks are registered until a manager is ready without complete caches.
+///
+/// A manager whose caches are not synced asks most reviews to be tried again, so it is not ready. But if no manager is
+/// ready, the API server cannot convert what was stored in an older version, and the first lists fail.
+const CACHES_LIMIT: Duration = Duration::from_secs(5);
+
+/// The start and the end of a manager, as its listeners follow them.
+pub(super) struct Phases {
+    /// Turns true when the caches are synced.
+    pub(super) synced: watch::Receiver<bool>,
     /// Turns true when the manager is to end: from then on it is not ready.
     pub(super) announced: watch::Receiver<bool>,
     /// Turns true when nothing of the manager itself needs the listeners any more.
     pub(super) closing: watch::Receiver<bool>,
 }
 
-impl Stopping {
+impl Phases {
     /// Reports the end to the readiness check, and closes the listeners when clients have had `delay` to move to other
     /// managers.
     async fn close(
@@ -82,7 +90,7 @@ pub(super) async fn start(
     webhooks: Webhooks,
     mut registry: Registry,
     sockets: Sockets,
-    stopping: Stopping,
+    phases: Phases,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
@@ -98,10 +106,12 @@ pub(super) async fn start(
     let port = config.webhook.port;
     let (not_ready, is_not_ready) = watch::channel(false);
     let (close, closed) = watch::channel(false);
+    let (registered, at) = watch::channel(None);
     let probes = PlainServer::health(
         vec![Check::ping()],
         vec![
             Check::webhook_ready(tls.clone(), port),
+            caches_synced(phases.synced.clone(), at),
             Check::shutdown(is_not_ready),
         ],
     );
@@ -119,11 +129,11 @@ pub(super) async fn start(
         server.clone(),
         closed,
     ));
-    let stop = stopping.closing.clone();
+    let stop = phases.closing.clone();
     // Nobody calls a manager that has never had a certificate.
     let (delay, of_delay) = (config.shutdown_delay, tls.clone());
     let delay = move || of_delay.pair().map_or(Duration::ZERO, |_| delay);
-    tasks.spawn(stopping.close(delay, not_ready, close));
+    tasks.spawn(phases.close(delay, not_ready, close));
     let (first, succeeded) = oneshot::channel();
     let (named, changes) = (client.named(&agent("webhook-controller")), Changes::default());
     let settings = settings(config, &server, webhooks.match_conditions);
@@ -148,7 +158,10 @@ pub(super) async fn start(
         }
     };
     match tokio::time::timeout(limit, started).await {
-        Ok(()) => Ok(tasks),
+        Ok(()) => {
+            registered.send_replace(Some(Instant::now()));
+            Ok(tasks)
+        }
         Err(_) => bail!(
             "failed to start webhook controller for waiting more than {}s: {}",
             limit.as_secs(),
@@ -157,6 +170,19 @@ pub(super) async fn start(
                 .unwrap_or_else(|| "the API server is slow; see --webhook-initialize-timeout".into())
         ),
     }
+}
+
+/// `caches-synced`: reviews can be decided. Passes without it [`CACHES_LIMIT`] after the webhooks were `registered`.
+fn caches_synced(synced: watch::Receiver<bool>, registered: watch::Receiver<Option<Instant>>) -> Check {
+    Check::new("caches-synced", move || {
+        let is_late = registered.borrow().is_some_and(|at| at.elapsed() >= CACHES_LIMIT);
+        let passes = is_late || *synced.borrow();
+        std::future::ready(
+            passes
+                .then_some(())
+                .ok_or_else(|| "first lists are not complete".to_owned()),
+        )
+    })
 }
 
 fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: MatchConditions) -> Settings {

@@ -372,3 +372,6 @@ async fn run_all(built: &Built, stop: watch::Receiver<bool>) {
     };
     tokio::join!(tasks.join_all(), stop_all);
 }
+
+#[cfg(test)]
+mod tests;

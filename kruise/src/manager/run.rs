@@ -21,7 +21,7 @@ use crate::controllers;
 
 use super::{
     config::Config,
-    endpoints::{self, Stopping, Webhooks, jitter},
+    endpoints::{self, Phases, Webhooks, jitter},
     process::{Host, process},
     registration::agent,
     sockets::Sockets,
@@ -59,7 +59,9 @@ pub async fn run(
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &controllers::metrics());
     let client = connect(&config, &metrics).await?;
-    let (sockets, ready) = embedding.map(|given| (given.sockets, given.ready)).unzip();
+    let (sockets, is_up) = embedding.map(|given| (given.sockets, given.ready)).unzip();
+    let (ready, is_ready) = oneshot::channel();
+    let (synced, caches_synced) = watch::channel(false);
     let served = discovery::discover(&client, &controllers::kinds()).await?;
     let (end, ending) = watch::channel(false);
     let host = Host {
@@ -68,7 +70,7 @@ pub async fn run(
         metrics,
         identity: lease::identity(),
         jitter: Arc::new(jitter),
-        ready,
+        ready: Some(ready),
         stop: ending.clone(),
     };
     let open = async |routes, match_conditions, closing| {
@@ -80,12 +82,23 @@ pub async fn run(
             routes,
             match_conditions,
         };
-        let stopping = Stopping {
+        let phases = Phases {
+            synced: caches_synced,
             announced: ending,
             closing,
         };
-        endpoints::start(&config, &client, webhooks, registry, sockets, stopping).await
+        endpoints::start(&config, &client, webhooks, registry, sockets, phases).await
     };
+    tokio::spawn(async move {
+        // An error means that the manager ends before.
+        if is_ready.await.is_ok() {
+            synced.send_replace(true);
+            if let Some(is_up) = is_up {
+                // The receiver may be dropped.
+                let _ = is_up.send(());
+            }
+        }
+    });
     let mut running = pin!(process(&config, host, open));
     let appeared = tokio::select! {
         biased;

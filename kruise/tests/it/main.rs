@@ -23,8 +23,14 @@ mod files;
 mod h2;
 #[cfg(feature = "playground")]
 mod life;
+#[cfg(feature = "playground")]
+mod managers;
 mod migrate;
 #[cfg(feature = "playground")]
 mod process;
 mod reference;
+#[cfg(feature = "playground")]
+mod repairs;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod restarts;
 mod start;
