@@ -115,6 +115,15 @@ pub(crate) async fn secure(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
+/// A TLS connection for HTTP/2 from another address of this machine.
+#[cfg(target_os = "linux")]
+pub(crate) async fn connect_from(from: [u8; 4], address: SocketAddr) -> TlsStream<TcpStream> {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    let stream = socket.connect(address).await.unwrap();
+    secure(stream, &PAIR, Version::Http2).await.unwrap()
+}
+
 /// An HTTP connection.
 pub(crate) enum Client {
     Http1(hyper::client::conn::http1::SendRequest<Full<Bytes>>),
@@ -123,7 +132,11 @@ pub(crate) enum Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr, version: Version) -> Self {
-        let io = TokioIo::new(connect(address, &PAIR, version).await.unwrap());
+        Self::on(connect(address, &PAIR, version).await.unwrap(), version).await
+    }
+
+    pub(crate) async fn on(stream: TlsStream<TcpStream>, version: Version) -> Self {
+        let io = TokioIo::new(stream);
         match version {
             Version::Http1 => {
                 let (client, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();

@@ -13,4 +13,5 @@ mod frames;
 mod load;
 mod plain;
 mod stop;
+mod unread;
 mod webhook;
