@@ -145,7 +145,12 @@ impl WebhookServer {
         };
         // Headers, which may be large, are not kept.
         let body = request.into_body();
-        let amount = together.min(length + OVERHEAD);
+        let held = match handler {
+            Handler::Review(_) => length,
+            // The answer is as large, and is made before the body is freed.
+            Handler::Convert(_) => 2 * length,
+        };
+        let amount = together.min(held + OVERHEAD);
         let room = bodies.room(together, caller.peer, amount, self.limits.room).await;
         let room = room.ok_or_else(busy)?;
         let body = tokio::select! {

@@ -25,6 +25,8 @@ mod h2;
 mod life;
 #[cfg(feature = "playground")]
 mod managers;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod memory;
 mod migrate;
 #[cfg(feature = "playground")]
 mod process;

@@ -192,8 +192,11 @@ impl Manager {
         wait_for_exit(&mut self.child)
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Largest resident memory since the start, in bytes.
+    pub(crate) fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
     }
 
     /// All that it and its predecessors have logged.
