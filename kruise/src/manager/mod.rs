@@ -10,6 +10,8 @@ mod registrar;
 mod registration;
 mod reviews;
 mod run;
+mod sockets;
+mod watched_objects;
 mod widening;
 
 use std::process::ExitCode;
@@ -21,7 +23,6 @@ use kruise_runtime::shutdown;
 use crate::output;
 
 pub use config::{Config, LeaseConfig};
-pub use endpoints::Sockets;
 pub use flags::FLAGS;
 pub(crate) use flags::flag;
 #[cfg(feature = "playground")]
@@ -30,6 +31,7 @@ pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
 pub use registration::{Controls, Grant, Registration, Runnable, ServerFacts, Setup, Wiring};
 pub use run::{Embedding, run};
+pub use sockets::Sockets;
 
 /// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error.
 pub fn main(line: Vec<String>) -> ExitCode {
