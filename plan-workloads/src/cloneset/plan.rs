@@ -132,6 +132,9 @@ fn act(
         ready.into_iter().filter(free).collect()
     };
     plan.writes.extend(ready);
+    if rollout.explain == Explain::Yes {
+        explain::explain_pods(pods, plan);
+    }
 }
 
 fn change(
@@ -157,7 +160,7 @@ fn change(
     );
     let removes = scaling.scale(rollout, pods, counted, plan);
     if rollout.explain == Explain::Yes {
-        explain::explain(limits, counted, pods, plan);
+        explain::explain(limits, counted, plan);
     }
     if removes {
         return;
