@@ -1,5 +1,6 @@
 //! The API server as the webhook controller needs it.
 
+use kruise_api::path::segment;
 use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
@@ -22,7 +23,7 @@ fn error(error: kruise_runtime::ApiError) -> ApiError {
 }
 
 fn secrets(namespace: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/secrets")
+    format!("/api/v1/namespaces/{}/secrets", segment(namespace))
 }
 
 fn configuration(phase: Phase, name: &str) -> String {
@@ -30,11 +31,14 @@ fn configuration(phase: Phase, name: &str) -> String {
         Phase::Mutating => "mutatingwebhookconfigurations",
         Phase::Validating => "validatingwebhookconfigurations",
     };
-    format!("/apis/admissionregistration.k8s.io/v1/{plural}/{name}")
+    format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", segment(name))
 }
 
 fn definition(name: &str) -> String {
-    format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
+        segment(name)
+    )
 }
 
 /// `metadata.<member>` of an object.
@@ -48,7 +52,7 @@ fn of_metadata<'a>(object: &'a Value, member: &str) -> &'a str {
 impl Api for Registrar {
     async fn get_secret(&self, namespace: &str, name: &str) -> Result<Value, ApiError> {
         self.0
-            .get(&format!("{}/{name}", secrets(namespace)))
+            .get(&format!("{}/{}", secrets(namespace), segment(name)))
             .await
             .map_err(error)
     }
@@ -66,7 +70,7 @@ impl Api for Registrar {
         let path = format!(
             "{}/{}",
             secrets(of_metadata(&secret, "namespace")),
-            of_metadata(&secret, "name")
+            segment(of_metadata(&secret, "name"))
         );
         self.0
             .replace::<IgnoredAny>(&path, &secret)
