@@ -33,6 +33,7 @@ use crate::{
 use super::{
     admission,
     config::Config,
+    narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
     widening::Widener,
@@ -128,9 +129,11 @@ where
             let widener = (pods_are_reviewed && writes_configurations)
                 .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
             let options = controllers::reviews::options(config);
-            let reviews = Reviews::new(options, cache, client, metrics.pods.clone(), widener);
+            let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
             let routes = admission::routes(reviews, pods_are_reviewed);
-            open(routes, webhook_caches.match_condition(), closing.clone()).await?
+            let endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
+            narrow::warn(&client, &config.gates).await;
+            endpoints
         };
         let following = Following {
             client,
