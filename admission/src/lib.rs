@@ -35,7 +35,7 @@ pub mod widening;
 mod workload;
 
 pub use error::Error;
-pub use kinds::sidecarset;
+pub use kinds::{sidecarset, wrong_types};
 pub use lookup::{Lookups, Outcome};
 pub use options::Options;
 pub use request::{Operation, Request};

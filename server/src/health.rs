@@ -10,7 +10,7 @@ use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::ServerName;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::TcpStream, sync::watch, time::timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::{
@@ -43,6 +43,19 @@ impl Check {
     /// `ping`: the process answers.
     pub fn ping() -> Self {
         Self::new("ping", || async { Ok(()) })
+    }
+
+    /// `shutdown`: fails once `stopping` is true or its sender is dropped, so that clients move to another process before
+    /// this one closes its listeners.
+    pub fn shutdown(stopping: watch::Receiver<bool>) -> Self {
+        Self::new("shutdown", move || {
+            let is_stopping = *stopping.borrow() || stopping.has_changed().is_err();
+            std::future::ready(if is_stopping {
+                Err("process is shutting down".to_owned())
+            } else {
+                Ok(())
+            })
+        })
     }
 
     /// `webhook-ready`: the webhook server on `port` of this host answers over TLS with a certificate that the published CA

@@ -8,6 +8,7 @@ mod activity;
 pub mod bodies;
 pub mod cert_dir;
 pub mod certs;
+pub mod changes;
 pub mod configuration;
 mod connections;
 mod error;

@@ -2,10 +2,16 @@
 //!
 //! Invariants: there are never more than [`Limits::connections`] connections, and a few more that are closing; a peer
 //! that holds few of them can always open another; every phase of a connection has an end, so one that sends nothing,
-//! sends slowly or does not read its answers is closed; after the stop signal no connection is accepted and those in
-//! flight have [`Limits::drain`] to finish.
+//! sends slowly or does not read its answers is closed; after the stop signal no further connection is accepted, clients
+//! are told to use another one (GOAWAY in HTTP/2), and requests in flight have [`Limits::drain`] to finish.
 
-use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -23,6 +29,18 @@ use tokio::{
 
 use crate::{activity::Activity, connections::Connections, pieces::Pieces, tls::Tls};
 
+/// Requests at a time on a connection of HTTP/2.
+const STREAMS: u32 = 100;
+
+/// Bytes of the headers of a request of HTTP/2.
+const HEADERS: u32 = 8 << 10;
+
+/// Bytes of bodies that a client of HTTP/2 may send before they are read.
+const WINDOW: u32 = 128 << 10;
+
+/// The same in HTTP/1.
+const BUFFER: usize = 64 << 10;
+
 /// Limits of one listener.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -36,10 +54,12 @@ pub struct Limits {
     pub body: Duration,
     /// Time a body waits until there is room for it.
     pub room: Duration,
-    /// Bytes that the bodies of reviews may take together.
+    /// Bytes that reviews may take together: their bodies until they are decided, then their answers until they are sent.
     pub reviews: usize,
-    /// Bytes that the bodies of conversions may take together; their answers take about as much again.
+    /// As [`Limits::reviews`], for conversions.
     pub conversions: usize,
+    /// Time until the client has taken an answer; then the connection is cut off.
+    pub answer: Duration,
     /// Time without a request in flight after which a connection is closed.
     pub idle: Duration,
     /// Time for requests in flight after the stop signal.
@@ -57,6 +77,7 @@ impl Default for Limits {
             room: Duration::from_secs(5),
             reviews: 64 << 20,
             conversions: 256 << 20,
+            answer: Duration::from_secs(30),
             idle: Duration::from_secs(90),
             drain: Duration::from_secs(30),
         }
@@ -68,14 +89,17 @@ pub(crate) type Answer = Response<Pieces>;
 
 /// Handler of requests.
 pub(crate) trait Respond: Send + Sync + 'static {
-    /// Answers one request of the peer with this address.
-    fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    /// Answers one request.
+    fn respond(&self, caller: &Caller, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// Handler of the requests of one peer.
-struct OfPeer<R> {
-    peer: IpAddr,
-    respond: Arc<R>,
+/// Where a request came from.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// Address without the port.
+    pub(crate) peer: IpAddr,
+    /// The connection.
+    pub(crate) activity: Arc<Activity>,
 }
 
 /// A plain-text answer.
@@ -103,7 +127,24 @@ pub(crate) async fn run<R: Respond>(
     // At most half of the threads sign for new connections; the other half answers the existing ones.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let permits = Arc::new(Semaphore::new((threads / 2).max(1)));
+    let stopping = stop.clone();
     let mut connections = Connections::new(limits.connections);
+    let serve = |connections: &mut Connections, stream: TcpStream, peer: SocketAddr| {
+        let peer = peer.ip().to_canonical();
+        if !connections.make_room(peer) {
+            tracing::debug!(%peer, "too many connections in use by this peer, closing one");
+            return;
+        }
+        let (tls, permits, respond) = (tls.clone(), permits.clone(), respond.clone());
+        let (limits, stop) = (limits.clone(), stopping.clone());
+        let activity = Arc::new(Activity::new(&limits));
+        let caller = Caller {
+            peer,
+            activity: activity.clone(),
+        };
+        let connection = connection(stream, tls, permits, respond, limits, caller, stop);
+        connections.spawn(peer, activity, connection);
+    };
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
@@ -111,19 +152,7 @@ pub(crate) async fn run<R: Respond>(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                let peer = peer.ip().to_canonical();
-                if !connections.make_room(peer) {
-                    tracing::debug!(%peer, "too many connections in use by this peer, closing one");
-                    continue;
-                }
-                let (tls, permits, respond) = (tls.clone(), permits.clone(), respond.clone());
-                let (limits, stop) = (limits.clone(), stop.clone());
-                let activity = Arc::new(Activity::new(&limits));
-                let respond = OfPeer { peer, respond };
-                let connection = connection(stream, tls, permits, respond, limits, activity.clone(), stop);
-                connections.spawn(peer, activity, connection);
-            }
+            Ok((stream, peer)) => serve(&mut connections, stream, peer),
             Err(error) => {
                 // Usually out of file descriptors. They are freed as connections end, so a retry at once would fail too.
                 tracing::warn!(%error, "cannot accept a connection");
@@ -131,7 +160,17 @@ pub(crate) async fn run<R: Respond>(
             }
         }
     }
-    drop(listener);
+    // Closing the listener resets connections that clients have opened and that were not accepted yet: they are served,
+    // too.
+    if let Ok(listener) = listener.into_std() {
+        while let Ok((stream, peer)) = listener.accept() {
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                serve(&mut connections, stream, peer);
+            }
+        }
+    }
     connections.drain(limits.drain).await;
 }
 
@@ -145,19 +184,19 @@ async fn connection<R: Respond>(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
     permits: Arc<Semaphore>,
-    respond: OfPeer<R>,
+    respond: Arc<R>,
     limits: Limits,
-    activity: Arc<Activity>,
+    caller: Caller,
     stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
     let builder = Builder::new(TokioExecutor::new());
     let Some(tls) = tls else {
-        return drive(builder.http1_only(), stream, respond, &limits, activity, stop).await;
+        return drive(builder.http1_only(), stream, respond, &limits, caller, stop).await;
     };
     let handshake = tokio::select! {
         handshake = timeout(limits.handshake, tls.accept(stream, &permits)) => handshake,
-        () = activity.closing() => return,
+        () = caller.activity.closing() => return,
     };
     match handshake.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(stream) => {
@@ -165,7 +204,7 @@ async fn connection<R: Respond>(
                 Some(b"h2") => builder.http2_only(),
                 _ => builder.http1_only(),
             };
-            drive(builder, stream, respond, &limits, activity, stop).await;
+            drive(builder, stream, respond, &limits, caller, stop).await;
         }
         Err(error) => tracing::debug!(%error, "TLS handshake failed"),
     }
@@ -174,41 +213,56 @@ async fn connection<R: Respond>(
 async fn drive<R: Respond>(
     mut builder: Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    respond: OfPeer<R>,
+    respond: Arc<R>,
     limits: &Limits,
-    activity: Arc<Activity>,
+    caller: Caller,
     mut stop: watch::Receiver<bool>,
 ) {
+    // What a connection may hold beside the memory that requests are granted is small, as there may be many.
     let mut http1 = builder.http1();
-    http1.timer(TokioTimer::new()).header_read_timeout(limits.header);
+    http1
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header)
+        .max_buf_size(BUFFER);
     let mut http2 = builder.http2();
     http2
         .timer(TokioTimer::new())
-        .keep_alive_interval(Duration::from_secs(30));
-    http2.max_concurrent_streams(128);
+        .keep_alive_interval(Duration::from_secs(30))
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(HEADERS)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
 
+    let activity = &caller.activity;
     activity.ready();
-    let peer = respond.peer;
     let service = service_fn(|request| {
-        let (respond, busy) = (respond.respond.clone(), Activity::begin(&activity));
+        let (respond, caller, busy) = (respond.clone(), caller.clone(), Activity::begin(activity));
         async move {
-            let answer = respond.respond(peer, request).await;
-            drop(busy);
+            let mut answer = respond.respond(&caller, request).await;
+            busy.answered();
+            answer.body_mut().keep(busy);
             Ok::<_, Infallible>(answer)
         }
     });
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let grace = tokio::select! {
-        outcome = connection.as_mut() => {
-            if let Err(error) = outcome {
-                tracing::debug!(%error, "connection failed");
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let ends = async {
+        let mut connection = std::pin::pin!(connection);
+        let grace = tokio::select! {
+            outcome = connection.as_mut() => {
+                if let Err(error) = outcome {
+                    tracing::debug!(%error, "connection failed");
+                }
+                return;
             }
-            return;
-        }
-        () = activity.idle() => limits.handshake,
-        () = activity.closing() => limits.handshake,
-        () = stopped(&mut stop) => limits.drain,
+            () = activity.idle() => limits.handshake,
+            () = activity.closing() => limits.handshake,
+            () = stopped(&mut stop) => limits.drain,
+        };
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(grace, connection).await;
     };
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(grace, connection).await;
+    tokio::select! {
+        () = ends => {}
+        () = activity.is_cut() => tracing::debug!(peer = %caller.peer, "cut off with answers that it did not take"),
+    }
 }

@@ -1,9 +1,11 @@
 //! The body of an answer, in pieces: the memory of each is freed as soon as it is sent.
 
 use std::{
+    any::Any,
     collections::VecDeque,
     convert::Infallible,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -27,6 +29,38 @@ impl Pieces {
     }
 }
 
+impl Pieces {
+    /// Bytes that are left.
+    pub(crate) fn size(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// Drops `guard` when the memory of the last piece is freed: after it is sent, or with its connection. At once if
+    /// nothing is left to send.
+    pub(crate) fn keep(&mut self, guard: impl Any + Send + Sync) {
+        let guard: Arc<dyn Any + Send + Sync> = Arc::new(guard);
+        for piece in &mut self.0 {
+            let kept = Kept {
+                bytes: std::mem::take(piece),
+                _guard: guard.clone(),
+            };
+            *piece = Bytes::from_owner(kept);
+        }
+    }
+}
+
+/// A piece and what is dropped after it.
+struct Kept {
+    bytes: Bytes,
+    _guard: Arc<dyn Any + Send + Sync>,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Body for Pieces {
     type Data = Bytes;
     type Error = Infallible;
@@ -43,6 +77,6 @@ impl Body for Pieces {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+        SizeHint::with_exact(self.size() as u64)
     }
 }

@@ -1,6 +1,6 @@
 //! The plain HTTP servers: health for the kubelet, metrics for Prometheus.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderValue, Method, Request, StatusCode, header::ALLOW};
 use hyper::body::Incoming;
@@ -8,7 +8,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     health::{self, Check},
-    listen::{self, Answer, Limits, Respond, answer, text},
+    listen::{self, Answer, Caller, Limits, Respond, answer, text},
     pieces::Pieces,
 };
 
@@ -63,7 +63,7 @@ impl PlainServer {
 }
 
 impl Respond for PlainServer {
-    async fn respond(&self, _: IpAddr, request: Request<Incoming>) -> Answer {
+    async fn respond(&self, _: &Caller, request: Request<Incoming>) -> Answer {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed");
             let allowed = HeaderValue::from_static("GET, HEAD");

@@ -5,10 +5,10 @@
 
 use std::{
     collections::BTreeMap,
-    net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 
 use http::{
@@ -17,11 +17,11 @@ use http::{
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use tokio::{net::TcpListener, sync::watch, time::timeout};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle, time::timeout};
 
 use crate::{
     bodies::{Bodies, Room},
-    listen::{self, Answer, Limits, Respond, answer, text},
+    listen::{self, Answer, Caller, Limits, Respond, answer, text},
     metrics::Metrics,
     pieces::Pieces,
     review::{Response, Review},
@@ -31,6 +31,8 @@ use crate::{
 const MEBIBYTE: usize = 1 << 20;
 const REVIEW_LIMIT: usize = 8 * MEBIBYTE;
 const CONVERSION_LIMIT: usize = 256 * MEBIBYTE;
+/// Memory of a request and its connection's part of it, beside body and answer.
+const OVERHEAD: usize = 4 << 10;
 const JSON: &str = "application/json";
 
 /// Decides a review. It only computes, because it runs on the thread that serves the connection. A review that has to
@@ -73,9 +75,9 @@ pub struct WebhookServer {
     pub limits: Limits,
     /// Counters, shared with a registry.
     pub metrics: Metrics,
-    /// Bodies of reviews in flight.
+    /// Bodies and answers of reviews in flight.
     pub reviews: Bodies,
-    /// Bodies of conversions in flight: apart, so that large lists do not keep admission waiting.
+    /// Bodies and answers of conversions in flight: apart, so that large lists do not keep admission waiting.
     pub conversions: Bodies,
 }
 
@@ -91,7 +93,7 @@ pub async fn serve(
 }
 
 impl Respond for WebhookServer {
-    async fn respond(&self, peer: IpAddr, request: Request<Incoming>) -> Answer {
+    async fn respond(&self, caller: &Caller, request: Request<Incoming>) -> Answer {
         let path = request.uri().path();
         if path == "/healthz" {
             return match *request.method() {
@@ -104,7 +106,7 @@ impl Respond for WebhookServer {
         };
         let timer = self.metrics.begin(path);
         let answer = self
-            .handle(handler, peer, request)
+            .handle(handler, caller, request)
             .await
             .unwrap_or_else(|refusal| refusal);
         timer.answered(answer.status());
@@ -117,7 +119,7 @@ impl WebhookServer {
     async fn handle(
         &self,
         handler: &Handler,
-        peer: IpAddr,
+        caller: &Caller,
         request: Request<Incoming>,
     ) -> Result<Answer, Answer> {
         if request.method() != Method::POST {
@@ -141,22 +143,34 @@ impl WebhookServer {
                 "too many requests are being read",
             )
         };
-        let room = bodies.room(together, peer, length, self.limits.room).await;
+        // Headers, which may be large, are not kept.
+        let body = request.into_body();
+        let held = match handler {
+            Handler::Review(_) => length,
+            // The answer is as large, and is made before the body is freed.
+            Handler::Convert(_) => 2 * length,
+        };
+        let amount = together.min(held + OVERHEAD);
+        let room = bodies.room(together, caller.peer, amount, self.limits.room).await;
         let room = room.ok_or_else(busy)?;
         let body = tokio::select! {
-            body = self.read(request, length, limit) => body?,
+            body = self.read(body, length, limit) => body?,
             () = room.gone() => return Err(busy()),
         };
         let room = room.complete().ok_or_else(busy)?;
-        match handler {
-            Handler::Review(decide) => Ok(self.review(decide.as_ref(), body).await),
-            Handler::Convert(convert) => self.convert(convert.clone(), body, room).await,
-        }
+        let (mut answer, room) = match handler {
+            Handler::Review(decide) => (self.review(decide.as_ref(), body).await, room),
+            Handler::Convert(convert) => self.convert(convert.clone(), body, room).await?,
+        };
+        let size = answer.body().size() + OVERHEAD;
+        let room = room.answered(together, caller, size);
+        answer.body_mut().keep(room.ok_or_else(busy)?);
+        Ok(answer)
     }
 
-    async fn read(&self, request: Request<Incoming>, length: usize, limit: usize) -> Result<Vec<u8>, Answer> {
+    async fn read(&self, body: Incoming, length: usize, limit: usize) -> Result<Vec<u8>, Answer> {
         let collect = async {
-            let mut body = Limited::new(request.into_body(), limit);
+            let mut body = Limited::new(body, limit);
             // One piece from the start, as pieces would have to be copied together; what is not written to costs
             // no memory.
             let mut read = Vec::with_capacity(length);
@@ -187,8 +201,8 @@ impl WebhookServer {
         let reply = review.reply.clone();
         let decided = match catch_unwind(AssertUnwindSafe(|| decide(review))) {
             Ok(Decision::Now(response)) => Some(response),
-            // A task of its own: if it panics, only this request fails.
-            Ok(Decision::Later(response)) => tokio::spawn(response).await.ok(),
+            // A task of its own: if it panics, only this request fails. It ends with the request, whose client may leave.
+            Ok(Decision::Later(response)) => Task(tokio::spawn(response)).await,
             Err(_) => None,
         };
         let response = decided.unwrap_or_else(|| {
@@ -206,23 +220,41 @@ impl WebhookServer {
         )
     }
 
-    async fn convert(&self, convert: Arc<Converter>, body: Vec<u8>, room: Room) -> Result<Answer, Answer> {
-        // The thread continues when the client disconnects, so the memory counts until it ends.
-        let work = move || {
-            let converted = convert(body);
-            drop(room);
-            converted
-        };
-        match tokio::task::spawn_blocking(work).await {
-            Ok(Ok(pieces)) => Ok(answer(StatusCode::OK, JSON, Pieces::of(pieces))),
-            Ok(Err(message)) => Err(text(StatusCode::BAD_REQUEST, message)),
-            Err(_) => {
+    async fn convert(
+        &self,
+        convert: Arc<Converter>,
+        body: Vec<u8>,
+        room: Room,
+    ) -> Result<(Answer, Room), Answer> {
+        // The thread continues when the client disconnects, so the memory counts until it ends. It does not begin then.
+        let work = move || (convert(body), room);
+        match Task(tokio::task::spawn_blocking(work)).await {
+            Some((Ok(pieces), room)) => Ok((answer(StatusCode::OK, JSON, Pieces::of(pieces)), room)),
+            Some((Err(message), _)) => Err(text(StatusCode::BAD_REQUEST, message)),
+            None => {
                 self.metrics.panicked();
                 tracing::error!("the conversion handler panicked");
                 let message = "the conversion handler panicked";
                 Err(text(StatusCode::INTERNAL_SERVER_ERROR, message))
             }
         }
+    }
+}
+
+/// A task that is cancelled when this is dropped. `None`: it panicked.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Future for Task<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        Pin::new(&mut self.0).poll(context).map(Result::ok)
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -1,21 +1,15 @@
 //! Reconciles the serving certificate, the webhook configurations and the conversion of the CRDs. It runs in every
-//! replica, leader or not. When the desired match condition of the conditional webhook changes, that webhook is written
-//! at once instead of at the next reconcile.
+//! replica, leader or not. Watches [report](Changes::report) the objects that somebody has changed, and each of them is
+//! reconciled at once. When the desired match condition of the conditional webhook changes, that webhook is written at
+//! once, too. Everything is reconciled every ten minutes, because certificates end.
 //!
 //! A reconcile writes only what differs, with the `resourceVersion` that it has read. If two replicas write at the same
 //! time, one gets a conflict, reads again and finds nothing left to write. Configurations are written before a new
 //! certificate is served: they trust the old CA too, so the API server can call at any moment.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
-    registry::Registry,
-};
 use serde_json::{Value, json};
 use tokio::{
     sync::{oneshot, watch},
@@ -26,12 +20,20 @@ use crate::{
     Error,
     cert_dir::CertDir,
     certs::{SecretDecision, Stored, reconcile_secret},
+    changes::{Changes, Reconciled, Repairs},
     configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint},
     tls::{Pair, Tls},
 };
 
+mod progress;
+
+pub use progress::Progress;
+
 /// Attempts at one object before a reconcile fails.
 const ATTEMPTS: usize = 3;
+
+/// Least time between two reconciles of everything.
+const PERIOD: Duration = Duration::from_mins(10);
 
 /// Why a request to the API server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +50,7 @@ pub enum ApiError {
 }
 
 /// The two kinds of webhook configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// MutatingWebhookConfiguration.
     Mutating,
@@ -151,7 +153,7 @@ pub async fn reconcile(
     let pair = obtain(api, settings, served_ca, now).await?;
     let mut dropped = Vec::new();
     for (phase, name) in &settings.configurations {
-        dropped.append(&mut configure(api, settings, &pair, *phase, name).await?);
+        dropped.append(&mut configure(api, settings, &pair, *phase, name).await?.dropped);
     }
     for name in &settings.crds {
         convert(api, settings, &pair, name).await?;
@@ -227,14 +229,22 @@ async fn shared(
     Err(failed(name, ApiError::Conflict))
 }
 
-/// Reconciles one webhook configuration. Returns the names of the webhooks that are left out.
+/// Result for one webhook configuration.
+#[derive(Default)]
+struct Configured {
+    /// Names of the webhooks that are left out.
+    dropped: Vec<String>,
+    written: bool,
+}
+
+/// Reconciles one webhook configuration.
 async fn configure(
     api: &impl Api,
     settings: &Settings,
     pair: &Pair,
     phase: Phase,
     name: &str,
-) -> Result<Vec<String>, Error> {
+) -> Result<Configured, Error> {
     for _ in 0..ATTEMPTS {
         let current = api.get_configuration(phase, name).await;
         let current = current.map_err(|source| match source {
@@ -244,7 +254,7 @@ async fn configure(
         if settings.source == Source::External {
             let trusts = configuration::webhooks_trust(&current, &pair.ca_pem);
             return trusts
-                .then(Vec::new)
+                .then(Configured::default)
                 .ok_or_else(|| Error::Bundle(name.to_owned()));
         }
         let served = |path: &str| (settings.served)(path);
@@ -255,11 +265,15 @@ async fn configure(
             .map(|((conditional, _), desired)| (conditional, desired, Timestamp::now()));
         let wanted =
             configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
+        let configured = Configured {
+            dropped: wanted.dropped,
+            written: wanted.patch.is_some(),
+        };
         let Some(patch) = wanted.patch else {
-            return Ok(wanted.dropped);
+            return Ok(configured);
         };
         match api.patch_configuration(phase, name, patch).await {
-            Ok(()) => return Ok(wanted.dropped),
+            Ok(()) => return Ok(configured),
             Err(ApiError::Conflict) => {}
             Err(source) => return Err(failed(name, source)),
         }
@@ -267,23 +281,25 @@ async fn configure(
     Err(failed(name, ApiError::Conflict))
 }
 
-/// Reconciles the conversion webhook of one CRD.
-async fn convert(api: &impl Api, settings: &Settings, pair: &Pair, name: &str) -> Result<(), Error> {
+/// Reconciles the conversion webhook of one CRD. True if it was written.
+async fn convert(api: &impl Api, settings: &Settings, pair: &Pair, name: &str) -> Result<bool, Error> {
     for _ in 0..ATTEMPTS {
         let crd = match api.get_crd(name).await {
             Ok(crd) => crd,
-            Err(ApiError::NotFound) => return Ok(()),
+            Err(ApiError::NotFound) => return Ok(false),
             Err(source) => return Err(failed(name, source)),
         };
         if settings.source == Source::External {
             let trusts = configuration::conversion_trusts(&crd, &pair.ca_pem);
-            return trusts.then_some(()).ok_or_else(|| Error::Bundle(name.to_owned()));
+            return trusts
+                .then_some(false)
+                .ok_or_else(|| Error::Bundle(name.to_owned()));
         }
         let Some(patch) = configuration::conversion(&crd, &pair.ca_pem, &settings.endpoint) else {
-            return Ok(());
+            return Ok(false);
         };
         match api.patch_crd(name, patch).await {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(true),
             Err(ApiError::Conflict) => {}
             Err(source) => return Err(failed(name, source)),
         }
@@ -304,43 +320,7 @@ fn failed(object: &str, source: ApiError) -> Error {
     }
 }
 
-/// Results of the reconciles so far, as metrics.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    failures: Counter,
-    last_success: Gauge,
-    dropped: Gauge,
-    last_failure: Arc<Mutex<Option<String>>>,
-}
-
-impl Progress {
-    /// Error of the last reconcile; `None` if it succeeded.
-    pub fn last_failure(&self) -> Option<String> {
-        self.last_failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn finished(&self, failure: Option<String>) {
-        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
-    }
-
-    /// Adds the metrics to `registry`.
-    pub fn register(&self, registry: &mut Registry) {
-        let prefix = |name: &str| format!("webhook_controller_{name}");
-        let failures = self.failures.clone();
-        registry.register(prefix("pass_failures"), "Passes that failed", failures);
-        let last = self.last_success.clone();
-        let name = prefix("last_success_timestamp_seconds");
-        registry.register(name, "When a pass last succeeded", last);
-        let dropped = self.dropped.clone();
-        let help = "Webhooks left out because their path has no handler";
-        registry.register(prefix("dropped_webhooks"), help, dropped);
-    }
-}
-
-/// Reconciles periodically.
+/// Reconciles what changes.
 pub struct WebhookController<A> {
     /// The API server.
     pub api: A,
@@ -348,6 +328,8 @@ pub struct WebhookController<A> {
     pub settings: Settings,
     /// Where new certificates are served.
     pub tls: Arc<Tls>,
+    /// Reports of the watches.
+    pub changes: Changes,
     /// A number that differs between replicas, so that they do not reconcile at the same time.
     pub jitter: u64,
     /// Results so far.
@@ -355,18 +337,19 @@ pub struct WebhookController<A> {
 }
 
 impl<A: Api> WebhookController<A> {
-    /// Reconciles every 45 to 55 s, so that an edit is corrected within a minute even if keys have to be generated. After a
-    /// failure the pause is shorter. Ends when `stop` becomes true or its sender is dropped.
+    /// Reconciles everything at the start, after a failure and every ten minutes, and in between what changes. Ends when
+    /// `stop` becomes true or its sender is dropped.
     ///
     /// Sends on `first_success` once, after the first reconcile that succeeds.
     pub async fn run(self, mut stop: watch::Receiver<bool>, first_success: oneshot::Sender<()>) {
         let mut first_success = Some(first_success);
+        let mut repairs = Repairs::of(self.changes.clone());
         let mut desired = self
             .settings
             .conditional
             .as_ref()
             .map(|(_, desired)| desired.clone());
-        let period = Duration::from_secs(45) + Duration::from_millis(self.jitter % 10_000);
+        let period = PERIOD + Duration::from_millis(self.jitter % 60_000);
         let mut failures = 0;
         loop {
             if let Some(desired) = &mut desired {
@@ -391,7 +374,7 @@ impl<A: Api> WebhookController<A> {
             let between = async {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    pause = self.follow(&mut desired) => tokio::time::sleep(pause).await,
+                    pause = self.follow(failures, &mut desired, &mut repairs) => tokio::time::sleep(pause).await,
                 }
             };
             tokio::select! {
@@ -401,35 +384,76 @@ impl<A: Api> WebhookController<A> {
         }
     }
 
-    /// Writes each change of the desired match condition until a write fails. Returns the pause before the next reconcile.
-    async fn follow(&self, desired: &mut Option<watch::Receiver<DesiredCondition>>) -> Duration {
-        let Some(desired) = desired else {
-            return std::future::pending().await;
-        };
+    /// Reconciles what changes until that fails. Returns the pause before the next reconcile of everything, which is the
+    /// answer to any change after `failures`.
+    async fn follow(
+        &self,
+        failures: u32,
+        desired: &mut Option<watch::Receiver<DesiredCondition>>,
+        repairs: &mut Repairs,
+    ) -> Duration {
         loop {
-            if desired.changed().await.is_err() {
-                // The sender was dropped: the condition changes no more.
-                return std::future::pending().await;
-            }
-            if let Err(error) = self.write_condition().await {
+            let result = tokio::select! {
+                () = changed(desired) => self.write_condition().await,
+                objects = repairs.due() => match failures {
+                    0 => self.repair(objects, repairs).await,
+                    _ => return Duration::ZERO,
+                },
+            };
+            if let Err(error) = result {
                 return self.failed(&error, 0);
             }
         }
     }
 
-    /// Writes the conditional webhook. The certificate is read again first: if another replica has written a new one, the
-    /// configurations trust it already, and writing the CA that is served here would revoke that.
+    /// Reconciles these objects.
+    async fn repair(&self, objects: BTreeSet<Reconciled>, repairs: &mut Repairs) -> Result<(), Error> {
+        let Some(pair) = self.current_pair().await? else {
+            return Ok(());
+        };
+        for object in objects {
+            let settings = &self.settings;
+            let written = match &object {
+                // A change of the certificate is a change of everything, which was reconciled just now.
+                Reconciled::Secret => false,
+                Reconciled::Configuration(phase, name) => {
+                    configure(&self.api, settings, &pair, *phase, name).await?.written
+                }
+                Reconciled::Definition(name) => convert(&self.api, settings, &pair, name).await?,
+            };
+            if written {
+                tracing::info!(?object, "somebody changed it; repaired");
+                repairs.repaired(object);
+            }
+        }
+        Ok(())
+    }
+
+    /// The certificate that is served and stored. If another one is stored, everything is reconciled with that first.
+    /// `None` before the first success, which registers everything.
+    ///
+    /// If another replica has written a new one, the configurations trust it already, and writing the CA that is served
+    /// here would revoke that.
+    async fn current_pair(&self) -> Result<Option<Pair>, Error> {
+        let Some(served) = self.tls.pair() else {
+            return Ok(None);
+        };
+        let served_ca = Some(served.ca_pem.clone());
+        let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
+        if served != pair {
+            self.reconcile().await?;
+        }
+        Ok(self.tls.pair())
+    }
+
+    /// Writes the conditional webhook.
     async fn write_condition(&self) -> Result<(), Error> {
-        let served = self.tls.pair();
-        if served.is_none() || self.settings.source == Source::External {
-            // Without a certificate the next reconcile creates one and writes this webhook, too.
+        if self.settings.source == Source::External {
             return Ok(());
         }
-        let served_ca = served.as_ref().map(|pair| pair.ca_pem.clone());
-        let pair = obtain(&self.api, &self.settings, served_ca, Timestamp::now()).await?;
-        if served.as_ref() != Some(&pair) {
-            return self.reconcile().await;
-        }
+        let Some(pair) = self.current_pair().await? else {
+            return Ok(());
+        };
         for (phase, name) in &self.settings.configurations {
             if *phase == Phase::Mutating {
                 configure(&self.api, &self.settings, &pair, *phase, name).await?;
@@ -457,6 +481,17 @@ impl<A: Api> WebhookController<A> {
         self.progress.dropped.set(outcome.dropped.len() as i64);
         self.progress.last_success.set(now.as_second());
         Ok(())
+    }
+}
+
+/// Resolves when the condition changes; never without one, or after its sender was dropped.
+async fn changed(desired: &mut Option<watch::Receiver<DesiredCondition>>) {
+    let result = match desired {
+        Some(desired) => desired.changed().await.ok(),
+        None => None,
+    };
+    if result.is_none() {
+        std::future::pending().await
     }
 }
 

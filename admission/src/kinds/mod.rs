@@ -41,6 +41,7 @@ use kruise_api::definition;
 use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
+pub use self::parts::wrong_types;
 pub(crate) use self::scope::Scope;
 use crate::json::text;
 use crate::lookup::{Lookups, Reader};

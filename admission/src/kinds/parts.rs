@@ -46,6 +46,19 @@ pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> 
     found
 }
 
+/// As [`mismatches`], of an object of any kind that has webhooks; none of another one. Without a version it is read as one
+/// of the newest.
+pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let Some(kind) = KINDS.iter().find(|one| one.kind.kind == kind) else {
+        return Vec::new();
+    };
+    let api_version = object.get("apiVersion").and_then(Value::as_str);
+    let version = api_version.and_then(|text| text.split_once('/'));
+    let newest = kind.versions().last().copied().unwrap_or_default();
+    mismatches(kind, version.map_or(newest, |(_, version)| version), object)
+}
+
 /// Paths of members in the parts that neither their type nor the schema knows.
 pub(super) fn unknown(kind: &KindWebhooks, version: &str, object: &Value) -> Vec<String> {
     let schema = schema_of(kind, version).unwrap_or(&Value::Null);

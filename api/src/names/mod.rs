@@ -39,6 +39,9 @@ pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 pub const CONTROLLER_HASH: &str = "controller.kubernetes.io/hash";
 /// `ControllerRevision` annotation: hash of the volume claim templates, `""` when there are none.
 pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
+/// `ControllerRevision` annotation: hash of the template that the revision is for, as the workload has it. OpenKruise drops
+/// fields that its types do not know from the revision.
+pub const TEMPLATE_HASH: &str = "kruise.io/template-hash";
 /// Annotation of kubectl, not copied to revisions.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Pod label, any value: the workload must delete and replace this pod.

@@ -97,6 +97,7 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         stages,
         timings: Timings::default(),
         daemon: true,
+        events: false,
         patience: SignedDuration::ZERO,
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;

@@ -26,6 +26,7 @@ pub fn options(config: &Config) -> Options {
         probe_markers: config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),
+        vertical_scaling: config.gates.on("InPlaceWorkloadVerticalScaling"),
         budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
             .iter()
             .any(|gate| config.gates.on(gate)),

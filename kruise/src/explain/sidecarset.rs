@@ -12,7 +12,13 @@ use kruise_runtime::discovery;
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
-use super::{Request, list, render};
+use super::{
+    Request,
+    events::Warnings,
+    list, list_pods, metadata,
+    pods::{Facts, needs_help},
+    render,
+};
 use crate::controllers::sidecarset::{Inputs, Parameters, injected};
 
 /// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
@@ -38,7 +44,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         .with_context(|| format!("cannot read SidecarSet {name}"))?;
     let set = SidecarSet::from_json(&object)
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let all: Vec<Arc<PodView>> = list(client, "/api/v1/pods").await?;
+    let (all, mut full) = list_pods(client, "/api/v1/pods").await?;
     let (pods, not_injected): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|pod| injected(pod).any(|injected| injected == name));
@@ -76,12 +82,22 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         repairs: &Repairs::since(Timestamp::MIN),
         explain: Explain::Yes,
     };
-    let plan = inputs.with_snapshot(&parameters, |snapshot| plan(snapshot, Timestamp::now()));
+    let now = client.now();
+    let plan = inputs.with_snapshot(&parameters, |snapshot| plan(snapshot, now));
     if let Some(pod) = pod
         && !is_injected
         && !plan.why.iter().any(|why| is_uninjected(&why.about))
     {
         bail!("SidecarSet {name} was not injected into a pod {pod}");
     }
-    Ok(render(&format!("SidecarSet {name}"), &plan, pod))
+    full.retain(|pod| pods.iter().any(|view| *view.uid == *metadata(pod, "uid")));
+    let warnings = if full.iter().any(|pod| needs_help(pod)) {
+        Warnings::read(client, None).await
+    } else {
+        Warnings::default()
+    };
+    let about = |pod: &Value| format!("{}/{}", metadata(pod, "namespace"), metadata(pod, "name"));
+    // Hooks are their workload's.
+    let facts = Facts::of(full.iter().map(|pod| (about(pod), &**pod)), None, &warnings, now);
+    Ok(render(&format!("SidecarSet {name}"), &plan, &facts, pod))
 }

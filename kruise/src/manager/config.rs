@@ -36,6 +36,8 @@ pub struct Config {
     pub expectation_timeout: Duration,
     /// Time limit of the first lists.
     pub cache_sync_timeout: Duration,
+    /// How long webhooks are served after the manager is not ready any more, so that clients move to other managers first.
+    pub shutdown_delay: Duration,
     /// Back-off of failed reconciles.
     pub retries: kube_queue::Config,
     /// Whether templates with privileged containers are accepted.
@@ -103,6 +105,7 @@ impl Config {
             flags: values.clone(),
             expectation_timeout: positive("expectation-timeout", values)?,
             cache_sync_timeout: positive("controller-cache-sync-timeout", values)?,
+            shutdown_delay: shutdown_delay(values, env)?,
             retries: kube_queue::Config {
                 backoff_base: positive("rate-limiter-base-delay", values)?,
                 backoff_cap: positive("rate-limiter-max-delay", values)?,
@@ -203,6 +206,16 @@ fn webhook(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Res
     })
 }
 
+/// Outside of a cluster API servers call one address, so that waiting does not move them to another manager.
+fn shutdown_delay(values: &Values, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Duration> {
+    let delay = values.get_duration("shutdown-delay-duration");
+    let delay = Duration::try_from(delay)
+        .ok()
+        .with_context(|| format!("--shutdown-delay-duration must not be negative, is {delay}"))?;
+    let is_outside = env("WEBHOOK_HOST").is_some_and(|host| !host.is_empty());
+    Ok(if is_outside { Duration::ZERO } else { delay })
+}
+
 fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
     let value = values.get_duration(name);
     Duration::try_from(value)
@@ -211,14 +224,14 @@ fn positive(name: &'static str, values: &Values) -> anyhow::Result<Duration> {
         .with_context(|| format!("--{name} must be longer than 0s, is {value}"))
 }
 
-/// Go's listen addresses: `:8080` means every interface, `0` means off.
+/// Go's listen addresses: `:8080` means every address of the machine, IPv6 and IPv4, `0` means off.
 fn address(name: &'static str, values: &Values) -> anyhow::Result<Option<SocketAddr>> {
     let text = values.get_string(name);
     if text == "0" || text.is_empty() {
         return Ok(None);
     }
     let full = match text.strip_prefix(':') {
-        Some(port) => format!("0.0.0.0:{port}"),
+        Some(port) => format!("[::]:{port}"),
         None => text.replacen("localhost:", "127.0.0.1:", 1),
     };
     full.parse()
@@ -255,7 +268,7 @@ mod tests {
             [lease.duration, lease.renew_deadline, lease.retry_period].map(|d| d.as_secs()),
             [15, 10, 2]
         );
-        assert_eq!(config.metrics.unwrap().to_string(), "0.0.0.0:8080");
+        assert_eq!(config.metrics.unwrap().to_string(), "[::]:8080");
         assert_eq!(
             (config.webhook.port, config.webhook.writer.as_str()),
             (9876, "secret")
@@ -289,6 +302,17 @@ mod tests {
     }
 
     #[test]
+    fn webhooks_outlast_readiness_where_clients_reach_them_through_a_service() {
+        let delay = |line: &[&str], host| config(line, &[("WEBHOOK_HOST", host)]).unwrap().shutdown_delay;
+        let line = ["--shutdown-delay-duration=1m"];
+        assert_eq!(
+            [delay(&[], ""), delay(&line, "")].map(|delay| delay.as_secs()),
+            [5, 60]
+        );
+        assert!(delay(&line, "127.0.0.1").is_zero());
+    }
+
+    #[test]
     fn mistakes_name_the_flag_or_variable() {
         for (line, env, wanted) in [
             (
@@ -303,6 +327,11 @@ mod tests {
                 "--leader-election-renew-deadline",
             ),
             (vec!["--expectation-timeout=0s"], vec![], "--expectation-timeout"),
+            (
+                vec!["--shutdown-delay-duration=-1s"],
+                vec![],
+                "--shutdown-delay-duration",
+            ),
             (vec![], vec![("WEBHOOK_PORT", "http")], "WEBHOOK_PORT"),
             (
                 vec![],

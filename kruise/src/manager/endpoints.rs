@@ -3,15 +3,16 @@
 use std::{
     collections::hash_map::RandomState,
     hash::{BuildHasher, Hasher},
-    net::SocketAddr,
     sync::Arc,
+    time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kruise_api::definition::Kind;
-use kruise_runtime::Client;
+use kruise_runtime::{Client, shutdown::stopped};
 use kruise_server::{
     cert_dir::CertDir,
+    changes::Changes,
     configuration::Endpoint,
     health::Check,
     plain::PlainServer,
@@ -25,6 +26,7 @@ use tokio::{
     net::TcpListener,
     sync::{oneshot, watch},
     task::JoinSet,
+    time::{Instant, sleep_until},
 };
 
 use crate::controllers::webhook_caches::conditional_webhook;
@@ -33,39 +35,10 @@ use super::{
     config::Config,
     process::{MatchConditions, Routes},
     registrar::Registrar,
+    registration::agent,
+    sockets::Sockets,
+    watched_objects::report_changes,
 };
-
-/// The sockets to listen on.
-#[derive(Debug)]
-pub struct Sockets {
-    /// Webhooks, at the port of [`WebhookConfig`](super::config::WebhookConfig).
-    pub webhooks: TcpListener,
-    /// Metrics, if they are served.
-    pub metrics: Option<TcpListener>,
-    /// Probes, if they are served.
-    pub health: Option<TcpListener>,
-}
-
-impl Sockets {
-    /// Binds the addresses of the configuration.
-    pub async fn bind(config: &Config) -> anyhow::Result<Self> {
-        let health = match config.health {
-            Some(address) => Some(bind(address, "--health-probe-addr").await?),
-            None => None,
-        };
-        let metrics = match config.metrics {
-            Some(address) => Some(bind(address, "--metrics-addr").await?),
-            None => None,
-        };
-        let address = SocketAddr::from(([0, 0, 0, 0], config.webhook.port));
-        let webhooks = bind(address, "WEBHOOK_PORT").await?;
-        Ok(Self {
-            webhooks,
-            metrics,
-            health,
-        })
-    }
-}
 
 /// The webhooks to serve.
 pub(super) struct Webhooks {
@@ -73,14 +46,51 @@ pub(super) struct Webhooks {
     pub(super) match_conditions: MatchConditions,
 }
 
-/// Starts all servers. Returns once the webhooks are registered and served.
+/// Time after the webhooks are registered until a manager is ready without complete caches.
+///
+/// A manager whose caches are not synced asks most reviews to be tried again, so it is not ready. But if no manager is
+/// ready, the API server cannot convert what was stored in an older version, and the first lists fail.
+const CACHES_LIMIT: Duration = Duration::from_secs(5);
+
+/// The start and the end of a manager, as its listeners follow them.
+pub(super) struct Phases {
+    /// Turns true when the caches are synced.
+    pub(super) synced: watch::Receiver<bool>,
+    /// Turns true when the manager is to end: from then on it is not ready.
+    pub(super) announced: watch::Receiver<bool>,
+    /// Turns true when nothing of the manager itself needs the listeners any more.
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+impl Phases {
+    /// Reports the end to the readiness check, and closes the listeners when clients have had `delay` to move to other
+    /// managers.
+    async fn close(
+        self,
+        delay: impl Fn() -> Duration,
+        not_ready: watch::Sender<bool>,
+        close: watch::Sender<bool>,
+    ) {
+        tokio::select! {
+            () = stopped(self.announced) => {}
+            () = stopped(self.closing.clone()) => {}
+        }
+        not_ready.send_replace(true);
+        let closed_at = Instant::now() + delay();
+        stopped(self.closing).await;
+        sleep_until(closed_at).await;
+        close.send_replace(true);
+    }
+}
+
+/// Starts all servers. Returns once the webhooks are registered and served, or the manager is to end.
 pub(super) async fn start(
     config: &Config,
     client: &Client,
     webhooks: Webhooks,
     mut registry: Registry,
     sockets: Sockets,
-    stop: watch::Receiver<bool>,
+    phases: Phases,
 ) -> anyhow::Result<JoinSet<()>> {
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
@@ -94,34 +104,64 @@ pub(super) async fn start(
 
     let mut tasks = JoinSet::new();
     let port = config.webhook.port;
-    let probes = PlainServer::health(vec![Check::ping()], vec![Check::webhook_ready(tls.clone(), port)]);
-    plain(&mut tasks, sockets.health, probes, &stop);
+    let (not_ready, is_not_ready) = watch::channel(false);
+    let (close, closed) = watch::channel(false);
+    let (registered, at) = watch::channel(None);
+    let probes = PlainServer::health(
+        vec![Check::ping()],
+        vec![
+            Check::webhook_ready(tls.clone(), port),
+            caches_synced(phases.synced.clone(), at),
+            Check::shutdown(is_not_ready),
+        ],
+    );
+    plain(&mut tasks, sockets.health, probes, &closed);
     let metrics = PlainServer::metrics(Arc::new(move || {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text
     }));
-    plain(&mut tasks, sockets.metrics, metrics, &stop);
+    plain(&mut tasks, sockets.metrics, metrics, &closed);
     tasks.spawn(webhook::serve(
         sockets.webhooks,
         tls.clone(),
         server.clone(),
-        stop.clone(),
+        closed,
     ));
+    let stop = phases.closing.clone();
+    // Nobody calls a manager that has never had a certificate.
+    let (delay, of_delay) = (config.shutdown_delay, tls.clone());
+    let delay = move || of_delay.pair().map_or(Duration::ZERO, |_| delay);
+    tasks.spawn(phases.close(delay, not_ready, close));
     let (first, succeeded) = oneshot::channel();
+    let (named, changes) = (client.named(&agent("webhook-controller")), Changes::default());
+    let settings = settings(config, &server, webhooks.match_conditions);
+    // With a rate limit of their own.
+    let of_watches = client.named(&agent("webhook-controller"));
+    report_changes(&mut tasks, &of_watches, &settings, &changes, &stop);
     let webhook_controller = WebhookController {
-        api: Registrar(client.named("kruise-manager/webhook-controller")),
-        settings: settings(config, &server, webhooks.match_conditions),
+        api: Registrar(named),
+        settings,
         tls,
+        changes,
         jitter: jitter(),
         progress: progress.clone(),
     };
-    tasks.spawn(webhook_controller.run(stop, first));
+    tasks.spawn(webhook_controller.run(stop.clone(), first));
     let limit = config.webhook.initialize_timeout;
-    match tokio::time::timeout(limit, succeeded).await {
-        // The webhook controller ends without success only when the manager stops.
-        Ok(Ok(()) | Err(_)) => Ok(tasks),
+    let started = async {
+        tokio::select! {
+            // The webhook controller ends without success only when the manager stops.
+            _ = succeeded => {}
+            () = stopped(stop) => {}
+        }
+    };
+    match tokio::time::timeout(limit, started).await {
+        Ok(()) => {
+            registered.send_replace(Some(Instant::now()));
+            Ok(tasks)
+        }
         Err(_) => bail!(
             "failed to start webhook controller for waiting more than {}s: {}",
             limit.as_secs(),
@@ -130,6 +170,19 @@ pub(super) async fn start(
                 .unwrap_or_else(|| "the API server is slow; see --webhook-initialize-timeout".into())
         ),
     }
+}
+
+/// `caches-synced`: reviews can be decided. Passes without it [`CACHES_LIMIT`] after the webhooks were `registered`.
+fn caches_synced(synced: watch::Receiver<bool>, registered: watch::Receiver<Option<Instant>>) -> Check {
+    Check::new("caches-synced", move || {
+        let is_late = registered.borrow().is_some_and(|at| at.elapsed() >= CACHES_LIMIT);
+        let passes = is_late || *synced.borrow();
+        std::future::ready(
+            passes
+                .then_some(())
+                .ok_or_else(|| "first lists are not complete".to_owned()),
+        )
+    })
 }
 
 fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: MatchConditions) -> Settings {
@@ -185,10 +238,4 @@ fn plain(
     if let Some(listener) = listener {
         tasks.spawn(server.serve(listener, stop.clone()));
     }
-}
-
-async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}; change {setting}"))
 }

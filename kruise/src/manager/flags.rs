@@ -83,6 +83,12 @@ const OWN: &[Flag] = &[
         "how long the first lists may take",
     ),
     flag(
+        "shutdown-delay-duration",
+        Kind::Duration,
+        "5s",
+        "how long webhooks are served after a signal, while /readyz fails; without effect with WEBHOOK_HOST",
+    ),
+    flag(
         "webhook-initialize-timeout",
         Kind::Duration,
         "60s",

@@ -11,6 +11,8 @@ mod registrar;
 mod registration;
 mod reviews;
 mod run;
+mod sockets;
+mod watched_objects;
 mod widening;
 
 use std::process::ExitCode;
@@ -19,8 +21,9 @@ use anyhow::Context;
 use go_compat::flags::FlagSet;
 use kruise_runtime::shutdown;
 
+use crate::output;
+
 pub use config::{Config, LeaseConfig};
-pub use endpoints::Sockets;
 pub use flags::FLAGS;
 pub(crate) use flags::flag;
 #[cfg(feature = "playground")]
@@ -29,29 +32,32 @@ pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
 pub use registration::{Controls, Grant, Registration, Runnable, ServerFacts, Setup, Wiring};
 pub use run::{Embedding, run};
+pub use sockets::Sockets;
 
 /// Runs the manager until a signal stops it. Exit codes are upstream's: 2 for a bad command line, 1 for any other error.
 pub fn main(line: Vec<String>) -> ExitCode {
     let values = match FlagSet::new(&FLAGS).parse(line) {
         Ok(values) => values,
         Err(error) if error.help => {
-            print!("{}", error.usage);
-            return ExitCode::SUCCESS;
+            return match output::print(&error.usage) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            };
         }
         Err(error) => {
-            eprintln!("{error}\n{}", error.usage);
+            output::report(format_args!("{error}\n{}", error.usage));
             return ExitCode::from(2);
         }
     };
     let config = match Config::new(&values, &|name| std::env::var(name).ok()) {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("{error:#}");
+            output::report(format_args!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     if let Err(error) = logging::start(values.get_string("logging-format"), values.get_int("v")) {
-        eprintln!("{error:#}");
+        output::report(format_args!("{error:#}"));
         return ExitCode::from(2);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

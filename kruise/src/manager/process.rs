@@ -36,11 +36,11 @@ use super::{
     narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
-    widening::Widener,
+    widening::{Widener, elsewhere},
 };
 
-/// Time limit for webhook requests in flight, at the end.
-const DRAIN: Duration = Duration::from_secs(30);
+/// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
+const DRAIN: Duration = Duration::from_secs(35);
 
 /// Time limit for writing the last events.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -110,47 +110,71 @@ where
     };
     let mut built = build_all(parts, &mut caches, &controllers::ALL);
     let written = join_all(std::mem::take(&mut built.events));
-    // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after
-    // everything else, because pods that the last plans create pass the manager's own webhook.
+    // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
+    // controllers have ended, because pods that the last plans create pass the manager's own webhook, and before the
+    // watches, because reviews read the caches.
     let (close, closing) = watch::channel(false);
-    let started = async {
-        let endpoints = if config.dry_run {
-            JoinSet::new()
-        } else {
-            let cache = controllers::webhook_caches::ReviewCache {
-                webhook_caches: webhook_caches.clone(),
-                pods: caches.informer(&controllers::caches::PODS),
-                nodes: caches.informer(&controllers::caches::NODES),
-                namespace: config.webhook.namespace.clone(),
-            };
-            let client = client.named(&agent("webhook"));
-            let pods_are_reviewed = config.gates.on("PodWebhook");
-            let writes_configurations = !config.gates.on("EnableExternalCerts");
-            let widener = (pods_are_reviewed && writes_configurations)
-                .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
-            let options = controllers::reviews::options(config);
-            let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
-            let routes = admission::routes(reviews, pods_are_reviewed);
-            let endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
-            narrow::warn(&client, &config.gates).await;
-            endpoints
+    let (_end_watches, watching) = watch::channel(false);
+    let opening = async {
+        if config.dry_run {
+            return Ok(JoinSet::new());
+        }
+        let cache = controllers::webhook_caches::ReviewCache {
+            webhook_caches: webhook_caches.clone(),
+            pods: caches.informer(&controllers::caches::PODS),
+            nodes: caches.informer(&controllers::caches::NODES),
+            namespace: config.webhook.namespace.clone(),
         };
-        let following = Following {
-            client,
-            served: &served,
-            namespace: config.namespace.as_deref(),
-            own_namespace: &config.webhook.namespace,
-            patience: config.cache_sync_timeout,
-            jitter: host.jitter.clone(),
-            stop: closing,
-        };
-        let watches = caches.start(&following).await?;
-        anyhow::Ok((endpoints, watches))
+        let client = client.named(&agent("webhook"));
+        let pods_are_reviewed = config.gates.on("PodWebhook");
+        let writes_configurations = !config.gates.on("EnableExternalCerts");
+        let widener = (pods_are_reviewed && writes_configurations)
+            .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+        let options = controllers::reviews::options(config);
+        let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
+        let routes = admission::routes(reviews, pods_are_reviewed);
+        let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
+        narrow::warn(&client, &config.gates).await;
+        let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
+        endpoints.spawn(async move {
+            elsewhere::follow_widenings(&client, &caches, jitter, closing).await;
+        });
+        anyhow::Ok(endpoints)
     };
-    let (mut endpoints, watches) = tokio::select! {
+    let mut endpoints = {
+        let mut opening = pin!(opening);
+        tokio::select! {
+            biased;
+            opened = &mut opening => opened?,
+            () = shutdown::stopped(host.stop.clone()) => {
+                close.send_replace(true);
+                let mut opened = opening.await?;
+                drain(config, &mut opened).await;
+                return Ok(());
+            }
+        }
+    };
+    let following = Following {
+        client,
+        served: &served,
+        namespace: config.namespace.as_deref(),
+        own_namespace: &config.webhook.namespace,
+        patience: config.cache_sync_timeout,
+        jitter: host.jitter.clone(),
+        stop: watching,
+    };
+    let started = tokio::select! {
         biased;
-        started = started => started?,
-        () = shutdown::stopped(host.stop.clone()) => return Ok(()),
+        started = caches.start(&following) => Some(started),
+        () = shutdown::stopped(host.stop.clone()) => None,
+    };
+    let watches = match started {
+        Some(Ok(watches)) => watches,
+        not_started => {
+            close.send_replace(true);
+            drain(config, &mut endpoints).await;
+            return not_started.map_or(Ok(()), |failed| failed.map(drop).map_err(Into::into));
+        }
     };
     if let Some(ready) = ready {
         // The receiver may be dropped.
@@ -168,14 +192,22 @@ where
         Some(ended) = watches.join_next() => ended_early("a watch", &ended),
         Some(ended) = endpoints.join_next() => ended_early("an endpoint", &ended),
     };
+    close.send_replace(true);
+    drain(config, &mut endpoints).await;
     // Change handlers in the caches hold the controllers, which hold the event senders. Once all are dropped, the event
     // tasks end after the last event.
     drop((watches, built, caches));
     let _ = tokio::time::timeout(FLUSH, written).await;
-    // An error means that the endpoints have ended already.
-    let _ = close.send(true);
-    let _ = tokio::time::timeout(DRAIN, async { while endpoints.join_next().await.is_some() {} }).await;
     result
+}
+
+/// Waits until the endpoints have ended, which serve until clients have moved to other managers.
+async fn drain(config: &Config, endpoints: &mut JoinSet<()>) {
+    let limit = config.shutdown_delay + DRAIN;
+    let ended = async { while endpoints.join_next().await.is_some() {} };
+    if tokio::time::timeout(limit, ended).await.is_err() {
+        tracing::warn!("listeners are still open after {limit:?}");
+    }
 }
 
 /// Facts about the API server that plans depend on. Requests are sent only for gates that are on.
@@ -349,3 +381,6 @@ async fn run_all(built: &Built, stop: watch::Receiver<bool>) {
     };
     tokio::join!(tasks.join_all(), stop_all);
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::watched_objects::DEFINITIONS;
+
 const MERGE: &str = "application/merge-patch+json";
 
 /// Reads and writes the certificates, webhook configurations and definitions.
@@ -22,23 +24,26 @@ fn error(error: kruise_runtime::ApiError) -> ApiError {
     }
 }
 
-fn secrets(namespace: &str) -> String {
+/// Path of the Secrets of a namespace.
+pub(super) fn secrets(namespace: &str) -> String {
     format!("/api/v1/namespaces/{}/secrets", segment(namespace))
 }
 
-fn configuration(phase: Phase, name: &str) -> String {
+/// Path of the webhook configurations.
+pub(super) fn collection_of_configurations(phase: Phase) -> String {
     let plural = match phase {
         Phase::Mutating => "mutatingwebhookconfigurations",
         Phase::Validating => "validatingwebhookconfigurations",
     };
-    format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", segment(name))
+    format!("/apis/admissionregistration.k8s.io/v1/{plural}")
+}
+
+fn configuration(phase: Phase, name: &str) -> String {
+    format!("{}/{}", collection_of_configurations(phase), segment(name))
 }
 
 fn definition(name: &str) -> String {
-    format!(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
-        segment(name)
-    )
+    format!("{DEFINITIONS}/{}", segment(name))
 }
 
 /// `metadata.<member>` of an object.

@@ -3,6 +3,7 @@
 use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use futures::future::join_all;
 use kruise_api::definition::Kind;
 use kruise_plan_kit::ResourceId;
 
@@ -14,18 +15,28 @@ use kruise_runtime::{
     shutdown,
 };
 use prometheus_client::registry::Registry;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::controllers;
 
 use super::{
     config::Config,
-    endpoints::{self, Sockets, Webhooks, jitter},
+    endpoints::{self, Phases, Webhooks, jitter},
     process::{Host, process},
+    registration::agent,
+    sockets::Sockets,
+    watched_objects::{DEFINITIONS, on_change},
 };
 
-/// Time between two requests for definitions that are missing.
-const REDISCOVERY: Duration = Duration::from_mins(1);
+/// Pauses between requests for what is served, after a definition has changed.
+const REDISCOVERY: [Duration; 6] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+];
 
 /// Time limit of requests other than watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +59,9 @@ pub async fn run(
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry, &controllers::metrics());
     let client = connect(&config, &metrics).await?;
-    let (sockets, ready) = embedding.map(|given| (given.sockets, given.ready)).unzip();
+    let (sockets, is_up) = embedding.map(|given| (given.sockets, given.ready)).unzip();
+    let (ready, is_ready) = oneshot::channel();
+    let (synced, caches_synced) = watch::channel(false);
     let served = discovery::discover(&client, &controllers::kinds()).await?;
     let (end, ending) = watch::channel(false);
     let host = Host {
@@ -57,20 +70,35 @@ pub async fn run(
         metrics,
         identity: lease::identity(),
         jitter: Arc::new(jitter),
-        ready,
-        stop: ending,
+        ready: Some(ready),
+        stop: ending.clone(),
     };
     let open = async |routes, match_conditions, closing| {
         let sockets = match sockets {
             Some(open) => open,
-            None => Sockets::bind(&config).await?,
+            None => Sockets::bind(&config)?,
         };
         let webhooks = Webhooks {
             routes,
             match_conditions,
         };
-        endpoints::start(&config, &client, webhooks, registry, sockets, closing).await
+        let phases = Phases {
+            synced: caches_synced,
+            announced: ending,
+            closing,
+        };
+        endpoints::start(&config, &client, webhooks, registry, sockets, phases).await
     };
+    tokio::spawn(async move {
+        // An error means that the manager ends before.
+        if is_ready.await.is_ok() {
+            synced.send_replace(true);
+            if let Some(is_up) = is_up {
+                // The receiver may be dropped.
+                let _ = is_up.send(());
+            }
+        }
+    });
     let mut running = pin!(process(&config, host, open));
     let appeared = tokio::select! {
         biased;
@@ -88,6 +116,8 @@ pub async fn run(
 }
 
 /// Returns a kind that a controller acts on and that was not served, once it is; never if all of them are.
+///
+/// A new definition is served a moment after it is written, so that the server is asked several times.
 async fn definition_appears(client: &Client, served: &Served) -> String {
     let is_missing = |kind: &&Kind| served.version(ResourceId::of(kind)).is_none();
     let kinds = controllers::kinds().into_iter();
@@ -95,15 +125,32 @@ async fn definition_appears(client: &Client, served: &Served) -> String {
     if missing.is_empty() {
         return pending().await;
     }
-    loop {
-        tokio::time::sleep(REDISCOVERY).await;
-        let Ok(now) = discovery::discover(client, &missing).await else {
-            continue;
-        };
-        let mut appeared = missing.iter();
-        if let Some(kind) = appeared.find(|kind| now.version(ResourceId::of(kind)).is_some()) {
-            return kind.name();
+    let changed = Notify::new();
+    let (_open, stop) = watch::channel(false);
+    let client = &client.named(&agent("webhook-controller"));
+    let names: Vec<String> = missing.iter().map(|kind| kind.name()).collect();
+    let watches = names
+        .iter()
+        .map(|name| on_change(client, DEFINITIONS, name, stop.clone(), || changed.notify_one()));
+    let appears = async {
+        loop {
+            changed.notified().await;
+            for pause in REDISCOVERY {
+                if let Ok(now) = discovery::discover(client, &missing).await
+                    && let Some(kind) = missing
+                        .iter()
+                        .find(|kind| now.version(ResourceId::of(kind)).is_some())
+                {
+                    return kind.name();
+                }
+                tokio::time::sleep(pause).await;
+            }
         }
+    };
+    tokio::select! {
+        kind = appears => kind,
+        // Watches end only with their stop signal.
+        _ = join_all(watches) => pending().await,
     }
 }
 

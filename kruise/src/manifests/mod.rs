@@ -100,7 +100,7 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     objects.extend(rbac::objects(namespace, gates));
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
-        objects.push(workload::deployment(&Workload {
+        objects.extend(workload::deployment(&Workload {
             namespace,
             image: &options.image,
             replicas: options.replicas,

@@ -65,13 +65,13 @@ fn lease_rules() -> Value {
     )])
 }
 
-/// The Secret of the certificates and no other one, and the ConfigMap with the settings of administrators. RBAC cannot limit
+/// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap with the settings of administrators. RBAC cannot limit
 /// a creation to a name.
 fn webhook_rules() -> Value {
     json!([
         rule("", &["secrets"], &["create"]),
         named(
-            rule("", &["secrets"], &["get", "update"]),
+            rule("", &["secrets"], &["get", "list", "watch", "update"]),
             &["kruise-webhook-certs"]
         ),
         named(rule("", &["configmaps"], &["get"]), &[CONFIGURATION]),
@@ -80,14 +80,10 @@ fn webhook_rules() -> Value {
 
 fn cluster_rules(gates: &Gates) -> Value {
     let webhooks = |plural, name| {
-        let rule = rule("admissionregistration.k8s.io", &[plural], &["get", "patch"]);
+        let rule = rule("admissionregistration.k8s.io", &[plural], WATCHED);
         named(rule, &[name])
     };
-    let definitions = rule(
-        "apiextensions.k8s.io",
-        &["customresourcedefinitions"],
-        &["get", "patch"],
-    );
+    let definitions = rule("apiextensions.k8s.io", &["customresourcedefinitions"], WATCHED);
     let kinds = kruise_api::kinds::ALL.into_iter();
     let names: Vec<String> = kinds.map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -113,6 +109,9 @@ fn cluster_rules(gates: &Gates) -> Value {
     }
     Value::Array(rules)
 }
+
+/// Verbs for objects that are granted by name.
+const WATCHED: &[&str] = &["get", "list", "watch", "patch"];
 
 const READ: &[&str] = &["get", "list", "watch"];
 

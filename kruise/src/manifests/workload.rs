@@ -1,6 +1,13 @@
-//! The manager's namespace, webhook service and secret, and deployment.
+//! The manager's namespace, webhook service and secret, and deployment. The deployment passes Pod Security "restricted".
 
 use serde_json::{Value, json};
+
+/// Name of the deployment, and of the objects beside it.
+const DEPLOYMENT: &str = "kruise-controller-manager";
+
+/// Time from the signal to the end of a manager that has requests in flight: it serves until clients have moved
+/// (`--shutdown-delay-duration`), answers what is in flight, and writes its last events.
+const GRACE_SECONDS: u32 = 60;
 
 /// Parameters of the deployment.
 pub struct Workload<'a> {
@@ -33,8 +40,61 @@ pub fn webhook_objects(namespace: &str) -> Vec<Value> {
     ]
 }
 
-/// The deployment of the manager.
-pub fn deployment(workload: &Workload<'_>) -> Value {
+/// The deployment of the manager, its disruption budget, and its priority.
+pub fn deployment(workload: &Workload<'_>) -> Vec<Value> {
+    let labels = labels();
+    let priority = json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": DEPLOYMENT},
+        // The highest value of a class that is not part of Kubernetes. Those that are cannot be used in every namespace.
+        "value": 1_000_000_000,
+        "description": "Managers of Kruise: while none runs, workloads stand still and webhooks fail.",
+    });
+    let budget = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": DEPLOYMENT, "namespace": workload.namespace},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
+    });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": DEPLOYMENT, "namespace": workload.namespace, "labels": labels},
+        "spec": {
+            "replicas": workload.replicas,
+            "minReadySeconds": 3,
+            "selector": {"matchLabels": labels},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "100%"}},
+            "template": {"metadata": {"labels": labels}, "spec": pod(workload)},
+        },
+    });
+    vec![priority, budget, deployment]
+}
+
+fn labels() -> Value {
+    json!({"control-plane": "controller-manager"})
+}
+
+fn pod(workload: &Workload<'_>) -> Value {
+    // Soft, because a cluster may have one node, and during a rollout there are twice as many managers.
+    let spread = |topology: &str| {
+        json!({"topologyKey": topology, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway",
+               "labelSelector": {"matchLabels": labels()}, "matchLabelKeys": ["pod-template-hash"]})
+    };
+    json!({
+        "serviceAccountName": "kruise-manager",
+        "priorityClassName": DEPLOYMENT,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": 65534,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [spread("kubernetes.io/hostname"), spread("topology.kubernetes.io/zone")],
+        "containers": [container(workload)],
+        // Keys are written here, which must not reach a disk.
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
+    })
+}
+
+fn container(workload: &Workload<'_>) -> Value {
     let mut arguments = vec![
         "--enable-leader-election".to_owned(),
         "--metrics-addr=:8080".into(),
@@ -46,8 +106,7 @@ pub fn deployment(workload: &Workload<'_>) -> Value {
     if !workload.feature_gates.is_empty() {
         arguments.push(format!("--feature-gates={}", workload.feature_gates));
     }
-    let labels = json!({"control-plane": "controller-manager"});
-    let container = json!({
+    json!({
         "name": "manager",
         "image": workload.image,
         "command": ["/manager"],
@@ -70,25 +129,77 @@ pub fn deployment(workload: &Workload<'_>) -> Value {
             "readOnlyRootFilesystem": true,
         },
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
-    });
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "kruise-controller-manager", "namespace": workload.namespace, "labels": labels},
-        "spec": {
-            "replicas": workload.replicas,
-            "minReadySeconds": 3,
-            "selector": {"matchLabels": labels},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "100%"}},
-            "template": {"metadata": {"labels": labels}, "spec": {
-                "serviceAccountName": "kruise-manager",
-                "terminationGracePeriodSeconds": 10,
-                "securityContext": {"runAsNonRoot": true, "runAsUser": 65534},
-                "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname",
-                     "labelSelector": {"matchLabels": labels}}}]}},
-                "containers": [container],
-                "volumes": [{"name": "tmp", "emptyDir": {}}],
-            }},
-        },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use go_compat::flags::FlagSet;
+    use kruise_server::listen::Limits;
+
+    use super::*;
+    use crate::manager::{Config, FLAGS};
+
+    fn installed() -> Vec<Value> {
+        deployment(&Workload {
+            namespace: "ns",
+            image: "image",
+            replicas: 2,
+            feature_gates: "",
+        })
+    }
+
+    #[test]
+    fn the_grace_period_covers_the_delay_and_the_drain() {
+        let config = Config::new(&FlagSet::new(&FLAGS).parse([""; 0]).unwrap(), &|_| None).unwrap();
+        let needed = config.shutdown_delay + Limits::default().drain;
+        let spare = Duration::from_secs(10);
+        assert!(
+            Duration::from_secs(GRACE_SECONDS.into()) >= needed + spare,
+            "{needed:?}"
+        );
+    }
+
+    #[test]
+    fn the_deployment_has_what_pod_security_restricted_asks_for() {
+        let installed = installed();
+        let pod = installed[2].pointer("/spec/template/spec").unwrap();
+        for host in ["hostNetwork", "hostPID", "hostIPC"] {
+            assert_eq!(pod.get(host), None);
+        }
+        let context = &pod["securityContext"];
+        assert_eq!(context["runAsNonRoot"], true);
+        assert!(context["runAsUser"].as_u64() > Some(0));
+        assert_eq!(context["seccompProfile"], json!({"type": "RuntimeDefault"}));
+        for volume in pod["volumes"].as_array().unwrap() {
+            assert_eq!(volume["emptyDir"]["medium"], "Memory", "keys do not reach a disk");
+        }
+        for container in pod["containers"].as_array().unwrap() {
+            let context = &container["securityContext"];
+            assert_eq!(context["allowPrivilegeEscalation"], false);
+            assert_eq!(context["capabilities"], json!({"drop": ["ALL"]}));
+        }
+    }
+
+    #[test]
+    fn managers_are_spread_and_few_are_disrupted_at_a_time() {
+        let installed = installed();
+        let [priority, budget, deployment] = &installed[..] else {
+            panic!("{installed:?}")
+        };
+        let pod = deployment.pointer("/spec/template").unwrap();
+        assert_eq!(pod["spec"]["priorityClassName"], priority["metadata"]["name"]);
+        let selector = |object: &Value, at: &str| object.pointer(at).unwrap()["matchLabels"].clone();
+        assert_eq!(selector(budget, "/spec/selector"), pod["metadata"]["labels"]);
+        assert_eq!(budget["spec"]["maxUnavailable"], 1);
+        let spread = pod["spec"]["topologySpreadConstraints"].as_array().unwrap();
+        assert!(
+            spread
+                .iter()
+                .all(|one| selector(one, "/labelSelector") == pod["metadata"]["labels"])
+        );
+        assert_eq!(spread[0]["topologyKey"], "kubernetes.io/hostname");
+    }
 }

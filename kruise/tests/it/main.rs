@@ -11,6 +11,7 @@
 mod admission;
 mod api_server;
 mod certificates;
+mod closed_pipe;
 mod command;
 #[cfg(feature = "playground")]
 mod conversion;
@@ -27,8 +28,16 @@ mod h2;
 mod kubectl;
 #[cfg(feature = "playground")]
 mod life;
+#[cfg(feature = "playground")]
+mod managers;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod memory;
 mod migrate;
 #[cfg(feature = "playground")]
 mod process;
 mod reference;
+#[cfg(feature = "playground")]
+mod repairs;
+#[cfg(all(feature = "playground", target_os = "linux"))]
+mod restarts;
 mod start;

@@ -121,6 +121,13 @@ impl Playground {
 
     /// A request; returns code and body.
     pub(crate) fn request(&self, method: &str, path: &str, media: &str, body: &str) -> (u16, Value) {
+        let (head, body) = self.exchange(method, path, media, body);
+        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (code, body)
+    }
+
+    /// A request; returns the lines before the body, and the body.
+    pub(crate) fn exchange(&self, method: &str, path: &str, media: &str, body: &str) -> (String, Value) {
         let mut stream = TcpStream::connect(self.api).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         write!(
@@ -134,8 +141,7 @@ impl Playground {
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (code, serde_json::from_str(body).unwrap_or_default())
+        (head.to_owned(), serde_json::from_str(body).unwrap_or_default())
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {

@@ -62,6 +62,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     if alive {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
+        plan.writes.extend(found.record);
         plan.writes.extend(claimed.release(owner.uid));
         let scaling = Scaling {
             new_pods: NewPods {
@@ -131,6 +132,9 @@ fn act(
         ready.into_iter().filter(free).collect()
     };
     plan.writes.extend(ready);
+    if rollout.explain == Explain::Yes {
+        explain::explain_pods(pods, plan);
+    }
 }
 
 fn change(
@@ -156,7 +160,7 @@ fn change(
     );
     let removes = scaling.scale(rollout, pods, counted, plan);
     if rollout.explain == Explain::Yes {
-        explain::explain(limits, counted, pods, plan);
+        explain::explain(limits, counted, plan);
     }
     if removes {
         return;

@@ -31,6 +31,7 @@ pub use reconciler::{Observer, Outcome, Reconciler, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Write as _,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -330,7 +331,8 @@ impl<R: Reconciler> Controller<R> {
         let mut inner = self.lock();
         let owner = inner.owners.entry(key.clone()).or_default();
         for (_, line) in lines.difference(&owner.announced) {
-            println!("{key}: would {line}");
+            // A reader that went away has seen what it wanted.
+            let _lost = writeln!(std::io::stdout(), "{key}: would {line}");
         }
         owner.announced = lines;
         "success"

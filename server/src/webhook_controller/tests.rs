@@ -330,10 +330,12 @@ async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret(
     let tls = Arc::new(Tls::default());
     let progress = Progress::default();
     let scratch = settings("retry", Source::Secret);
+    let changes = Changes::default();
     let controller = WebhookController {
         api: api.clone(),
         settings: scratch.clone(),
         tls: tls.clone(),
+        changes: changes.clone(),
         jitter: 9_999,
         progress: progress.clone(),
     };
@@ -345,21 +347,26 @@ async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret(
     assert_eq!(progress.failures.get(), 4);
     assert!(done.try_recv().is_err());
     assert_eq!(tls.pair(), None, "nothing is served that nobody trusts");
+    let since = tokio::time::Instant::now();
     api.put("hooks", hooks);
+    changes.report(hooks_changed());
     done.await.unwrap();
+    assert!(since.elapsed() < REPAIRED, "no pause after a failure delays it");
     let served = tls.pair().unwrap();
     assert!(progress.last_success.get() > 0);
     assert_eq!(progress.dropped.get(), 1);
 
     let theirs = json!({"metadata": {"name": "certs"}, "data": *RIVAL});
     api.put("certs", theirs);
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    changes.report(Reconciled::Secret);
+    tokio::time::sleep(REPAIRED).await;
     let theirs = tls.pair().unwrap();
     assert_ne!(theirs, served);
 
-    // The other replicas serve the old certificate until their own next reconcile.
+    // The other replicas serve the old certificate until they have read the new one.
     api.objects.lock().unwrap().remove("certs");
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    changes.report(Reconciled::Secret);
+    tokio::time::sleep(REPAIRED).await;
     let ours = tls.pair().unwrap();
     let trusted = |of: &Pair| String::from_utf8(of.ca_pem.clone()).unwrap();
     assert_ne!(trusted(&ours), trusted(&theirs));
@@ -369,6 +376,68 @@ async fn the_controller_retries_serves_the_certificate_and_follows_a_new_secret(
     assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle.as_str());
     assert_eq!(progress.failures.get(), 4);
     stop.send(true).unwrap();
+    task.await.unwrap();
+}
+
+/// Virtual time within which an edit has to be repaired.
+const REPAIRED: Duration = Duration::from_secs(2);
+
+fn hooks_changed() -> Reconciled {
+    Reconciled::Configuration(Phase::Mutating, "hooks".into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_of_a_configuration_or_definition_is_repaired_within_two_seconds_with_one_write() {
+    let api = installed();
+    let scratch = settings("edit", Source::Secret);
+    let changes = Changes::default();
+    let controller = WebhookController {
+        api: api.clone(),
+        settings: scratch.clone(),
+        tls: Arc::default(),
+        changes: changes.clone(),
+        jitter: 0,
+        progress: Progress::default(),
+    };
+    let (stop, stopped) = watch::channel(false);
+    let (first, succeeded) = oneshot::channel();
+    let task = tokio::spawn(controller.run(stopped, first));
+    succeeded.await.unwrap();
+    api.writes();
+    let good = [api.get("hooks").unwrap(), api.get(CRD).unwrap()];
+
+    // As `helm upgrade --force` and `kubectl replace` leave them.
+    api.put("hooks", configuration());
+    let conversion =
+        json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "other"}}}});
+    api.put(
+        CRD,
+        json!({"metadata": {"name": CRD}, "spec": {"conversion": conversion}}),
+    );
+    changes.report(hooks_changed());
+    changes.report(Reconciled::Definition(CRD.into()));
+    tokio::time::sleep(REPAIRED).await;
+    assert_eq!(api.writes(), ["hooks", CRD]);
+    assert_eq!(api.get("hooks").unwrap()["webhooks"], good[0]["webhooks"]);
+    let client = "/spec/conversion/webhook/clientConfig/caBundle";
+    assert_eq!(api.get(CRD).unwrap().pointer(client), good[1].pointer(client));
+
+    // The watch reports the repair, too.
+    changes.report(hooks_changed());
+    tokio::time::sleep(REPAIRED).await;
+    assert_eq!(api.writes(), Vec::<String>::new());
+
+    // Another manager that disagrees writes after each repair.
+    for _ in 0..30 {
+        let mut theirs = configuration();
+        theirs["metadata"]["annotations"] = json!({"template": theirs["webhooks"].to_string()});
+        api.put("hooks", theirs);
+        changes.report(hooks_changed());
+        tokio::time::sleep(REPAIRED).await;
+    }
+    let writes = api.writes().len();
+    assert!((5..=10).contains(&writes), "{writes} writes in a minute");
+    stop.send_replace(true);
     task.await.unwrap();
 }
 
@@ -410,6 +479,7 @@ async fn the_conditional_webhook_is_written_when_its_condition_changes_and_not_o
         api: api.clone(),
         settings,
         tls: Arc::default(),
+        changes: Changes::default(),
         jitter: 0,
         progress: Progress::default(),
     };

@@ -46,7 +46,10 @@ pub(crate) struct Server {
 }
 
 pub(crate) async fn start(server: WebhookServer) -> Server {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    start_on(TcpListener::bind("127.0.0.1:0").await.unwrap(), server)
+}
+
+pub(crate) fn start_on(listener: TcpListener, server: WebhookServer) -> Server {
     let address = listener.local_addr().unwrap();
     let tls = Arc::new(Tls::new(PAIR.clone()).unwrap());
     let server = Arc::new(server);
@@ -94,14 +97,31 @@ pub(crate) async fn connect(
     pair: &Pair,
     version: Version,
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    secure(TcpStream::connect(address).await?, pair, version).await
+}
+
+/// TLS on a connection.
+pub(crate) async fn secure(
+    stream: TcpStream,
+    pair: &Pair,
+    version: Version,
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut config = config(pair);
     if version == Version::Http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
-    let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let name = ServerName::try_from("svc.ns.svc").unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+/// A TLS connection for HTTP/2 from another address of this machine.
+#[cfg(target_os = "linux")]
+pub(crate) async fn connect_from(from: [u8; 4], address: SocketAddr) -> TlsStream<TcpStream> {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((from, 0).into()).unwrap();
+    let stream = socket.connect(address).await.unwrap();
+    secure(stream, &PAIR, Version::Http2).await.unwrap()
 }
 
 /// An HTTP connection.
@@ -112,7 +132,11 @@ pub(crate) enum Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr, version: Version) -> Self {
-        let io = TokioIo::new(connect(address, &PAIR, version).await.unwrap());
+        Self::on(connect(address, &PAIR, version).await.unwrap(), version).await
+    }
+
+    pub(crate) async fn on(stream: TlsStream<TcpStream>, version: Version) -> Self {
+        let io = TokioIo::new(stream);
         match version {
             Version::Http1 => {
                 let (client, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();

@@ -9,6 +9,9 @@
 )]
 
 mod client;
+mod frames;
 mod load;
 mod plain;
+mod stop;
+mod unread;
 mod webhook;

@@ -46,7 +46,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str) -> (u16, String, Str
     )
 }
 
-async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let (status, _, body) = ask(address, "GET", path).await;
     (status, body)
 }

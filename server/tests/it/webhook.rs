@@ -22,7 +22,7 @@ use tokio::{
 use crate::client::{Client, PAIR, Server, Version, connect, hello, pair, post, start};
 
 /// Longer than anything takes here, shorter than anyone waits for a failing test.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn review(uid: &str) -> Vec<u8> {
     let request = json!({"uid": uid, "object": {"metadata": {"name": "a"}}});
@@ -138,6 +138,7 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
     let head = "POST /deny HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n800001\r\n";
     chunked.write_all(head.as_bytes()).await.unwrap();
     chunked.write_all(&vec![b' '; 0x80_0001]).await.unwrap();
+    chunked.flush().await.unwrap();
     timeout(PATIENCE, chunked.read_exact(&mut start))
         .await
         .unwrap()

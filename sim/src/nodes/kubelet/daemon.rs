@@ -56,7 +56,7 @@ pub(super) fn look(
     if restarts {
         let pairs = runtime.containers.iter_mut().zip(specs);
         for (container, _) in pairs.filter(|(one, spec)| is_outdated((&**one, spec))) {
-            container.restart();
+            container.restart("environment changed, will be restarted");
         }
     }
     if let Some(report) = reports {

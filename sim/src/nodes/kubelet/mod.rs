@@ -18,6 +18,7 @@ mod config;
 mod container;
 mod daemon;
 mod environment;
+mod events;
 mod identity;
 mod images;
 mod pod;
@@ -62,6 +63,8 @@ pub(super) struct Kubelets {
     freed: BTreeSet<String>,
     /// Whether OpenKruise's daemon runs on the nodes.
     daemon: bool,
+    /// Whether they record events.
+    events: bool,
 }
 
 /// The node that a pod was given.
@@ -70,9 +73,10 @@ pub(super) fn node_of(pod: &Value) -> Option<&str> {
 }
 
 impl Kubelets {
-    pub(super) fn new(timings: Timings, daemon: bool) -> Self {
+    pub(super) fn new(timings: Timings, daemon: bool, events: bool) -> Self {
         Self {
             daemon,
+            events,
             timings,
             pods: BTreeMap::new(),
             images: BTreeMap::new(),
@@ -198,6 +202,7 @@ impl Kubelets {
             now,
         );
         runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
+        events::record(client, pod, runtime, &specs, self.events);
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
             let is_taken = answer.is_some_and(|answer| answer.code == 200);
@@ -234,6 +239,7 @@ impl Kubelets {
             now,
         );
         let stopped = runtime.stop(pod, &specs, &self.timings, now);
+        events::record(client, pod, runtime, &specs, self.events);
         if let Some(patch) = status::patch(runtime, &specs, pod, stopped, now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
         }

@@ -1,6 +1,7 @@
 //! The life of pods, as a watch shows it.
 
 mod daemon;
+mod events;
 mod held;
 mod properties;
 mod resize;

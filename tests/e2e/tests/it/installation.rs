@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cluster::{Scenario, crash_manager, scenario_alone, text, variable, web};
+use crate::cluster::{Scenario, crash_manager, scenario, scenario_alone, text, variable, web};
 
 fn manifests(more: &[&str]) -> String {
     let mut command = Command::new(variable("KRUISE_E2E_BIN"));
@@ -53,4 +53,42 @@ fn the_manifests_apply_again_over_what_a_manager_outside_the_cluster_wrote() {
     assert!(url(&scenario).starts_with("https://"));
     scenario.patch(&json!({"spec": {"replicas": 2}}));
     scenario.until_status(&json!({"readyReplicas": 2}));
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn the_manager_runs_in_a_namespace_that_enforces_pod_security_restricted() {
+    let scenario = scenario("restricted");
+    let kubectl = &scenario.kubectl;
+    let enforced = "pod-security.kubernetes.io/enforce=restricted";
+    kubectl
+        .run(&["label", "namespace", "restricted", enforced])
+        .unwrap();
+    let output = Command::new(variable("KRUISE_E2E_BIN"))
+        .args(["manifests", "--namespace=restricted"])
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let read = ["create", "--dry-run=client", "--output=json", "--filename=-"];
+    let printed = kubectl.run_with_input(&read, &printed).unwrap();
+    let objects: Vec<Value> = serde_json::Deserializer::from_str(&printed)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let of_kind = |kind: &str| {
+        let mut objects = objects.iter();
+        objects.find(|object| object["kind"] == kind).unwrap().clone()
+    };
+    // Its priority is looked up even in a dry run.
+    let priority = of_kind("PriorityClass");
+    kubectl.apply(&priority).unwrap();
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "manager"},
+        "spec": of_kind("Deployment").pointer("/spec/template/spec").unwrap()});
+    let create = ["create", "--dry-run=server", "--filename=-"];
+    kubectl.run_with_input(&create, &pod.to_string()).unwrap();
+    let context = pod["spec"]["securityContext"].as_object_mut().unwrap();
+    context.remove("seccompProfile").unwrap();
+    kubectl.refused(&create, &pod.to_string()).unwrap();
+    let name = text(&priority, "/metadata/name");
+    kubectl.run(&["delete", "priorityclass", &name]).unwrap();
 }

@@ -58,8 +58,11 @@ pub(super) fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Sco
         return;
     };
     workload::same_selector(errors, new, old);
-    if Version::of(scope).policy(new) == "InPlaceOnly" {
-        workload::changes_in_place(errors, new, old, scope.options);
+    let version = Version::of(scope);
+    if version.policy(new) == "InPlaceOnly" {
+        // OpenKruise refuses resources in `v1alpha1`, with the gate too.
+        let resizes = scope.options.vertical_scaling && version == Version::V1beta1;
+        workload::changes_in_place(errors, new, old, scope.options, resizes);
     }
 }
 
