@@ -5,6 +5,7 @@ mod config;
 mod endpoints;
 mod flags;
 mod logging;
+mod narrow;
 mod process;
 mod registrar;
 mod registration;
