@@ -15,6 +15,7 @@
 //! * [`kinds`]: defaults and rules, one folder a kind;
 //! * [`pod`]: what happens to new pods: the readiness gate, sidecars, the order in which containers start;
 //! * [`lookup`]: what reviews ask about other objects, and how to add such a question;
+//! * [`widening`]: requests that a webhook must be called for before an object is stored;
 //! * [`manifests`]: the table as webhook configurations;
 //! * [`convert`]: every kind in the version that is asked for.
 
@@ -30,10 +31,11 @@ pub mod pod;
 mod request;
 mod response;
 pub mod table;
+pub mod widening;
 mod workload;
 
 pub use error::Error;
-pub use kinds::sidecarset;
+pub use kinds::{sidecarset, wrong_types};
 pub use lookup::{Lookups, Outcome};
 pub use options::Options;
 pub use request::{Operation, Request};

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::Response;
 pub use crate::pod::sidecars::Revision;
 use crate::pod::sidecars::Sets;
+use crate::widening::Widening;
 
 /// What comes of a review.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub enum Outcome {
     Response(Response),
     /// It depends on these, and has to be made again with their results.
     Missing(Vec<Lookup>),
+    /// It is decided, but the response must not be sent before a webhook is called for more requests.
+    Widen(Widening, Response),
 }
 
 /// Something to look up.

@@ -63,6 +63,10 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
 
 /// A row of the table: what all have in common, and what depends on its subject.
 fn entry(webhook: &Webhook, namespace: &str, readiness_gate_for_all: bool) -> Value {
+    let has_effect = match webhook.subject {
+        Subject::Pods => false,
+        Subject::Kind(kind) => kind.has_effect(webhook.phase),
+    };
     let mut entry = json!({
         "name": webhook.name,
         "clientConfig": {"service": {
@@ -70,7 +74,7 @@ fn entry(webhook: &Webhook, namespace: &str, readiness_gate_for_all: bool) -> Va
         }},
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
-        "sideEffects": "None",
+        "sideEffects": if has_effect { "NoneOnDryRun" } else { "None" },
         "admissionReviewVersions": ["v1", "v1beta1"],
         "timeoutSeconds": webhook.time_limit().server_seconds,
     });
@@ -209,7 +213,11 @@ mod tests {
         }
         for webhook in entries(false) {
             assert_eq!(webhook["failurePolicy"], "Fail");
-            assert_eq!(webhook["sideEffects"], "None");
+            let widens = webhook["name"] == "vsidecarset.kb.io";
+            assert_eq!(
+                webhook["sideEffects"],
+                if widens { "NoneOnDryRun" } else { "None" }
+            );
             assert_eq!(webhook["admissionReviewVersions"], json!(["v1", "v1beta1"]));
         }
     }

@@ -27,8 +27,12 @@ pub struct Options {
     pub patch_metadata_by_default: bool,
     /// Workloads may be spread: gate `WorkloadSpread`.
     pub workload_spread: bool,
+    /// CPU and memory of running containers may change: gate `InPlaceWorkloadVerticalScaling`.
+    pub vertical_scaling: bool,
     /// There may be budgets of unavailable pods: either of their gates.
     pub budgets: bool,
+    /// Kinds that no controller of the manager acts on.
+    pub without_controller: &'static [&'static str],
 }
 
 impl Options {
@@ -46,7 +50,9 @@ impl Options {
         probe_markers: true,
         patch_metadata_by_default: false,
         workload_spread: true,
+        vertical_scaling: false,
         budgets: true,
+        without_controller: &[],
     };
 }
 

@@ -30,8 +30,8 @@ impl Response {
     };
 
     /// Let the request pass with the object changed from `before` to `after`, by the smallest patch.
-    pub(crate) fn patched(before: &Value, after: &Value) -> Self {
-        Self::with_patch(&json_patch::diff(before, after).0, Vec::new())
+    pub(crate) fn patched(before: &Value, after: &Value, warnings: Vec<String>) -> Self {
+        Self::with_patch(&json_patch::diff(before, after).0, warnings)
     }
 
     /// Let the request pass after these operations; as it is if there are none. They are serialised here, once.

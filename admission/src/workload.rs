@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use go_compat::pod_template::canonical_pod_template;
 use kruise_api::meta::LabelSelector;
+use kruise_plan_kit::inplace::{self, NotInPlace, VerticalScaling};
 use kube_schema::defaults;
 use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
@@ -49,6 +50,14 @@ pub(crate) fn not_negative(errors: &mut Errors, object: &Value, name: &str, path
         .filter(|number| *number < 0)
     {
         errors.invalid(path, number, "must be greater than or equal to 0");
+    }
+}
+
+/// Refuses a negative grace period of in-place updates. `path` is that of the strategy.
+pub(crate) fn grace_period(errors: &mut Errors, strategy: &Value, path: &str) {
+    if let Some(in_place) = member(strategy, "inPlaceUpdateStrategy") {
+        let path = format!("{path}.inPlaceUpdateStrategy.gracePeriodSeconds");
+        not_negative(errors, in_place, "gracePeriodSeconds", path);
     }
 }
 
@@ -132,22 +141,47 @@ pub(crate) fn same_selector(errors: &mut Errors, new: &Value, old: &Value) {
     }
 }
 
-/// With `InPlaceOnly`, refuses a template whose pods would have to be made anew.
-pub(crate) fn changes_in_place(errors: &mut Errors, new: &Value, old: &Value, options: Options) {
-    if fixed_part(new, old, options) != fixed_part(old, new, options) {
-        errors.forbidden(
-            "spec.template",
-            "with InPlaceOnly only metadata and container images may change",
+/// With `InPlaceOnly`, refuses a template whose pods would have to be made anew. `resizes`: amounts of CPU and memory may
+/// change, as far as the pods' class of service stays.
+pub(crate) fn changes_in_place(
+    errors: &mut Errors,
+    new: &Value,
+    old: &Value,
+    options: Options,
+    resizes: bool,
+) {
+    if fixed_part(new, old, options) == fixed_part(old, new, options) {
+        return;
+    }
+    if !resizes {
+        let detail = "with InPlaceOnly only metadata and container images may change";
+        return errors.forbidden("spec.template", detail);
+    }
+    // What the server lowers without a restart depends on its version: the update says so if it cannot be made.
+    let change = inplace::diff(
+        &whole(old, options),
+        &whole(new, options),
+        VerticalScaling::Endpoint,
+    );
+    if let Err(NotInPlace { path }) = change {
+        let detail = format!(
+            "with InPlaceOnly only metadata, container images, CPU and memory may change, not {path}"
         );
+        errors.forbidden("spec.template", &detail);
     }
 }
 
-/// The part of a template that cannot change in place: its spec, without the images of containers that have one in
-/// both versions. Defaults are filled in, because an older version may have stored it without.
-fn fixed_part(spec: &Value, other: &Value, options: Options) -> Value {
+/// A template as it means, defaults filled in, because an older version may have stored it without.
+fn whole(spec: &Value, options: Options) -> Value {
     let mut template = spec.get("template").cloned().unwrap_or_default();
     complete(&mut template, options);
-    let mut template = canonical_pod_template(&template);
+    canonical_pod_template(&template)
+}
+
+/// The part of a template that cannot change in place: its spec, without the images of containers that have one in
+/// both versions.
+fn fixed_part(spec: &Value, other: &Value, options: Options) -> Value {
+    let mut template = whole(spec, options);
     let others = other
         .pointer("/template/spec/containers")
         .and_then(Value::as_array);

@@ -23,6 +23,7 @@ pub mod meta;
 pub mod names;
 pub mod nodeimage;
 pub mod nodepodprobe;
+pub mod path;
 pub mod persistentpodstate;
 pub mod podprobemarker;
 pub mod podunavailablebudget;

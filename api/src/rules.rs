@@ -5,10 +5,13 @@
 //! every creation and update, so no object that OpenKruise accepted breaks one. A rule is attached to the smallest part
 //! of the object that it reads, because servers from 1.30 on skip the rules of a part that an update does not change;
 //! older servers evaluate all rules at every update. Fields that must not change have transition rules. No rule is inside
-//! a list or a map, which would multiply its cost. Selectors are compared only so far as the same selector cannot be
+//! a list or a map, which would multiply its cost. Rules about the whole of `spec` have a reason that lets servers from
+//! 1.28 on refuse in one line, without printing the object. Selectors are compared only so far as the same selector cannot be
 //! written in two ways.
 
 use serde_json::{Value, json};
+
+use crate::schema::with;
 
 /// One rule: the plurals of its kinds, its path in every version, the expression that must be true, and the message if it
 /// is not.
@@ -17,9 +20,31 @@ struct Rule {
     path: &'static str,
     holds: &'static str,
     message: &'static str,
+    /// The member of the part that must be there, and is missing.
+    missing: Option<&'static str>,
 }
 
 impl Rule {
+    /// Names the missing member, so that the refusal does not print the whole part.
+    const fn missing(self, member: &'static str) -> Self {
+        Self {
+            missing: Some(member),
+            ..self
+        }
+    }
+
+    /// As a schema has it.
+    fn written(&self) -> Value {
+        let mut rule = json!({"rule": self.holds, "message": self.message});
+        if let Some(member) = self.missing {
+            rule = with(rule, "reason", "FieldValueRequired".into());
+            rule = with(rule, "fieldPath", format!(".{member}").into());
+        } else if self.path == "spec" {
+            rule = with(rule, "reason", "FieldValueForbidden".into());
+        }
+        rule
+    }
+
     /// Pointer to its part of a schema.
     fn pointer(&self) -> String {
         format!("/properties/{}", self.path.replace('.', "/properties/"))
@@ -37,6 +62,7 @@ const fn rule(
         path,
         holds,
         message,
+        missing: None,
     }
 }
 
@@ -73,7 +99,8 @@ const RULES: &[Rule] = &[
         "spec",
         "has(self.selector)",
         "a selector must say which pods are meant",
-    ),
+    )
+    .missing("selector"),
     rule(
         &["uniteddeployments"],
         "spec.template",
@@ -217,7 +244,7 @@ pub(crate) fn put(plural: &str, schema: &mut Value) {
                 .or_insert_with(|| json!([]))
         });
         if let Some(rules) = rules.and_then(Value::as_array_mut) {
-            rules.push(json!({"rule": rule.holds, "message": rule.message}));
+            rules.push(rule.written());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `kruise-dst run|replay|enumerate|show|fingerprints|injected-bugs`.
+//! `kruise-dst run|replay|liveness|enumerate|show|fingerprints|injected-bugs`.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use kruise_dst::{
     engine::{
-        campaign, enumerate,
+        campaign, enumerate, liveness,
         play::{Keep, play},
         scenario::Scenario,
         shrink,
@@ -52,6 +52,9 @@ enum Command {
     Replay {
         /// A case file, or a seed.
         case: String,
+        /// Play the seed as `liveness` does, with so many percent of failed requests.
+        #[arg(long)]
+        failing: Option<u8>,
     },
     /// Print the fingerprint of each seed: a change that is to alter nothing keeps them all.
     Fingerprints {
@@ -61,6 +64,21 @@ enum Command {
         /// The number of seeds.
         #[arg(long, default_value_t = 200)]
         count: u64,
+    },
+    /// Play scenarios without faults and with a constant rate of failed requests, and compare how long they take.
+    Liveness {
+        /// The first seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The number of seeds.
+        #[arg(long, default_value_t = 100)]
+        scenarios: u64,
+        /// The number of threads.
+        #[arg(long, default_value_t = 2)]
+        threads: u64,
+        /// Percent of requests that fail.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=50))]
+        percent: u8,
     },
     /// Play scenarios without faults, with a crash after each of their writes.
     Enumerate,
@@ -116,8 +134,18 @@ fn run(command: Command) -> anyhow::Result<bool> {
             tally.failures.iter().try_for_each(keep)?;
             Ok(tally.failures.is_empty() && tally.silent().is_empty())
         }
-        Command::Replay { case } => replay(&case),
+        Command::Replay { case, failing } => replay(&case, failing),
         Command::Fingerprints { from, count } => fingerprints(from, count),
+        Command::Liveness {
+            seed,
+            scenarios,
+            threads,
+            percent,
+        } => {
+            let compared = liveness::run(ALL, seed, scenarios, threads, percent)?;
+            print!("{compared}");
+            Ok(compared.violations.is_empty())
+        }
         Command::Enumerate => enumerated(),
         #[cfg(feature = "injected-bugs")]
         Command::InjectedBugs { scenarios } => injected_bugs(scenarios),
@@ -196,9 +224,12 @@ fn injected_bugs(most: u64) -> anyhow::Result<bool> {
     Ok(all)
 }
 
-fn replay(case: &str) -> anyhow::Result<bool> {
+fn replay(case: &str, failing: Option<u8>) -> anyhow::Result<bool> {
     let scenario: Scenario = if let Ok(seed) = case.parse() {
-        ALL.generate(seed)?.1
+        match failing {
+            Some(percent) => liveness::scenario(ALL, seed, percent)?.1,
+            None => ALL.generate(seed)?.1,
+        }
     } else {
         let text = std::fs::read_to_string(case).with_context(|| format!("cannot read {case}"))?;
         serde_saphyr::from_str(&text).with_context(|| format!("{case} is no scenario"))?

@@ -4,7 +4,7 @@
 //! remove the annotation when it takes the lease over, and the settings of another holder do not count.
 
 use anyhow::{anyhow, bail};
-use kruise_api::names::LEADER_SETTINGS;
+use kruise_api::{names::LEADER_SETTINGS, path::segment};
 use kruise_runtime::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,6 +75,7 @@ impl LeaderSettings {
 
 /// Reads the settings from a lease.
 pub async fn read(client: &Client, namespace: &str, name: &str) -> anyhow::Result<LeaderSettings> {
+    let (namespace, name) = (segment(namespace), segment(name));
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease: Value = client.get(&path).await?;
     LeaderSettings::from_lease(&lease)

@@ -1,5 +1,7 @@
 //! The library of the `kruise` executable: one module for each subcommand, and the controllers of the manager.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod controllers;
 pub mod crds;
 pub mod explain;
@@ -10,5 +12,6 @@ mod lookup;
 pub mod manager;
 pub mod manifests;
 pub mod migrate;
+pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;

@@ -10,10 +10,14 @@ use kruise_admission::{
     Lookups, Outcome, Response,
     lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
     pod::sidecars::Sets,
+    widening::Widening,
 };
-use kruise_api::meta::{ObjectMeta, StringMap, null_as_default};
+use kruise_api::{
+    meta::{ObjectMeta, StringMap, null_as_default},
+    path::segment,
+};
 use kruise_plan_kit::sidecars::names;
-use kruise_runtime::{ApiError, Client, follow::escape};
+use kruise_runtime::{ApiError, Client};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::sleep;
@@ -70,11 +74,27 @@ pub(crate) struct LookupSource<C> {
 /// The state of a review after lookups in the cache.
 pub(crate) enum Progress {
     /// It is decided.
-    Decided(Response),
+    Decided(Verdict),
     /// These lookups are not cached.
     Absent(Vec<Lookup>),
     /// The first lists of the cache are not complete.
     NotSynced,
+}
+
+/// What a review ended in.
+pub(crate) struct Verdict {
+    pub(crate) response: Response,
+    /// What has to be done before the response is sent.
+    pub(crate) widening: Option<Widening>,
+}
+
+impl From<Response> for Verdict {
+    fn from(response: Response) -> Self {
+        Self {
+            response,
+            widening: None,
+        }
+    }
 }
 
 /// A lookup that failed.
@@ -91,15 +111,22 @@ impl<C: Cache> LookupSource<C> {
     pub(crate) fn advance(&self, review: &impl Fn(&Lookups) -> Outcome, lookups: &mut Lookups) -> Progress {
         loop {
             let missing = match review(lookups) {
-                Outcome::Response(response) => return Progress::Decided(response),
+                Outcome::Response(response) => return Progress::Decided(response.into()),
+                Outcome::Widen(widening, response) => {
+                    return Progress::Decided(Verdict {
+                        response,
+                        widening: Some(widening),
+                    });
+                }
                 Outcome::Missing(missing) => missing,
             };
             // A review that reports present lookups as missing would never end.
             if missing.iter().all(|lookup| lookups.contains(lookup)) {
-                return Progress::Decided(Response::Deny {
+                let denied = Response::Deny {
                     code: 500,
                     message: "no decision can be made: what it needs is never all known".to_owned(),
-                });
+                };
+                return Progress::Decided(denied.into());
             }
             let mut absent = Vec::new();
             for lookup in missing {
@@ -121,10 +148,10 @@ impl<C: Cache> LookupSource<C> {
         mut progress: Progress,
         review: &impl Fn(&Lookups) -> Outcome,
         lookups: &mut Lookups,
-    ) -> Result<Response, LookupError> {
+    ) -> Result<Verdict, LookupError> {
         loop {
             match progress {
-                Progress::Decided(response) => return Ok(response),
+                Progress::Decided(verdict) => return Ok(verdict),
                 Progress::NotSynced => sleep(POLL).await,
                 Progress::Absent(absent) => {
                     for lookup in absent {
@@ -171,10 +198,13 @@ impl Server {
                 Ok(LookupResult::SidecarSets(Sets::of(sets).into()))
             }
             Lookup::SidecarSet(name) => Ok(found(set(&self.client, name).await?, LookupResult::Object)),
-            Lookup::NamespaceLabels(name) => self.labels(&format!("/api/v1/namespaces/{name}")).await,
-            Lookup::NodeLabels(name) => self.labels(&format!("/api/v1/nodes/{name}")).await,
+            Lookup::NamespaceLabels(name) => {
+                self.labels(&format!("/api/v1/namespaces/{}", segment(name)))
+                    .await
+            }
+            Lookup::NodeLabels(name) => self.labels(&format!("/api/v1/nodes/{}", segment(name))).await,
             Lookup::PodOwner { namespace, name } => {
-                let path = format!("/api/v1/namespaces/{namespace}/pods/{}", escape(name));
+                let path = format!("/api/v1/namespaces/{}/pods/{}", segment(namespace), segment(name));
                 let pod: Option<Metadata> = self.object(&path).await?;
                 Ok(found(pod, |pod| LookupResult::Pod(owner(&pod.metadata))))
             }
@@ -183,7 +213,7 @@ impl Server {
                 Ok(found(revision, LookupResult::Object))
             }
             Lookup::Setting(name) => {
-                let namespace = &self.namespace;
+                let namespace = segment(&self.namespace);
                 let path = format!("/api/v1/namespaces/{namespace}/configmaps/{CONFIGURATION}");
                 let map: Option<ConfigMap> = self.object(&path).await?;
                 let text = map.and_then(|mut map| map.data.remove(*name));
@@ -212,7 +242,7 @@ impl Server {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), self.namespace.as_str().into());
         }
-        let path = format!("/api/v1/namespaces/{}/{plural}", self.namespace);
+        let path = format!("/api/v1/namespaces/{}/{plural}", segment(&self.namespace));
         let Err(error) = self.client.would_create(&path, &object).await else {
             return Ok(LookupResult::Accepted);
         };
@@ -255,7 +285,7 @@ async fn sets(client: &Client) -> Result<Vec<Value>, ApiError> {
 /// One SidecarSet, in the newest served version.
 async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
     for version in VERSIONS {
-        let path = format!("/apis/apps.kruise.io/{version}/sidecarsets/{name}");
+        let path = format!("/apis/apps.kruise.io/{version}/sidecarsets/{}", segment(name));
         if let Some(found) = existing(client.get(&path).await)? {
             return Ok(Some(found));
         }
@@ -277,13 +307,16 @@ async fn revision(client: &Client, namespace: &str, wanted: &Revision) -> Result
 /// Path of a revision, or of the list with it. Names are escaped, because SidecarSets may have been stored before webhooks
 /// validated them.
 fn path_of(namespace: &str, wanted: &Revision) -> String {
-    let path = format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions");
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/controllerrevisions",
+        segment(namespace)
+    );
     match wanted {
-        Revision::Named(name) => format!("{path}/{}", escape(name)),
+        Revision::Named(name) => format!("{path}/{}", segment(name)),
         Revision::Versioned { set, version } => {
             let (by_set, by_version) = (names::SET_NAME, names::CUSTOM_VERSION);
             let selector = format!("{by_set}={set},{by_version}={version}");
-            format!("{path}?labelSelector={}", escape(&selector))
+            format!("{path}?labelSelector={}", segment(&selector))
         }
     }
 }
@@ -315,8 +348,8 @@ mod tests {
     fn names_from_a_sidecarset_are_escaped_in_requests() {
         let named = Revision::Named("../x?y".into());
         assert_eq!(
-            path_of("ns", &named),
-            "/apis/apps/v1/namespaces/ns/controllerrevisions/..%2Fx%3Fy"
+            path_of("a/b", &named),
+            "/apis/apps/v1/namespaces/a%2Fb/controllerrevisions/..%2Fx%3Fy"
         );
         let versioned = Revision::Versioned {
             set: "s".into(),

@@ -1,12 +1,14 @@
 //! The executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate` and, with the feature of that
 //! name, `playground`. Under the name `manager` it runs the manager, as in upstream's image.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
-use kruise::{crds, explain, inject, manager, manifests, migrate};
+use kruise::{crds, explain, inject, manager, manifests, migrate, output};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -63,27 +65,22 @@ fn main() -> ExitCode {
 
 /// Prints the result. The exit code is 1 if definitions differ, and 2 on an error.
 fn checked(found: anyhow::Result<crds::Found>) -> ExitCode {
-    match found {
-        Ok(found) => {
-            print!("{}", found.text);
-            ExitCode::from(u8::from(found.differs))
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    let printed = found.and_then(|found| {
+        output::print(&found.text)?;
+        Ok(ExitCode::from(u8::from(found.differs)))
+    });
+    printed.unwrap_or_else(|error| {
+        output::report(format_args!("error: {error:#}"));
+        ExitCode::from(2)
+    })
 }
 
 /// Prints the text, or the error.
 fn report(result: anyhow::Result<String>) -> ExitCode {
-    match result {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+    match result.and_then(|text| Ok(output::print(&text)?)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::report(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -44,11 +44,13 @@ pub enum Bug {
     SetPausedIgnored,
     /// A pod is labelled as updated before its containers are resized.
     ResizeAfterPodWrite,
+    /// A container is ready because the one before it was.
+    ReadinessInherited,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -68,6 +70,7 @@ impl Bug {
         Self::SetVersionDropped,
         Self::SetPausedIgnored,
         Self::ResizeAfterPodWrite,
+        Self::ReadinessInherited,
     ];
 }
 

@@ -36,6 +36,7 @@ struct Read {
     data: Box<str>,
     /// `None` inside if the value is canonical itself.
     canonical: OnceLock<Option<Value>>,
+    fingerprint: OnceLock<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +77,21 @@ impl Template {
         respelled.as_ref().unwrap_or(&self.0.value)
     }
 
+    /// Sixteen hexadecimal digits that are equal for equal [`data`](Self::data), and in practice for no other.
+    pub fn fingerprint(&self) -> &str {
+        self.0.fingerprint.get_or_init(|| {
+            let digits = go_compat::sha256::hex(self.data().as_bytes());
+            digits.chars().take(16).collect()
+        })
+    }
+
     fn read(origin: Origin, value: Value, data: Box<str>) -> Self {
-        let canonical = OnceLock::new();
         Self(Arc::new(Read {
             origin,
             value,
             data,
-            canonical,
+            canonical: OnceLock::new(),
+            fingerprint: OnceLock::new(),
         }))
     }
 

@@ -53,6 +53,8 @@ pub enum Intent {
     RenumberRevision,
     /// A revision gets the version that its author gave it.
     LabelRevision,
+    /// A revision's annotation records which template it is for.
+    NoteTemplate,
     /// An unused revision is deleted.
     DeleteRevision,
     /// A new pod.
@@ -108,6 +110,7 @@ impl Intent {
             Self::CreateRevision => "create-revision",
             Self::RenumberRevision => "renumber-revision",
             Self::LabelRevision => "label-revision",
+            Self::NoteTemplate => "note-template",
             Self::DeleteRevision => "delete-revision",
             Self::CreatePod => "create-pod",
             Self::DeletePod => "delete-pod",

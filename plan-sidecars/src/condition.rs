@@ -29,6 +29,17 @@ pub(crate) fn is_stranded(pod: &Pod<'_>, set: &str) -> bool {
     said(pod).get(set) == Some(&false)
 }
 
+/// Is a pod yet to be told whether it can be upgraded? One that refuses it is not waited for.
+pub(crate) fn is_due(snapshot: &Snapshot<'_>, pod: &Pod<'_>) -> bool {
+    let is_stranded = is_stranded(pod, &snapshot.set.metadata.name);
+    let is_wrong = if pod.updated {
+        is_stranded
+    } else {
+        pod.selected && !pod.upgradable && !is_stranded
+    };
+    is_wrong && !snapshot.memory.refused.contains_key(&*pod.view.uid)
+}
+
 /// The write that reports it on a pod; `None` if it is there. Entries of sets that are gone are dropped with it.
 pub(crate) fn tell(snapshot: &Snapshot<'_>, pod: &Pod<'_>, upgradable: bool, now: Timestamp) -> Option<Step> {
     let set = &snapshot.set.metadata.name;

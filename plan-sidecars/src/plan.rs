@@ -41,10 +41,12 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let owners = owners(snapshot, &uninjected, snapshot.repairs);
     let gone = on_their_way(snapshot, &owners, &spec, now);
     let mut upgraded = 0;
-    plan.status = status::report(snapshot, &found, &pods);
     plan.writes.extend(found.object.take());
     explain(snapshot, &spec, &pods, &mut plan);
-    if let Some(held) = held(snapshot) {
+    let held = held(snapshot);
+    let conditions_are_due = held.is_none() && pods.iter().any(|pod| condition::is_due(snapshot, pod));
+    plan.status = status::report(snapshot, &found, &pods, conditions_are_due);
+    if let Some(held) = held {
         say(snapshot, &mut plan, held);
     } else {
         let goal = Goal {

@@ -5,13 +5,26 @@ use kruise_plan_kit::{ResourceId, StatusPatch, Target, Urgency, status_patch};
 
 use crate::{history::Found, pod::Pod, snapshot::Snapshot};
 
-/// Counts pods; `None` if the stored status is the same.
-pub(crate) fn report(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>]) -> Option<StatusPatch> {
+/// Counts pods; `None` if the stored status is the same. While conditions of pods are due, the generation that was observed
+/// before stays: whoever waits for this one reads the conditions next.
+pub(crate) fn report(
+    snapshot: &Snapshot<'_>,
+    found: &Found<'_>,
+    pods: &[Pod<'_>],
+    conditions_are_due: bool,
+) -> Option<StatusPatch> {
     let set = snapshot.set;
+    let before = set.status.observed_generation;
+    let observed_generation = match conditions_are_due {
+        // A first report without a generation would be repeated.
+        true if before == 0 => return None,
+        true => before,
+        false => set.metadata.generation.max(before),
+    };
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|m| test(m)).count() as i32;
     let ready = |pod: &Pod<'_>| pod.consistent && pod.ready;
     let status = SidecarSetStatus {
-        observed_generation: set.metadata.generation.max(set.status.observed_generation),
+        observed_generation,
         matched_pods: pods.len() as i32,
         updated_pods: count(&|pod| pod.updated),
         ready_pods: count(&ready),
@@ -19,7 +32,7 @@ pub(crate) fn report(snapshot: &Snapshot<'_>, found: &Found<'_>, pods: &[Pod<'_>
         latest_revision: found.name.clone(),
         collision_count: Some(found.collision_count),
     };
-    let reported = set.status.observed_generation > 0;
+    let reported = before > 0;
     let urgency = Urgency {
         members: &["observedGeneration", "latestRevision", "collisionCount"],
         settled: status.updated_ready_pods == status.matched_pods,

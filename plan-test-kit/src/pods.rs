@@ -53,6 +53,8 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
     let state = "lifecycle.apps.kruise.io/state";
     match key {
         "unready" => set_condition(pod, "Ready", "False", &ago(60)),
+        // Since so long; it was updated in place 3000 seconds ago.
+        "unreadySeconds" => set_condition(pod, "Ready", "False", &ago(value.parse().unwrap())),
         "new" | "scheduled" => {
             pod["status"] = json!({"phase": "Pending"});
             pod["metadata"]["labels"][state] = json!("PreparingNormal");

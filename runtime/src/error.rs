@@ -97,6 +97,11 @@ impl ApiError {
         self.has_code(409) && !self.is_already_exists()
     }
 
+    /// 422: invalid content, or a precondition that is part of the content, such as a `test` operation or a uid.
+    pub fn is_invalid(&self) -> bool {
+        self.has_code(422)
+    }
+
     /// 410, or an expired version.
     pub fn is_gone(&self) -> bool {
         self.has_code(410) || self.status().is_some_and(|status| status.reason == "Expired")

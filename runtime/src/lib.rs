@@ -4,6 +4,8 @@
 //! State machines without I/O make the decisions ([`executor::Run`], `kube_cache::Reflector`). The async code performs
 //! their effects.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod caches;
 pub mod client;
 mod clock;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use kruise_api::{convert, kinds};
+use kruise_api::{convert, kinds, path::segment};
 use kruise_plan_kit::{Part, Patch, ResourceId, Target};
 use serde_json::Value;
 
@@ -57,7 +57,9 @@ impl Served {
         let root = if resource.group.is_empty() { "api" } else { "apis" };
         let plural = resource.plural;
         Ok(match namespace {
-            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+            Some(namespace) => {
+                format!("/{root}/{api_version}/namespaces/{}/{plural}", segment(namespace))
+            }
             None => format!("/{root}/{api_version}/{plural}"),
         })
     }
@@ -68,7 +70,7 @@ impl Served {
         let mut path = self.collection(target.resource, namespace)?;
         if !target.name.is_empty() {
             path.push('/');
-            path.push_str(&target.name);
+            path.push_str(&segment(&target.name));
         }
         path.push_str(match part {
             Part::Main => "",
@@ -175,6 +177,14 @@ mod tests {
         ] {
             assert_eq!(served.path(&target(resource, "a"), part).unwrap(), path);
         }
+        let odd = Target {
+            namespace: "a/b".into(),
+            ..target(ResourceId::PODS, "../x?y")
+        };
+        assert_eq!(
+            served.path(&odd, Part::Status).unwrap(),
+            "/api/v1/namespaces/a%2Fb/pods/..%2Fx%3Fy/status"
+        );
         let missing = served.path(&target(ResourceId::CLONESETS, "a"), Part::Main);
         assert_eq!(
             missing.unwrap_err().to_string(),

@@ -6,11 +6,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use kruise_api::names::WIDENED_CONDITIONS;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
 
 mod conditional;
+pub mod widening;
 
 pub use conditional::{ConditionalWebhook, DesiredCondition};
 
@@ -55,10 +58,13 @@ pub struct Registration {
     pub dropped: Vec<String>,
 }
 
+/// The conditional webhook, its desired match condition, and the current time.
+pub type Desired<'d> = (&'d ConditionalWebhook, &'d DesiredCondition, Timestamp);
+
 /// Compares a mutating or validating webhook configuration with its template.
 ///
-/// `ca_pem` is the PEM bundle; `served` is true for paths that have a handler; `conditional` is the conditional webhook with
-/// its desired match condition.
+/// `ca_pem` is the PEM bundle; `served` is true for paths that have a handler. Widenings of the conditional webhook that
+/// last are kept.
 ///
 /// # Errors
 /// Fails if the stored template is not a JSON array of webhooks, or a webhook has neither a service nor a URL.
@@ -67,8 +73,15 @@ pub fn webhooks(
     ca_pem: &[u8],
     endpoint: &Endpoint,
     served: impl Fn(&str) -> bool,
-    conditional: Option<(&ConditionalWebhook, &DesiredCondition)>,
+    conditional: Option<Desired<'_>>,
 ) -> Result<Registration, Error> {
+    let all = widening::widened(current);
+    let widened = match conditional {
+        Some((conditional, desired, now)) if *desired != DesiredCondition::Unmanaged => {
+            widening::kept(&all, conditional, now)
+        }
+        _ => all.clone(),
+    };
     let existing = current.get("webhooks").cloned().unwrap_or_else(|| json!([]));
     let stored = current
         .pointer("/metadata/annotations/template")
@@ -104,8 +117,10 @@ pub fn webhooks(
         client.insert("caBundle".into(), Value::String(STANDARD.encode(ca_pem)));
         point_to(client, endpoint, &path);
         let more = conditional
-            .filter(|(conditional, _)| conditional.path == path)
-            .and_then(|(conditional, desired)| conditional.webhook(desired, &webhook, &existing));
+            .filter(|(conditional, ..)| conditional.path == path)
+            .and_then(|(conditional, desired, _)| {
+                conditional.webhook(desired, &widened, &webhook, &existing)
+            });
         if let Some(more) = more {
             wanted.push(Value::Object(more));
             conditional = None;
@@ -114,8 +129,15 @@ pub fn webhooks(
     }
 
     let mut patch = Map::new();
+    let mut annotations = Map::new();
     if stored.is_empty() {
-        patch.insert("metadata".into(), json!({"annotations": {TEMPLATE: text}}));
+        annotations.insert(TEMPLATE.into(), text.into());
+    }
+    if widened != all {
+        annotations.insert(WIDENED_CONDITIONS.into(), widening::annotation(&widened));
+    }
+    if !annotations.is_empty() {
+        patch.insert("metadata".into(), json!({"annotations": annotations}));
     }
     let wanted = Value::Array(wanted);
     if !contained(&defaulted(wanted.clone()), &existing) {
@@ -128,8 +150,8 @@ pub fn webhooks(
 }
 
 /// The registered webhooks without the conditional one, which is what an installer wrote.
-fn without(existing: &Value, conditional: Option<(&ConditionalWebhook, &DesiredCondition)>) -> Value {
-    let (Some((conditional, _)), Some(webhooks)) = (conditional, existing.as_array()) else {
+fn without(existing: &Value, conditional: Option<Desired<'_>>) -> Value {
+    let (Some((conditional, ..)), Some(webhooks)) = (conditional, existing.as_array()) else {
         return existing.clone();
     };
     let is_it = |webhook: &Value| webhook.as_object().is_some_and(|webhook| conditional.is(webhook));

@@ -262,7 +262,7 @@ async fn configure(
         let conditional = settings.conditional.as_ref().zip(desired.as_ref());
         let conditional = conditional
             .filter(|_| phase == Phase::Mutating)
-            .map(|((conditional, _), desired)| (conditional, desired));
+            .map(|((conditional, _), desired)| (conditional, desired, Timestamp::now()));
         let wanted =
             configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
         let configured = Configured {

@@ -6,6 +6,7 @@
 mod amounts;
 mod barrier;
 mod claim;
+mod environment;
 mod image_job;
 mod labelled;
 mod labels;
@@ -17,6 +18,7 @@ mod written;
 pub use amounts::{AmountsView, amount};
 pub use barrier::BarrierView;
 pub use claim::ClaimView;
+pub use environment::{MetadataMap, MetadataVariable};
 pub use image_job::ImageJobView;
 pub use labelled::{LabelledView, NamespaceView, NodeView};
 pub use labels::Labels;

@@ -26,6 +26,8 @@ pub struct RevisionView {
     pub number: i64,
     /// Hash of the claim templates it was created with; `None` if the annotation is missing.
     pub claims_hash: Option<Box<str>>,
+    /// Hash of the template that it is for; `None` if that was not recorded.
+    pub template_hash: Option<Box<str>>,
     /// Labels.
     pub labels: crate::Labels,
     /// `data` as stored.
@@ -61,16 +63,15 @@ impl<'de> Deserialize<'de> for RevisionView {
             revision,
             data,
         } = Wire::deserialize(deserializer)?;
+        let annotation = |key: &str| metadata.annotations.get(key).map(|value| value.as_str().into());
         Ok(Self {
             owner_name: metadata
                 .controller()
                 .filter(|owner| owner.kind == "CloneSet" && owner.group() == names::APPS_GROUP)
                 .map(|owner| owner.name.as_str().into()),
             owner_uid: metadata.controller().map(|owner| owner.uid.as_str().into()),
-            claims_hash: metadata
-                .annotations
-                .get(names::CLAIM_TEMPLATES_HASH)
-                .map(|hash| hash.as_str().into()),
+            claims_hash: annotation(names::CLAIM_TEMPLATES_HASH),
+            template_hash: annotation(names::TEMPLATE_HASH),
             namespace: metadata.namespace.into(),
             name: metadata.name.into(),
             uid: metadata.uid.into(),

@@ -14,13 +14,14 @@ use kube_schema::validate::Errors;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{fill, made, present, text};
 use crate::workload;
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mbroadcastjob.kb.io"),
     validating: Some("vbroadcastjob.kb.io"),
+    parts: &[parts::TEMPLATE],
     defaults,
     rules,
     ..KindWebhooks::of(&kruise_api::broadcastjob::KIND)

@@ -18,16 +18,19 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{KindWebhooks, Scope};
+use super::advice::empty_hooks;
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mdaemonset.kb.io"),
     validating: Some("vdaemonset.kb.io"),
+    parts: &[parts::TEMPLATE],
     defaults,
     rules,
     changes,
+    advice: |object, _| member(object, "spec").map(empty_hooks).unwrap_or_default(),
     ..KindWebhooks::of(&kruise_api::daemonset::KIND)
 };
 

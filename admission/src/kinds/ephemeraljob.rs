@@ -17,13 +17,17 @@ use std::collections::BTreeSet;
 use kube_schema::validate::{self, Errors, Kind};
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{items, present, text};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vephemeraljobs.kb.io"),
     codes: (400, 400),
     path_has_version: true,
+    parts: &[parts::part(
+        "spec.template.ephemeralContainers[]",
+        "core/v1.EphemeralContainer",
+    )],
     rules,
     ..KindWebhooks::of(&kruise_api::ephemeraljob::KIND)
 };

@@ -11,6 +11,7 @@
 //! it is kept.
 
 mod advancedcronjob;
+mod advice;
 mod broadcastjob;
 pub(crate) mod cloneset;
 mod containerrecreaterequest;
@@ -19,6 +20,7 @@ mod ephemeraljob;
 mod imagelistpulljob;
 mod imagepulljob;
 mod nodeimage;
+mod parts;
 mod persistentpodstate;
 mod podprobemarker;
 mod podunavailablebudget;
@@ -39,9 +41,12 @@ use kruise_api::definition;
 use kube_schema::validate::{self, Errors, FieldError};
 use serde_json::Value;
 
+pub use self::parts::wrong_types;
 pub(crate) use self::scope::Scope;
 use crate::json::text;
 use crate::lookup::{Lookups, Reader};
+use crate::table::Phase;
+use crate::widening::Widening;
 use crate::{Operation, Options, Outcome, Request, Response, deletion};
 
 /// The webhooks of a kind.
@@ -62,7 +67,9 @@ pub struct KindWebhooks {
     path_has_version: bool,
     /// The gate without which nothing of the kind is taken.
     gate: fn(Options) -> Option<&'static str>,
-    /// Refuses what the controller could not read.
+    /// Parts that the schema does not describe.
+    parts: &'static [parts::Part],
+    /// Refuses what the controller could not read, though all types are right.
     decode: fn(&Value) -> Result<(), String>,
     defaults: fn(&mut Value, &Scope<'_>),
     rules: fn(&mut Errors, &Value, &Scope<'_>),
@@ -70,11 +77,18 @@ pub struct KindWebhooks {
     changes: fn(&mut Errors, &Value, &Value, &Scope<'_>),
     /// What is wrong with it among other objects. On UPDATE it judges only what changed.
     others: fn(&mut Errors, &Value, &Scope<'_>, &mut Reader<'_>),
-    /// What the author of a good object is warned of.
+    /// What the author of a good object is warned of. On UPDATE, what is stored already is not repeated.
+    advice: fn(&Value, &Scope<'_>) -> Vec<String>,
+    /// What the author of a good object is warned of because of other objects.
     warnings: fn(&Value, &mut Reader<'_>) -> Vec<String>,
     /// Fills in what other objects say.
     copies: fn(&mut Value, &Scope<'_>, &mut Reader<'_>),
+    /// What webhooks must be called for before it is stored.
+    widens: Option<Widens>,
 }
+
+/// The widening that a new or changed object needs, if it needs one.
+type Widens = fn(&Value, &Scope<'_>) -> Option<Widening>;
 
 /// The kinds that have webhooks.
 pub const KINDS: &[KindWebhooks] = &[
@@ -109,13 +123,16 @@ impl KindWebhooks {
             newest: false,
             path_has_version: false,
             gate: |_| None,
+            parts: &[],
             decode: |_| Ok(()),
             defaults: |_, _| {},
             rules: |_, _, _| {},
             changes: |_, _, _, _| {},
             others: |_, _, _, _| {},
+            advice: |_, _| Vec::new(),
             warnings: |_, _| Vec::new(),
             copies: |_, _, _| {},
+            widens: None,
         }
     }
 
@@ -237,15 +254,41 @@ impl KindWebhooks {
             });
         }
         request.specified()?;
+        let old = (request.operation == Operation::Update).then_some(&request.old_object);
+        self.of_its_types(&request.version, &request.object, old)?;
         (self.decode)(&request.object).map_err(Response::undecodable)?;
         Ok(Scope {
             version: &request.version,
             namespace: &request.namespace,
             name: &request.name,
-            old: (request.operation == Operation::Update).then_some(&request.old_object),
+            old,
             now: request.now,
             options,
         })
+    }
+
+    /// Refuses values of the wrong type, but for those that are stored.
+    fn of_its_types(&self, version: &str, object: &Value, old: Option<&Value>) -> Result<(), Response> {
+        let mut wrong = parts::mismatches(self, version, object);
+        if let (false, Some(old)) = (wrong.is_empty(), old) {
+            let stored = parts::mismatches(self, version, old);
+            wrong.retain(|one| !stored.contains(one));
+        }
+        match wrong.as_slice() {
+            [] => Ok(()),
+            [one] => Err(Response::undecodable(one)),
+            all => {
+                let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+                Err(Response::undecodable(format_args!("[{}]", texts.join(", "))))
+            }
+        }
+    }
+
+    /// The warnings about an object that is not refused.
+    fn warned(&self, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<String> {
+        let mut texts = advice::advice(self, object, scope);
+        texts.extend((self.warnings)(object, reader));
+        texts
     }
 
     /// Fills in what the client left out, as a minimal patch.
@@ -257,13 +300,18 @@ impl KindWebhooks {
         let mut object = request.object.clone();
         (self.defaults)(&mut object, &scope);
         let mut reader = Reader::new(lookups);
-        let refusal = (self.validating.is_none())
+        let validates = self.validating.is_none();
+        let refusal = validates
             .then(|| self.refusal(&request.object, &scope, &mut reader))
             .flatten();
+        let mut warnings = Vec::new();
         if refusal.is_none() {
             (self.copies)(&mut object, &scope, &mut reader);
+            if validates {
+                warnings = self.warned(&request.object, &scope, &mut reader);
+            }
         }
-        reader.outcome(|| refusal.unwrap_or_else(|| Response::patched(&request.object, &object)))
+        reader.outcome(|| refusal.unwrap_or_else(|| Response::patched(&request.object, &object, warnings)))
     }
 
     /// Checks an object about to be stored or deleted.
@@ -277,10 +325,23 @@ impl KindWebhooks {
             Some(refusal) => refusal,
             None => Response::Allow {
                 patch: None,
-                warnings: (self.warnings)(&request.object, &mut reader),
+                warnings: self.warned(&request.object, &scope, &mut reader),
             },
         };
-        reader.outcome(|| response)
+        let is_stored = matches!(response, Response::Allow { .. }) && !request.dry_run;
+        let widening = || (self.widens?)(&self.readable(&request.object), &scope);
+        match reader.outcome(|| response) {
+            Outcome::Response(response) if is_stored => match widening() {
+                Some(widening) => Outcome::Widen(widening, response),
+                None => Outcome::Response(response),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// Does a review of this phase have an effect of its own, which a dry run must not have?
+    pub(crate) fn has_effect(&self, phase: Phase) -> bool {
+        phase == Phase::Validating && self.widens.is_some()
     }
 }
 

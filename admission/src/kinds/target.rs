@@ -1,6 +1,6 @@
 //! References to workloads: `apiVersion`, `kind` and `name`.
 
-use kruise_api::definition::Kind;
+use kruise_api::{definition::Kind, path::segment};
 use kube_schema::validate::Errors;
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn unique(
 
 /// The other objects of the kind in the namespace; `None` while they are not known.
 pub(super) fn others<'a>(kind: &Kind, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Option<Vec<&'a Value>> {
-    let (group, version, namespace) = (kind.group, scope.version, scope.namespace);
+    let (group, version, namespace) = (kind.group, segment(scope.version), segment(scope.namespace));
     let path = format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural);
     let list = match reader.object(Lookup::Path(path)) {
         Read::Found(list) => list,

@@ -17,6 +17,25 @@ pub(crate) struct Case {
     pub(crate) options: Options,
 }
 
+/// The sample of each kind and version, with its case.
+pub(crate) fn samples() -> impl Iterator<Item = (Case, Value)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of_versions = |one: &'static KindWebhooks| one.versions().iter().map(move |version| (one, version));
+    KINDS.iter().flat_map(of_versions).map(move |(one, version)| {
+        let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        (
+            case(one.kind.kind, || Value::Null),
+            serde_saphyr::from_str::<Value>(&text).unwrap(),
+        )
+    })
+}
+
+/// The sample of a kind in its newest version.
+pub(crate) fn sample(kind: &str) -> (Case, Value) {
+    samples().filter(|(case, _)| case.is_of(kind)).last().unwrap()
+}
+
 /// The webhooks of a kind.
 pub(crate) fn webhooks_of(kind: &str) -> &'static KindWebhooks {
     let found = KINDS.iter().find(|one| one.kind.kind == kind);
@@ -38,7 +57,7 @@ pub(crate) fn decided(
             Phase::Validating => webhooks.validate(request, options, &lookups),
         };
         match outcome {
-            Outcome::Response(response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");
@@ -63,7 +82,9 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         Lookup::Path(path) if path.contains("/storageclasses/") => {
             LookupResult::Object(json!({"allowVolumeExpansion": true}))
         }
-        Lookup::Revision(_) => LookupResult::Object(json!({})),
+        Lookup::Revision(_) => {
+            LookupResult::Object(json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}}))
+        }
         Lookup::NodeLabels(_) | Lookup::NamespaceLabels(_) => LookupResult::Labels([].into()),
         Lookup::PodOwner { .. } => LookupResult::Pod(Pod {
             controller: Some("u".to_owned()),
@@ -121,7 +142,8 @@ impl Case {
         }
     }
 
-    fn entry(&self) -> &'static KindWebhooks {
+    /// Its webhooks.
+    pub(crate) fn entry(&self) -> &'static KindWebhooks {
         webhooks_of(self.kind)
     }
 
@@ -187,6 +209,21 @@ impl Case {
         match self.decided(self.refuses(), &request, &quiet) {
             Response::Deny { code, message } => Some((code, message)),
             Response::Allow { .. } => None,
+        }
+    }
+
+    /// Is it of this kind?
+    pub(crate) fn is_of(&self, kind: &str) -> bool {
+        self.kind == kind
+    }
+
+    /// What the author of an object is warned of.
+    #[track_caller]
+    pub(crate) fn warnings(&self, operation: &str, object: &Value, old: &Value) -> Vec<String> {
+        let request = self.request(operation, object, old);
+        match self.decided(self.refuses(), &request, &quiet) {
+            Response::Allow { warnings, .. } => warnings,
+            Response::Deny { message, .. } => panic!("{message}"),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use go_compat::pod_template::{canonical_claim, canonical_pod_template};
+use kruise_api::convert::convert_as;
 use serde_json::{Map, Value, json};
 
 use super::KINDS;
@@ -35,15 +36,7 @@ fn reviewed(object: &Value) -> Case {
 
 /// The sample of each kind and version.
 fn samples() -> Vec<Value> {
-    let mut all = Vec::new();
-    for one in KINDS {
-        for version in one.versions() {
-            let file = format!("samples/{version}/{}.yaml", one.kind.kind.to_lowercase());
-            let text = std::fs::read_to_string(root().join(file)).unwrap();
-            all.push(serde_saphyr::from_str::<Value>(&text).unwrap());
-        }
-    }
-    all
+    super::testing::samples().map(|(_, sample)| sample).collect()
 }
 
 /// What three versions of OpenKruise stored of our kinds, with the manifest it was made of. CloneSets and SidecarSets are
@@ -125,6 +118,41 @@ fn samples_pass_and_only_gain() {
         };
         assert_eq!(case.refusal("CREATE", given, &Value::Null), None, "{sample}");
     }
+}
+
+#[test]
+fn samples_apply_over_each_other() {
+    let key = |object: &Value| (object["kind"].clone(), object["metadata"]["name"].clone());
+    let mut pairs = 0;
+    for sample in samples() {
+        let case = reviewed(&sample);
+        let stored = case.mutated_object("CREATE", &sample, &Value::Null);
+        for applied in samples().into_iter().filter(|other| key(other) == key(&stored)) {
+            pairs += 1;
+            let mut old = stored.clone();
+            let version = applied["apiVersion"].as_str().unwrap();
+            convert_as(webhooks_of(kind_of(&stored)).kind, &mut old, version).unwrap();
+            let mut new = old.clone();
+            // as kubectl: maps are merged, lists are replaced
+            json_patch::merge(&mut new["spec"], &applied["spec"]);
+            let removed =
+                |name: &&String| applied["spec"].get(*name).is_none() && sample["spec"].get(*name).is_some();
+            let gone: Vec<String> = new["spec"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .filter(removed)
+                .cloned()
+                .collect();
+            new["spec"]
+                .as_object_mut()
+                .unwrap()
+                .retain(|name, _| !gone.contains(name));
+            let new = case.mutated_object("UPDATE", &new, &old);
+            assert_eq!(case.refusal("UPDATE", &new, &old), None, "{applied}");
+        }
+    }
+    assert!(pairs > 50, "{pairs}");
 }
 
 #[test]

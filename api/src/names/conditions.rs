@@ -23,10 +23,13 @@ pub const CLONESET_PAUSED: &str = "CloneSetPaused";
 pub const PARTITION_AVAILABLE: &str = "ProgressPartitionAvailable";
 /// Reason of [`PROGRESSING`] that is False: the deadline has passed.
 pub const DEADLINE_EXCEEDED: &str = "ProgressDeadlineExceeded";
-/// CloneSet condition: a rollout without a deadline made no progress for ten minutes.
+/// CloneSet condition: a rollout made no progress until its deadline, or for ten minutes if it has none. Its reason is
+/// [`DEADLINE_EXCEEDED`] or [`NOTHING_MOVED`]; [`INVALID_SPEC`] if no rollout is possible.
 pub const STALLED: &str = "Stalled";
-/// Reason of [`STALLED`].
+/// Reason of [`STALLED`]: no progress for ten minutes, without a deadline.
 pub const NOTHING_MOVED: &str = "NothingMoved";
+/// Reason of [`STALLED`]: the specification cannot be read, and nothing is done.
+pub const INVALID_SPEC: &str = "InvalidSpec";
 /// CloneSet condition: the last attempt to create or delete pods failed.
 pub const FAILED_SCALE: &str = "FailedScale";
 /// CloneSet condition: the last attempt to update pods failed.

@@ -72,7 +72,7 @@ reasons! {
     FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet"], "A claim could not be assigned to its pod.";
     SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet"], "A pod was updated in place; its containers change next.";
     FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet"], "A pod could not be updated in place.";
-    SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "An update deleted a pod, or labelled it for deletion, to recreate it.";
+    SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "An update deleted a pod to recreate it or, if a preDelete hook holds the pod, labelled it for deletion.";
     FAILED_RECREATE = "FailedUpdatePodReCreate", Warning, ["CloneSet"], "A pod that an update recreates could not be deleted.";
     INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet"], "The annotation with the state of an in-place update cannot be read.";
     SCALE_UP_LIMITED = "ScaleUpLimited", Warning, ["CloneSet"], "scaleStrategy.maxUnavailable allows fewer new pods than are missing.";

@@ -39,6 +39,9 @@ pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
 pub const CONTROLLER_HASH: &str = "controller.kubernetes.io/hash";
 /// `ControllerRevision` annotation: hash of the volume claim templates, `""` when there are none.
 pub const CLAIM_TEMPLATES_HASH: &str = "kruise.io/cloneset-volumeclaimtemplate-hash";
+/// `ControllerRevision` annotation: hash of the template that the revision is for, as the workload has it. OpenKruise drops
+/// fields that its types do not know from the revision.
+pub const TEMPLATE_HASH: &str = "kruise.io/template-hash";
 /// Annotation of kubectl, not copied to revisions.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Pod label, any value: the workload must delete and replace this pod.
@@ -53,6 +56,8 @@ pub const DELETE_PROTECTION: &str = "policy.kruise.io/delete-protection";
 pub const CONVERSION_DATA: &str = "kruise.io/conversion-data";
 /// Annotation of the leader lease: the settings of the leader that decisions depend on, JSON.
 pub const LEADER_SETTINGS: &str = "kruise.io/leader-settings";
+/// Annotation of a webhook configuration: what was added to match conditions for objects about to be stored, JSON.
+pub const WIDENED_CONDITIONS: &str = "kruise.io/widened-match-conditions";
 /// Annotation form of `imagePreDownloadParallelism` in `v1alpha1`.
 pub const PREDOWNLOAD_PARALLELISM: &str = "apps.kruise.io/image-predownload-parallelism";
 /// Annotation form of `imagePreDownloadTimeoutSeconds` in `v1alpha1`.
@@ -86,6 +91,8 @@ pub const IN_PLACE_UPDATE_READY: &str = "InPlaceUpdateReady";
 pub const KRUISE_POD_READY: &str = "KruisePodReady";
 /// Pod condition written by the kubelet: a resize waits for free resources on its node, or is impossible there.
 pub const POD_RESIZE_PENDING: &str = "PodResizePending";
+/// Pod condition written by the kubelet: all containers are being restarted, whatever `Ready` says.
+pub const ALL_CONTAINERS_RESTARTING: &str = "AllContainersRestarting";
 /// Pod condition written by the kubelet: a resize is in progress.
 pub const POD_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 

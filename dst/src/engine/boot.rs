@@ -59,9 +59,16 @@ pub fn origin() -> Timestamp {
     Timestamp::from_second(1_767_225_600).unwrap_or_default()
 }
 
-/// A node.
+/// A node. Kubelets of three versions are in every cluster: one that reports no generations and hashes whole containers, one
+/// without faults, and one that reports the readiness of the container before.
 pub fn node(name: &str) -> Value {
-    json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+    let version = match name {
+        "n1" => "v1.30.14",
+        "n2" => "v1.34.2",
+        _ => "v1.36.0",
+    };
+    json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"nodeInfo": {"kubeletVersion": version}}})
 }
 
 /// A cluster that is up, with these definitions. It booted once for all scenarios that have the same; what differs by seed
@@ -90,6 +97,7 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         stages,
         timings: Timings::default(),
         daemon: true,
+        events: false,
         patience: SignedDuration::ZERO,
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;

@@ -19,6 +19,7 @@ use tokio::{
 
 use super::{
     boot,
+    course::Course,
     faults::Faults,
     mirror::Mirror,
     oracles::Judges,
@@ -45,6 +46,8 @@ pub struct Setup {
     pub judges: Judges,
     /// Whether they do.
     pub judged: Judged,
+    /// So many percent of all requests of managers fail.
+    pub failing: u8,
     /// What records the play.
     pub trace: Trace,
 }
@@ -80,6 +83,8 @@ pub struct State {
     pub trace: Trace,
     /// How often.
     pub counters: Counters,
+    /// When.
+    pub course: Course,
     /// Managers that were started, by number.
     pub processes: BTreeMap<ProcessId, Process>,
     /// Stops a manager.
@@ -115,7 +120,8 @@ impl Cluster {
         let state = State {
             world,
             mirror,
-            faults: Faults::default(),
+            faults: Faults::new(setup.failing),
+            course: Course::default(),
             random: Random::new(setup.seed, Purpose::CLUSTER),
             trace: setup.trace,
             counters: Counters::default(),
@@ -440,6 +446,9 @@ impl State {
         if request.method != Method::Get && code < 300 {
             let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
             self.counters.wrote(&write);
+            if !write.is_lease() && write.resource != "events" {
+                self.course.wrote(self.start.elapsed());
+            }
             if self.judged == Judged::Yes || write.is_lease() {
                 let verdict = self.judges.judge(&write, &self.mirror, &mut self.processes);
                 if let (Some(violation), None) = (verdict, &self.violation) {

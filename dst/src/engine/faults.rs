@@ -12,11 +12,21 @@ pub struct Faults {
     active: Vec<(Instant, LastingFault)>,
     /// The process that is cut off as long as the fault lasts.
     isolated: Option<ProcessId>,
+    /// So many percent of all requests fail, whatever else is active.
+    pub failing: u8,
     /// The leader dies after so many more writes.
     pub crash_after: Option<u32>,
 }
 
 impl Faults {
+    /// None yet, but for so many percent of requests that fail.
+    pub fn new(failing: u8) -> Self {
+        Self {
+            failing,
+            ..Self::default()
+        }
+    }
+
     /// A fault begins. One that isolates somebody isolates the leader.
     pub fn begin(&mut self, fault: &LastingFault, lasts: Duration, leader: Option<ProcessId>) {
         if *fault == LastingFault::Isolated {

@@ -15,7 +15,7 @@ use super::{
     subject::Users,
 };
 
-/// Flags of all managers. The lease is longer than by default only to save requests that show nothing; its deadline is
+/// Flags of managers, where it is not measured how long things take. The lease is longer than by default only to save requests that show nothing; its deadline is
 /// [`super::leader::RENEW_DEADLINE`].
 const LINE: &[&str] = &[
     "--leader-election-lease-duration=25s",
@@ -37,12 +37,12 @@ pub async fn supervise(cluster: Arc<Cluster>, users: Users, config: Arc<Config>)
     }
 }
 
-/// Flags as they are on a command line, with these feature gates on.
-pub fn config(gates: &[&str]) -> anyhow::Result<Arc<Config>> {
+/// Flags as they are on a command line, with these feature gates on. `measured`: with no others, as users have them.
+pub fn config(gates: &[&str], measured: bool) -> anyhow::Result<Arc<Config>> {
     let on: Vec<String> = gates.iter().map(|gate| format!("{gate}=true")).collect();
     let gates = format!("--feature-gates={}", on.join(","));
     let values = FlagSet::new(&FLAGS)
-        .parse(LINE.iter().copied().chain([gates.as_str()]))
+        .parse(LINE.iter().filter(|_| !measured).copied().chain([gates.as_str()]))
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(Arc::new(Config::new(&values, &|_| None)?))
 }

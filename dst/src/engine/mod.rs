@@ -10,12 +10,14 @@
 pub mod boot;
 pub mod campaign;
 pub mod cluster;
+pub mod course;
 pub mod enumerate;
 pub mod faults;
 pub mod generate;
 #[cfg(feature = "injected-bugs")]
 pub mod injected;
 pub mod leader;
+pub mod liveness;
 pub mod managers;
 pub mod mirror;
 pub mod network;

@@ -114,8 +114,46 @@ impl Object {
             && matches!(self.state("InPlaceUpdateReady"), "" | "True")
     }
 
-    /// A pod that may take its share of the work: ready for long enough, and in no phase of its lifecycle.
+    /// A pod that may take its share of the work: ready for long enough, in no phase of its lifecycle, and its containers
+    /// have really started.
     pub fn is_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
+        self.seems_available(min_ready_seconds, now) && self.have_started(now)
+    }
+
+    /// Have its containers really started that are said to be ready? Until the startup probe runs, that may be said of the
+    /// container before.
+    pub fn have_started(&self, now: Timestamp) -> bool {
+        let started =
+            |probe: &Value| seconds(probe, "periodSeconds", 10).min(seconds(probe, "initialDelaySeconds", 0));
+        self.have_run(started, now)
+    }
+
+    /// A pod of which nobody may believe that it is not available. Whoever doubts the report on a container that has begun
+    /// anew waits for its startup probe, and three seconds for the report.
+    pub fn is_certainly_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
+        let reported = |probe: &Value| seconds(probe, "periodSeconds", 10) + 4;
+        self.seems_available(min_ready_seconds, now) && self.have_run(reported, now)
+    }
+
+    /// Do all containers with a startup probe that are said to be ready run for so many seconds?
+    fn have_run(&self, long: impl Fn(&Value) -> i64, now: Timestamp) -> bool {
+        let value = self.value();
+        let containers = value["spec"]["containers"].as_array().into_iter().flatten();
+        let mut probed = containers.filter(|one| one["startupProbe"].is_object());
+        probed.all(|container| {
+            let statuses = value["status"]["containerStatuses"].as_array();
+            let status = statuses
+                .into_iter()
+                .flatten()
+                .find(|one| one["name"] == container["name"] && one["ready"] == true);
+            let began = status.and_then(|one| one["state"]["running"]["startedAt"].as_str()?.parse().ok());
+            began.is_none_or(|began: Timestamp| {
+                now.as_second() - began.as_second() >= long(&container["startupProbe"])
+            })
+        })
+    }
+
+    fn seems_available(&self, min_ready_seconds: i64, now: Timestamp) -> bool {
         let since = self
             .condition("Ready")
             .and_then(|ready| ready["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok());
@@ -140,6 +178,11 @@ impl Object {
             })
             .collect()
     }
+}
+
+/// A time of a probe.
+fn seconds(probe: &Value, name: &str, otherwise: i64) -> i64 {
+    probe[name].as_i64().unwrap_or(otherwise)
 }
 
 /// What is read of a watch's line.

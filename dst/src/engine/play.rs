@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
     cluster::{Cluster, Setup},
+    course::Settling,
     managers,
     network::link::PATIENCE,
     oracles::Judges,
@@ -22,6 +23,8 @@ use super::{
 const CONVERGENCE: Duration = Duration::from_mins(12);
 /// How often that is checked.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// And where it is measured.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(200);
 /// For so long nobody may write after that, but for their leases.
 const QUIET: Duration = Duration::from_mins(6);
 /// And in a brief scenario.
@@ -42,6 +45,8 @@ pub struct Played {
     pub counts: bool,
     /// How long it took, in virtual time.
     pub lasted: Duration,
+    /// How its end went.
+    pub settling: Option<Settling>,
     /// What happened, if it was to be kept.
     pub lines: Vec<String>,
 }
@@ -86,6 +91,7 @@ pub fn replay(subjects: Subjects, scenario: &Scenario, keep: Keep, judged: Judge
             counts: state.counts_with(0),
             counters: state.counters.clone(),
             lasted: play.cluster.start.elapsed(),
+            settling: state.course.settling(),
             lines: state.trace.lines.take().unwrap_or_default(),
         }))
     });
@@ -126,6 +132,7 @@ impl<'a> Play<'a> {
             selectors: subjects.selectors(),
             judges: Judges::new(subjects.controllers(), oracles),
             judged,
+            failing: scenario.failing.unwrap_or(0),
             trace: if keep == Keep::Lines {
                 Trace::kept()
             } else {
@@ -142,7 +149,7 @@ impl<'a> Play<'a> {
 
     async fn run(&self) -> anyhow::Result<Option<Violation>> {
         let gates: Vec<_> = self.users.values().flat_map(|user| user.gates()).collect();
-        let config = managers::config(&gates)?;
+        let config = managers::config(&gates, self.scenario.failing.is_some())?;
         tokio::spawn(self.cluster.clone().pump());
         for _ in 0..self.scenario.managers.max(1) {
             let (cluster, users) = (self.cluster.clone(), self.users.clone());
@@ -165,6 +172,9 @@ impl<'a> Play<'a> {
         }
         if self.is_violated() {
             return Ok(None);
+        }
+        if self.scenario.failing.is_some() {
+            return Ok(violation);
         }
         let lasts = if self.scenario.brief { BRIEF_QUIET } else { QUIET };
         Ok(match violation {
@@ -218,6 +228,10 @@ impl<'a> Play<'a> {
             cluster.look(|state| state.faults.crash_after = None);
             let calm = Instant::now();
             let violation = self.settle(calm).await;
+            cluster.look(|state| {
+                let (from, to) = (calm - cluster.start, cluster.start.elapsed());
+                state.course.settled(from, to);
+            });
             let is_over = steps.peek().is_none() || self.is_enough(0);
             if violation.is_some() || is_over {
                 return Ok(violation);
@@ -241,6 +255,7 @@ impl<'a> Play<'a> {
                         what,
                     });
                 }
+                (false, Err(_)) if self.scenario.failing.is_some() => sleep(CLOSE_INTERVAL).await,
                 (false, Err(_)) => sleep(INTERVAL).await,
             }
         }

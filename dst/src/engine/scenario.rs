@@ -20,6 +20,10 @@ pub struct Scenario {
     /// Whether steps end once the scenario counts: most bugs show in the first hundred writes or not at all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub brief: bool,
+    /// So many percent of all requests of managers fail, from the first to the last. With this, zero included, it is
+    /// measured how long everything takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<u8>,
     /// Managers side by side; one leads.
     pub managers: u8,
     /// Names of subjects, and what they start with.

@@ -50,6 +50,7 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SetVersionDropped => &["writes of a set are for a version"],
         Bug::SetPausedIgnored => &["upgrades are held"],
         Bug::ResizeAfterPodWrite => &["resources first"],
+        Bug::ReadinessInherited => &["available when complete", "availability"],
     }
 }
 

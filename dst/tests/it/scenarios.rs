@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kruise_dst::{
-    engine::{campaign, enumerate},
+    engine::{campaign, enumerate, liveness},
     subjects::ALL,
 };
 
@@ -47,4 +47,17 @@ fn a_crash_after_a_write_here_and_there_is_survived() {
         clean += 1;
     }
     assert!(clean >= 2, "{clean}");
+}
+
+/// `kruise-dst liveness` takes more of them.
+#[test]
+fn work_goes_on_although_two_percent_of_all_requests_fail() {
+    let compared = liveness::run(ALL, 1, 40, 2, 2).unwrap();
+    println!("{compared}");
+    assert!(compared.violations.is_empty(), "{compared}");
+    let failed: u32 = compared.scenarios.iter().map(|one| one.failed).sum();
+    assert!(
+        compared.scenarios.len() == 40 && failed > 100,
+        "too little happened: {compared}"
+    );
 }

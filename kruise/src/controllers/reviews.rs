@@ -1,8 +1,15 @@
 //! Options of reviews, from feature gates and flags.
 
+use std::sync::LazyLock;
+
 use kruise_admission::Options;
 
+use super::kinds_without_controller;
 use crate::manager::Config;
+
+/// Their names are unique among all groups.
+static WITHOUT_CONTROLLER: LazyLock<Vec<&str>> =
+    LazyLock::new(|| kinds_without_controller().map(|kind| kind.kind).collect());
 
 /// The options.
 pub fn options(config: &Config) -> Options {
@@ -19,8 +26,10 @@ pub fn options(config: &Config) -> Options {
         probe_markers: config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),
         workload_spread: config.gates.on("WorkloadSpread"),
+        vertical_scaling: config.gates.on("InPlaceWorkloadVerticalScaling"),
         budgets: ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"]
             .iter()
             .any(|gate| config.gates.on(gate)),
+        without_controller: &WITHOUT_CONTROLLER,
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! Every replica serves webhooks, so every replica has these caches. They stay empty if SidecarSets are not served.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use kruise_admission::{
     lookup::{Lookup, LookupResult, Pod},
     manifests::{MUTATE_POD, PODS_OF_SETS},
-    pod::sidecars::{Revision, Sets, condition},
+    pod::sidecars::{Revision, Sets},
+    widening::StoredSoon,
 };
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
@@ -16,13 +20,22 @@ use kruise_server::configuration::{ConditionalWebhook, DesiredCondition};
 use kruise_views::{Labels, NamespaceView, NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     caches::NAMESPACES,
     sidecarset::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS},
 };
 use crate::lookup::{Cache, Cached, newest};
+
+mod awaited;
+mod needed;
+
+use awaited::Awaited;
+use needed::Needed;
 
 /// The webhook whose match condition is derived from the SidecarSets.
 pub fn conditional_webhook() -> ConditionalWebhook {
@@ -45,6 +58,7 @@ pub struct WebhookCaches {
     pub revisions: SharedInformer<CachedRevision>,
     sorted: Arc<SortedSets>,
     desired: watch::Sender<DesiredCondition>,
+    awaited: Awaited,
 }
 
 /// All SidecarSets sorted by name. They are sorted again at the first read after a change.
@@ -73,6 +87,7 @@ impl WebhookCaches {
                 DesiredCondition::Absent
             })
             .0,
+            awaited: Awaited::default(),
         };
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
@@ -97,31 +112,50 @@ impl WebhookCaches {
         current.clone()
     }
 
+    /// Notes a SidecarSet whose review allows it to be stored.
+    pub fn set_is_reviewed(&self, set: &StoredSoon) {
+        self.awaited.add(set);
+    }
+
+    /// True if a SidecarSet was reviewed a moment ago and is not in the cache yet.
+    fn lacks_reviewed_sets(&self) -> bool {
+        self.awaited.are_missing(&self.sidecarsets)
+    }
+
     /// The match condition of the webhook that injects sidecars. Only the leader derives it from the SidecarSets.
     pub fn match_condition(&self) -> watch::Receiver<DesiredCondition> {
         self.desired.subscribe()
     }
 
     /// Derives the match condition from the SidecarSets at every change, until `stop` turns true. Only the leader runs it.
+    /// The condition becomes narrower only after a minute, and is published again when widenings have expired.
     pub async fn derive_match_condition(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
+        let mut needed = Needed::default();
         loop {
             changes.mark_unchanged();
             if let Some(sets) = self.sorted_sets() {
-                let desired = condition(&sets).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
+                let (desired, is_due) = needed.update(&sets, Instant::now());
                 self.desired.send_if_modified(|current| {
                     let differs = *current != desired;
                     if differs {
                         *current = desired;
                     }
-                    differs
+                    differs || is_due
                 });
             }
+            let next = async {
+                match needed.next() {
+                    Some(next) => sleep_until(next).await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
                 // No error: `self` holds the sender.
                 _ = changes.changed() => {}
+                () = next => {}
             }
         }
     }
@@ -162,6 +196,7 @@ impl Cache for ReviewCache {
     fn get(&self, lookup: &Lookup) -> Cached {
         let at = |name: &str| ObjectKey::new("", name);
         match lookup {
+            Lookup::SidecarSets if self.webhook_caches.lacks_reviewed_sets() => Cached::Absent,
             Lookup::SidecarSets => match self.webhook_caches.sorted_sets() {
                 Some(sets) => Cached::Found(LookupResult::SidecarSets(sets)),
                 None => Cached::NotSynced,

@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
-use jiff::Timestamp;
-use kruise_api::{cloneset::CloneSet, names::conditions};
+use kruise_api::{cloneset::CloneSet, names::conditions, path::segment};
 use kruise_plan_kit::{Memory, ResourceId, Why};
 use kruise_plan_workloads::cloneset;
 use kruise_runtime::discovery;
-use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NodeView, RevisionView};
 
-use super::{Request, list, render};
+use super::{
+    Request,
+    events::Warnings,
+    list, list_pods, metadata,
+    pods::{self, Facts},
+    render,
+};
 use crate::{
     controllers::cloneset::{self as controller, CachedCloneSet, Inputs},
     manager,
@@ -32,7 +37,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     } = *request;
     let served = discovery::discover(client, &[]).await?;
     let collection = served.collection(ResourceId::CLONESETS, Some(namespace))?;
-    let path = format!("{collection}/{name}");
+    let path = format!("{collection}/{}", segment(name));
     let cached: CachedCloneSet = client
         .get(&path)
         .await
@@ -40,8 +45,9 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let set = cached
         .set
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let mut pods: Vec<Arc<PodView>> = list(client, &format!("/api/v1/namespaces/{namespace}/pods")).await?;
-    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let namespace_path = format!("/api/v1/namespaces/{}", segment(namespace));
+    let (mut pods, mut full) = list_pods(client, &format!("{namespace_path}/pods")).await?;
+    let path = format!("{namespace_path}/persistentvolumeclaims");
     let mut claims: Vec<Arc<ClaimView>> = list(client, &path).await?;
     claims.retain(|claim| {
         let owner = claim.controller.as_ref();
@@ -53,6 +59,7 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
             .as_ref()
             .is_some_and(|owner| *owner.uid == *set.metadata.uid)
     });
+    full.retain(|pod| pods.iter().any(|view| *view.uid == *metadata(pod, "uid")));
     if let Some(pod) = pod
         && !pods.iter().any(|have| *have.name == *pod)
     {
@@ -60,7 +67,10 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     }
     let revisions: Vec<Arc<RevisionView>> = list(
         client,
-        &format!("/apis/apps/v1/namespaces/{namespace}/controllerrevisions"),
+        &format!(
+            "/apis/apps/v1/namespaces/{}/controllerrevisions",
+            segment(namespace)
+        ),
     )
     .await?;
     let nodes: Vec<Arc<NodeView>> = list(client, "/api/v1/nodes").await?;
@@ -82,19 +92,25 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         });
     }
     let inputs = Inputs::new(&set, pods, claims, revisions, nodes).with_pull_jobs(jobs);
-    let mut plan = inputs.plan(
-        &set,
-        &api_version,
-        options,
-        &memory,
-        cloneset::Explain::Yes,
-        Timestamp::now(),
-    );
+    let now = client.now();
+    let mut plan = inputs.plan(&set, &api_version, options, &memory, cloneset::Explain::Yes, now);
     plan.why.extend(settings_line.map(|text| Why {
         about: String::new(),
         text,
     }));
-    Ok(render(&format!("CloneSet {namespace}/{name}"), &plan, pod))
+    let warnings = if full.iter().any(|pod| pods::needs_help(pod)) {
+        Warnings::read(client, Some(namespace)).await
+    } else {
+        Warnings::default()
+    };
+    let named = full.iter().map(|pod| (metadata(pod, "name").to_owned(), &**pod));
+    let facts = Facts::of(named, set.spec.lifecycle.as_ref(), &warnings, now);
+    Ok(render(
+        &format!("CloneSet {namespace}/{name}"),
+        &plan,
+        &facts,
+        pod,
+    ))
 }
 
 /// The errors that the manager remembers, restored from the conditions that report them.
@@ -113,6 +129,7 @@ fn memory_of(set: &CloneSet) -> Memory {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use kruise_api::condition::Condition;
 
     use super::*;

@@ -1,6 +1,8 @@
-//! `kruise explain`: prints a plan, what it waits for, and which limit holds it.
+//! `kruise explain`: prints what pods report, a plan, what it waits for, and which limit holds it.
 
 pub(crate) mod cloneset;
+mod events;
+mod pods;
 pub(crate) mod sidecarset;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
@@ -14,8 +16,11 @@ use kruise_runtime::{
     Client,
     client::{self, Source},
 };
+use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
+use self::pods::Facts;
 use crate::{
     controllers,
     gates::Gates,
@@ -29,9 +34,9 @@ pub struct Options {
     target: String,
     /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
-    /// Namespace of the CloneSet.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    /// Namespace of the CloneSet; without it that of the kubeconfig's context.
+    #[arg(short, long)]
+    namespace: Option<String>,
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
@@ -136,9 +141,10 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         .build()?;
     runtime.block_on(async {
         let client = connect(&source).await?;
+        let namespace = options.namespace.as_deref();
         explain(&Request {
             client: &client,
-            namespace: &options.namespace,
+            namespace: namespace.unwrap_or_else(|| client.default_namespace()),
             name,
             pod: options.pod.as_deref(),
             manager_namespace: &options.manager_namespace,
@@ -192,11 +198,27 @@ async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> anyhow::Resul
     Ok(list.items.into_iter().map(Arc::new).collect())
 }
 
-/// The text of a plan. With `pod`, only the lines about this pod.
-pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
+/// The pods of a collection: as plans read them, and in full.
+async fn list_pods(client: &Client, path: &str) -> anyhow::Result<(Vec<Arc<PodView>>, Vec<Arc<Value>>)> {
+    let full: Vec<Arc<Value>> = list(client, path).await?;
+    let views = full.iter().map(|pod| PodView::deserialize(&**pod).map(Arc::new));
+    let views: Result<_, _> = views.collect();
+    Ok((views.with_context(|| format!("cannot read {path}"))?, full))
+}
+
+/// A member of an object's metadata.
+fn metadata<'a>(object: &'a Value, name: &str) -> &'a str {
+    let member = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(name)?.as_str());
+    member.unwrap_or_default()
+}
+
+/// The text of a plan, after what the pods themselves report. With `pod`, only the lines about this pod.
+fn render(subject: &str, plan: &Plan, facts: &Facts, pod: Option<&str>) -> String {
     let mut text = String::new();
     // A plan over several namespaces names pods NAMESPACE/NAME; the name alone is accepted, too.
-    let about = |name: &str| {
+    let about = |name: &str| -> bool {
         let alone = |name: &str| name.rsplit('/').next().map(str::to_owned);
         pod.is_none_or(|pod| {
             pod == name || alone(name).as_deref() == Some(pod) || alone(pod).as_deref() == Some(name)
@@ -209,6 +231,10 @@ pub fn render(subject: &str, plan: &Plan, pod: Option<&str>) -> String {
         .flat_map(|object| object.steps.iter().map(move |step| (object.phase, step)))
         .collect();
     let _ = writeln!(text, "{subject}");
+    let reported = facts.section(about);
+    if !reported.is_empty() {
+        let _ = writeln!(text, "{reported}");
+    }
     for why in plan.why.iter().filter(|why| why.about.is_empty()) {
         let _ = writeln!(text, "  {}", why.text);
     }
@@ -247,7 +273,7 @@ mod tests {
 
     use kruise_plan_kit::{Plan, Why};
 
-    use super::render;
+    use super::{Facts, render};
 
     #[test]
     fn a_plan_without_writes_lists_what_holds_each_pod() {
@@ -264,9 +290,9 @@ mod tests {
             requeue: Some(Duration::from_millis(1500)),
             ..Plan::default()
         };
-        let all = render("clonesets/web", &plan, None);
+        let all = render("clonesets/web", &plan, &Facts::default(), None);
         assert!(all.contains("Nothing would be written now.") && all.contains("pods/web-b: held"));
-        let one = render("clonesets/web", &plan, Some("web-a"));
+        let one = render("clonesets/web", &plan, &Facts::default(), Some("web-a"));
         assert!(one.contains("pods/web-a: waits") && !one.contains("web-b") && one.contains("in 2 s"));
     }
 

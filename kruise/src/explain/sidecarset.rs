@@ -5,14 +5,20 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use futures::future::{BoxFuture, FutureExt};
 use jiff::Timestamp;
-use kruise_api::sidecarset::SidecarSet;
+use kruise_api::{path::segment, sidecarset::SidecarSet};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_sidecars::{Explain, Repairs, plan};
 use kruise_runtime::discovery;
 use kruise_views::{NamespaceView, PodView, RevisionView};
 use serde_json::Value;
 
-use super::{Request, list, render};
+use super::{
+    Request,
+    events::Warnings,
+    list, list_pods, metadata,
+    pods::{Facts, needs_help},
+    render,
+};
 use crate::controllers::sidecarset::{Inputs, Parameters, injected};
 
 /// Explains a SidecarSet, or one pod of it, which is given as NAME or NAMESPACE/NAME. Revisions are in the manager's
@@ -33,18 +39,21 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
     let api_version = served.api_version(ResourceId::SIDECARSETS)?;
     let collection = served.collection(ResourceId::SIDECARSETS, None)?;
     let object: Value = client
-        .get(&format!("{collection}/{name}"))
+        .get(&format!("{collection}/{}", segment(name)))
         .await
         .with_context(|| format!("cannot read SidecarSet {name}"))?;
     let set = SidecarSet::from_json(&object)
         .map_err(|error| anyhow!("the specification cannot be read: {error}"))?;
-    let all: Vec<Arc<PodView>> = list(client, "/api/v1/pods").await?;
+    let (all, mut full) = list_pods(client, "/api/v1/pods").await?;
     let (pods, not_injected): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|pod| injected(pod).any(|injected| injected == name));
     let is_it =
         |have: &PodView, pod: &str| *have.name == *pod || format!("{}/{}", have.namespace, have.name) == pod;
-    let path = format!("/apis/apps/v1/namespaces/{manager_namespace}/controllerrevisions");
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/controllerrevisions",
+        segment(manager_namespace)
+    );
     let revisions: Vec<Arc<RevisionView>> = list(client, &path).await?;
     let namespaces: Vec<Arc<NamespaceView>> = list(client, "/api/v1/namespaces").await?;
     let sets: Vec<Arc<Value>> = list(client, &collection).await?;
@@ -73,12 +82,22 @@ async fn of_cluster(request: &Request<'_>) -> anyhow::Result<String> {
         repairs: &Repairs::since(Timestamp::MIN),
         explain: Explain::Yes,
     };
-    let plan = inputs.with_snapshot(&parameters, |snapshot| plan(snapshot, Timestamp::now()));
+    let now = client.now();
+    let plan = inputs.with_snapshot(&parameters, |snapshot| plan(snapshot, now));
     if let Some(pod) = pod
         && !is_injected
         && !plan.why.iter().any(|why| is_uninjected(&why.about))
     {
         bail!("SidecarSet {name} was not injected into a pod {pod}");
     }
-    Ok(render(&format!("SidecarSet {name}"), &plan, pod))
+    full.retain(|pod| pods.iter().any(|view| *view.uid == *metadata(pod, "uid")));
+    let warnings = if full.iter().any(|pod| needs_help(pod)) {
+        Warnings::read(client, None).await
+    } else {
+        Warnings::default()
+    };
+    let about = |pod: &Value| format!("{}/{}", metadata(pod, "namespace"), metadata(pod, "name"));
+    // Hooks are their workload's.
+    let facts = Facts::of(full.iter().map(|pod| (about(pod), &**pod)), None, &warnings, now);
+    Ok(render(&format!("SidecarSet {name}"), &plan, &facts, pod))
 }

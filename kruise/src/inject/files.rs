@@ -6,10 +6,11 @@ use anyhow::{Context, bail};
 use kruise_admission::{
     lookup::{Lookup, LookupResult, Revision},
     pod::sidecars::Sets,
-    sidecarset,
+    sidecarset, wrong_types,
 };
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::sidecars::names;
+use kube_schema::{TypeMismatch, table::Table, typed::inspect};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -27,9 +28,33 @@ pub(super) struct Files {
 pub(super) fn pod(path: &Path) -> anyhow::Result<Value> {
     let mut found = documents(path)?;
     match (found.pop(), found.is_empty()) {
-        (Some(pod), true) if pod.get("spec").is_some_and(Value::is_object) => Ok(pod),
+        (Some(pod), true) if pod.get("spec").is_some_and(Value::is_object) => {
+            well_typed(&pod, wrong_in_pod(&pod)).with_context(|| format!("in {}", path.display()))?;
+            Ok(pod)
+        }
         _ => bail!("{} is to hold one pod", path.display()),
     }
+}
+
+/// Values of the wrong type in a pod.
+pub(super) fn wrong_in_pod(pod: &Value) -> Vec<TypeMismatch> {
+    let table = Table::builtin();
+    let found = table.find("core/v1.PodSpec").map(|of| {
+        let spec = pod.get("spec").unwrap_or(&Value::Null);
+        inspect(table, of, spec, "spec").mismatches
+    });
+    found.unwrap_or_default()
+}
+
+/// Fails with all values of the wrong type.
+pub(super) fn well_typed(object: &Value, wrong: Vec<TypeMismatch>) -> anyhow::Result<()> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or("Pod");
+    let texts: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    bail!("{kind} {}: {}", name.unwrap_or_default(), texts.join("; "))
 }
 
 fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
@@ -68,6 +93,7 @@ impl Files {
     fn add(&mut self, mut object: Value) -> anyhow::Result<()> {
         match object.get("kind").and_then(Value::as_str) {
             Some("SidecarSet") => {
+                well_typed(&object, wrong_types(&object))?;
                 sidecarset::complete(&mut object);
                 self.sets.push(object);
             }

@@ -31,9 +31,9 @@ pub struct Options {
     /// File with SidecarSets, and Namespaces and ControllerRevisions they need; may be given again. No cluster is asked.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
-    /// Namespace of a pod that names none.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    /// Namespace of a pod that names none; without it that of the kubeconfig's context.
+    #[arg(short, long)]
+    namespace: Option<String>,
     /// Namespace of the manager, where revisions of SidecarSets are.
     #[arg(long, default_value = "kruise-system")]
     manager_namespace: String,
@@ -60,7 +60,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         match files {
             Some(cache) => {
                 let source = LookupSource { cache, server: None };
-                inject(&pod, options, &source, Timestamp::now()).await
+                inject(&pod, "default", options, &source, Timestamp::now()).await
             }
             None => of_cluster(&pod, options, connect(options).await?).await,
         }
@@ -70,6 +70,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
 /// As [`run`], with the cluster and the clock of this client.
 pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -> anyhow::Result<String> {
     let now = client.now();
+    let namespace = client.default_namespace().to_owned();
     let source = LookupSource {
         cache: NoCache,
         server: Some(Server {
@@ -77,7 +78,7 @@ pub(crate) async fn of_cluster(pod: &Value, options: &Options, client: Client) -
             namespace: options.manager_namespace.clone(),
         }),
     };
-    inject(pod, options, &source, now).await
+    inject(pod, &namespace, options, &source, now).await
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ impl Options {
         Self {
             filename: PathBuf::new(),
             with: Vec::new(),
-            namespace: namespace.into(),
+            namespace: Some(namespace.into()),
             manager_namespace: "kruise-system".into(),
             sort_sidecars: false,
             readiness_gate_for_all: false,
@@ -109,8 +110,10 @@ async fn connect(options: &Options) -> anyhow::Result<Client> {
     Ok(client::connect(&source, settings).await?)
 }
 
+/// `namespace` is for a pod that names none, where the options do not either.
 async fn inject<C: Cache>(
     pod: &Value,
+    namespace: &str,
     options: &Options,
     source: &LookupSource<C>,
     now: Timestamp,
@@ -121,7 +124,7 @@ async fn inject<C: Cache>(
         ..Gates::default()
     };
     let request = json!({
-        "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace,
+        "uid": now.to_string(), "operation": "CREATE", "namespace": options.namespace.as_deref().unwrap_or(namespace),
         "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod,
     });
     let mut request = Request::from_review(request)?;
@@ -129,8 +132,8 @@ async fn inject<C: Cache>(
     let mut lookups = Lookups::default();
     let review = |lookups: &Lookups| review(&request, gates, lookups);
     let progress = source.advance(&review, &mut lookups);
-    let response = source.finish(progress, &review, &mut lookups).await?;
-    render(pod, &request, &lookups, response)
+    let verdict = source.finish(progress, &review, &mut lookups).await?;
+    render(pod, &request, &lookups, verdict.response)
 }
 
 fn render(pod: &Value, request: &Request, lookups: &Lookups, response: Response) -> anyhow::Result<String> {
@@ -188,7 +191,7 @@ spec:
         let options = Options {
             filename: pod,
             with: vec![with],
-            namespace: "shop".into(),
+            namespace: Some("shop".into()),
             manager_namespace: "kruise-system".into(),
             sort_sidecars: false,
             readiness_gate_for_all: false,
@@ -226,6 +229,28 @@ spec:
     fn a_namespace_in_the_files_counts() {
         let text = injected("---\nkind: Namespace\nmetadata: {name: shop, labels: {env: prod}}\n").unwrap();
         assert_eq!(names(&text), ["agent", "other", "main"]);
+    }
+
+    #[test]
+    fn a_wrong_type_in_a_file_is_an_error_with_its_path_and_both_types() {
+        let set = "---\nkind: SidecarSet\nmetadata: {name: bad}\nspec: {selector: {matchLabels: {app: web}}, \
+                   containers: [{name: c, image: 1, podInjectPolicy: true}]}\n";
+        let error = format!("{:#}", injected(set).unwrap_err());
+        assert!(
+            error.ends_with(
+                "SidecarSet bad: spec.containers[0].podInjectPolicy: must be a string, not a boolean; \
+                 spec.containers[0].image: must be a string, not an integer"
+            ),
+            "{error}"
+        );
+        let pod = json!({"metadata": {"name": "web"}, "spec": {"containers": [{"name": "a", "env": [{"name": "P", "value": 80}]}]}});
+        let error = files::well_typed(&pod, files::wrong_in_pod(&pod))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "Pod web: spec.containers[0].env[0].value: must be a string, not an integer"
+        );
     }
 
     #[test]

@@ -13,12 +13,15 @@ mod reviews;
 mod run;
 mod sockets;
 mod watched_objects;
+mod widening;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 use go_compat::flags::FlagSet;
 use kruise_runtime::shutdown;
+
+use crate::output;
 
 pub use config::{Config, LeaseConfig};
 pub use flags::FLAGS;
@@ -36,23 +39,25 @@ pub fn main(line: Vec<String>) -> ExitCode {
     let values = match FlagSet::new(&FLAGS).parse(line) {
         Ok(values) => values,
         Err(error) if error.help => {
-            print!("{}", error.usage);
-            return ExitCode::SUCCESS;
+            return match output::print(&error.usage) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            };
         }
         Err(error) => {
-            eprintln!("{error}\n{}", error.usage);
+            output::report(format_args!("{error}\n{}", error.usage));
             return ExitCode::from(2);
         }
     };
     let config = match Config::new(&values, &|name| std::env::var(name).ok()) {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("{error:#}");
+            output::report(format_args!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     if let Err(error) = logging::start(values.get_string("logging-format"), values.get_int("v")) {
-        eprintln!("{error:#}");
+        output::report(format_args!("{error:#}"));
         return ExitCode::from(2);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    controllers::{self, WebhookCaches},
+    controllers::{self, WebhookCaches, webhook_caches::conditional_webhook},
     gates::Gates,
     leader::LeaderSettings,
 };
@@ -35,6 +35,7 @@ use super::{
     config::Config,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
+    widening::Widener,
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
@@ -123,13 +124,14 @@ where
             nodes: caches.informer(&controllers::caches::NODES),
             namespace: config.webhook.namespace.clone(),
         };
-        let reviews = Reviews::new(
-            controllers::reviews::options(config),
-            cache,
-            client.named(&agent("webhook")),
-            metrics.pods.clone(),
-        );
-        let routes = admission::routes(reviews, config.gates.on("PodWebhook"));
+        let client = client.named(&agent("webhook"));
+        let pods_are_reviewed = config.gates.on("PodWebhook");
+        let writes_configurations = !config.gates.on("EnableExternalCerts");
+        let widener = (pods_are_reviewed && writes_configurations)
+            .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+        let options = controllers::reviews::options(config);
+        let reviews = Reviews::new(options, cache, client, metrics.pods.clone(), widener);
+        let routes = admission::routes(reviews, pods_are_reviewed);
         open(routes, webhook_caches.match_condition(), closing).await
     };
     let mut endpoints = {

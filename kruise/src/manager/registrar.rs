@@ -1,5 +1,6 @@
 //! The API server as the webhook controller needs it.
 
+use kruise_api::path::segment;
 use kruise_runtime::Client;
 use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
@@ -26,7 +27,7 @@ fn error(error: kruise_runtime::ApiError) -> ApiError {
 
 /// Path of the Secrets of a namespace.
 pub(super) fn secrets(namespace: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/secrets")
+    format!("/api/v1/namespaces/{}/secrets", segment(namespace))
 }
 
 /// Path of the webhook configurations.
@@ -39,11 +40,11 @@ pub(super) fn collection_of_configurations(phase: Phase) -> String {
 }
 
 fn configuration(phase: Phase, name: &str) -> String {
-    format!("{}/{name}", collection_of_configurations(phase))
+    format!("{}/{}", collection_of_configurations(phase), segment(name))
 }
 
 fn definition(name: &str) -> String {
-    format!("{DEFINITIONS}/{name}")
+    format!("{DEFINITIONS}/{}", segment(name))
 }
 
 /// `metadata.<member>` of an object.
@@ -57,7 +58,7 @@ fn of_metadata<'a>(object: &'a Value, member: &str) -> &'a str {
 impl Api for Registrar {
     async fn get_secret(&self, namespace: &str, name: &str) -> Result<Value, ApiError> {
         self.0
-            .get(&format!("{}/{name}", secrets(namespace)))
+            .get(&format!("{}/{}", secrets(namespace), segment(name)))
             .await
             .map_err(error)
     }
@@ -75,7 +76,7 @@ impl Api for Registrar {
         let path = format!(
             "{}/{}",
             secrets(of_metadata(&secret, "namespace")),
-            of_metadata(&secret, "name")
+            segment(of_metadata(&secret, "name"))
         );
         self.0
             .replace::<IgnoredAny>(&path, &secret)

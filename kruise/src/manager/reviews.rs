@@ -4,18 +4,20 @@
 //! from the API server, or waits for first lists, within the time limit of its webhook. After the limit, the response is
 //! 503, and the client tries again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use kruise_admission::{Lookups, Options, Outcome, Request, Response, table::Webhook};
+use kruise_admission::{Lookups, Options, Outcome, Request, Response, manifests::MUTATING, table::Webhook};
 use kruise_runtime::{Client, metrics::PodMetrics};
 use kruise_server::{review, webhook::Decision};
 use tokio::time::timeout;
 
 use crate::{
     controllers::webhook_caches::ReviewCache,
-    lookup::{LookupSource, Progress, Server},
+    lookup::{LookupSource, Progress, Server, Verdict},
 };
+
+use super::widening::Widener;
 
 /// Reviews requests with the lookups that they need.
 pub(super) struct Reviews {
@@ -25,11 +27,19 @@ pub(super) struct Reviews {
     client: Client,
     /// Durations of the steps of the pod webhook.
     metrics: PodMetrics,
+    /// `None` if match conditions are not the manager's to write.
+    widener: Option<Widener>,
 }
 
 impl Reviews {
     /// Objects that `cache` does not have are read with `client`.
-    pub(super) fn new(options: Options, cache: ReviewCache, client: Client, metrics: PodMetrics) -> Self {
+    pub(super) fn new(
+        options: Options,
+        cache: ReviewCache,
+        client: Client,
+        metrics: PodMetrics,
+        widener: Option<Widener>,
+    ) -> Self {
         let server = Some(Server {
             client: client.clone(),
             namespace: cache.namespace.clone(),
@@ -39,6 +49,7 @@ impl Reviews {
             source: LookupSource { cache, server },
             client,
             metrics,
+            widener,
         }
     }
 
@@ -52,7 +63,9 @@ impl Reviews {
         let mut lookups = Lookups::default();
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
-            Progress::Decided(response) => return to_server_response(response).into(),
+            Progress::Decided(verdict) if verdict.widening.is_none() || self.widener.is_none() => {
+                return to_server_response(verdict.response).into();
+            }
             progress => progress,
         };
         let reviews = self.clone();
@@ -61,7 +74,7 @@ impl Reviews {
             let finished = reviews.source.finish(progress, &review, &mut lookups);
             let limit = webhook.time_limit().lookups;
             to_server_response(match timeout(limit, finished).await {
-                Ok(Ok(response)) => response,
+                Ok(Ok(verdict)) => reviews.carried_out(verdict, limit).await,
                 Ok(Err(error)) => unavailable(&format!(
                     "the API server does not tell what it depends on: {}",
                     error.source
@@ -69,6 +82,24 @@ impl Reviews {
                 Err(_) => unavailable("the API server is too slow to tell what it depends on"),
             })
         }))
+    }
+
+    /// The response, once what has to be done before it is done.
+    async fn carried_out(&self, verdict: Verdict, limit: Duration) -> Response {
+        let (Some(widening), Some(widener)) = (&verdict.widening, &self.widener) else {
+            return verdict.response;
+        };
+        match timeout(limit, widener.widen(widening)).await {
+            Ok(Ok(())) => {
+                self.source.cache.webhook_caches.set_is_reviewed(&widening.object);
+                verdict.response
+            }
+            Ok(Err(error)) => unavailable(&format!(
+                "API servers cannot be told to call the webhook {} for it: {MUTATING}: {error}",
+                widening.webhook
+            )),
+            Err(_) => unavailable(&format!("the API server is too slow to store {MUTATING}")),
+        }
     }
 
     fn review(&self, webhook: Webhook, request: &Request, lookups: &Lookups) -> Outcome {

@@ -1,5 +1,6 @@
 //! The storage versions of a CustomResourceDefinition.
 
+use kruise_api::path::segment;
 use serde_json::{Value, json};
 
 /// Groups of OpenKruise.
@@ -92,7 +93,8 @@ impl Definition {
     /// Path of one object.
     pub(super) fn object_path(&self, namespace: &str, name: &str) -> Option<String> {
         let (group, version, plural) = (&self.group, self.request_version()?, &self.plural);
-        Some(if namespace.is_empty() {
+        let (is_clustered, namespace, name) = (namespace.is_empty(), segment(namespace), segment(name));
+        Some(if is_clustered {
             format!("/apis/{group}/{version}/{plural}/{name}")
         } else {
             format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}/{name}")
@@ -132,7 +134,7 @@ pub(super) const ALL: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefini
 
 /// Path of a definition.
 pub(super) fn path(name: &str) -> String {
-    format!("{ALL}/{name}")
+    format!("{ALL}/{}", segment(name))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::output;
+
 use super::{
     definition::{self, Definition},
     place::Places,
@@ -123,12 +125,12 @@ impl<'a> Rewriter<'a> {
             }
             let seen = done.objects + done.passed;
             let left = page.metadata.remaining_item_count;
-            eprintln!(
+            output::report(format_args!(
                 "{}: {seen} of {} rewritten as {}",
                 definition.name,
                 seen + left,
                 definition.storage
-            );
+            ));
             next = page.metadata.next;
             if next.is_empty() {
                 return Ok(done);

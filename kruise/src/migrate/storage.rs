@@ -10,6 +10,7 @@ use clap::Args;
 use kruise_runtime::client::{self, Source};
 
 use super::{definition::Definition, place::Places, rewrite::Rewriter};
+use crate::output;
 
 /// Time until all replicas of the API server use another storage version.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -78,7 +79,7 @@ async fn migrate(options: &Options) -> anyhow::Result<String> {
     if refused.is_empty() {
         return Ok(text);
     }
-    print!("{text}");
+    output::print(&text)?;
     bail!(
         "{} objects could not be rewritten, and the versions they may be stored in stay listed; mend them and run this \
          again:\n  {}",
@@ -139,7 +140,10 @@ async fn store_in(
     {
         if let Some(patch) = definition.storing(version) {
             rewriter.store(definition, &patch).await?;
-            eprintln!("{}: {version} is stored from now on", definition.name);
+            output::report(format_args!(
+                "{}: {version} is stored from now on",
+                definition.name
+            ));
             changed = true;
         }
     }
@@ -181,7 +185,9 @@ async fn one(
             );
             return Ok((line, Vec::new()));
         }
-        eprintln!("{name}: the definition changed meanwhile; once more");
+        output::report(format_args!(
+            "{name}: the definition changed meanwhile; once more"
+        ));
     }
     bail!("the definition {name} keeps changing; run this again when it is at rest")
 }

@@ -1,7 +1,6 @@
 //! The production manager, as one that runs outside a cluster on this machine.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
 
 use anyhow::Context;
 use go_compat::flags::FlagSet;
@@ -10,10 +9,14 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::folder::Folder;
+use super::kubeconfig;
 use crate::manager::{Config, Embedding, FLAGS, Sockets, run};
 
 /// Where everything listens: reachable from this machine only.
 pub(super) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// The manager's own kubeconfig, in the folder. That of the user is written when the manager is ready.
+const KUBECONFIG: &str = "manager.kubeconfig";
 
 /// The listeners of a manager. They are open before it starts, because webhook configurations need the port.
 pub(super) struct Listeners {
@@ -62,11 +65,18 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Starts a manager that keeps its certificates in `folder`. There is no other one, so it elects no leader.
-    pub(super) fn start(kubeconfig: &Path, folder: &Folder, listeners: Listeners) -> anyhow::Result<Self> {
+    /// Starts a manager of the API at an address. Its own kubeconfig and its certificates are in `folder`. `kruise explain`
+    /// reads the settings of the manager from its lease, so it has one. It renews the lease rarely: there is no other
+    /// manager, and the requests that a reader counts are those for pods.
+    pub(super) fn start(api: SocketAddr, folder: &Folder, listeners: Listeners) -> anyhow::Result<Self> {
+        let kubeconfig = folder.path().join(KUBECONFIG);
+        std::fs::write(&kubeconfig, kubeconfig::text(api))
+            .with_context(|| format!("{} cannot be written", kubeconfig.display()))?;
         let flags = [
             format!("--kubeconfig={}", kubeconfig.display()),
-            "--enable-leader-election=false".to_owned(),
+            "--leader-election-lease-duration=8760h".to_owned(),
+            "--leader-election-renew-deadline=8000h".to_owned(),
+            "--leader-election-retry-period=1m".to_owned(),
         ];
         let environment = |name: &str| match name {
             "WEBHOOK_HOST" => Some(HOST.to_string()),

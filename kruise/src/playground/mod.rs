@@ -38,6 +38,8 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::output;
+
 /// A cluster to try things on: an embedded Kubernetes API, simulated nodes and the manager, in one process.
 #[derive(Args, Debug)]
 pub struct Options {
@@ -92,11 +94,11 @@ pub fn main(options: &Options) -> ExitCode {
     match ending {
         Ok(run::Ending::Finished) => ExitCode::SUCCESS,
         Ok(run::Ending::Interrupted) => {
-            eprintln!("interrupted");
+            output::report("interrupted");
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::report(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

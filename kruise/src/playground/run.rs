@@ -1,7 +1,8 @@
 //! The order in which a playground starts and stops.
 //!
 //! What can be refused is refused before anything is started: options, files, the port. The API is there before the
-//! manager and outlives it, so that the manager's last writes arrive and are saved.
+//! manager and outlives it, so that the manager's last writes arrive and are saved. The kubeconfig is written last: who
+//! finds it can send requests of any kind, those that webhooks answer too.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -142,13 +143,20 @@ impl<'a> Playground<'a> {
             Some(path) => std::path::absolute(path)?,
             None => folder.path().join("kubeconfig"),
         };
-        let kubeconfig = Kubeconfig::write(path, api)?;
         let live = Live::audited(world, audit);
         let server = tokio::spawn(serve(listener, live.clone()));
-        let mut manager = Manager::start(kubeconfig.path(), folder, listeners)?;
+        let mut manager = Manager::start(api, folder, listeners)?;
         if let Err(error) = manager.ready().await {
             return Err(explained(error, folder));
         }
+        let kubeconfig = match Kubeconfig::write(path, api) {
+            Ok(kubeconfig) => kubeconfig,
+            Err(error) => {
+                // The path was taken meanwhile, which is the reason to report.
+                let _ = manager.stop().await;
+                return Err(error);
+            }
+        };
         Ok(Self {
             manager,
             live,

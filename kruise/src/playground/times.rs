@@ -59,6 +59,7 @@ impl Options {
             stages,
             timings: self.timings(),
             daemon: false,
+            events: true,
             patience: SignedDuration::from_secs(40),
         })
     }

@@ -100,6 +100,35 @@ impl Folder {
     }
 }
 
+/// Runs `kruise` with standard output and standard error closed as by a reader that went away. Returns its exit code, and
+/// what it wrote to standard error while that was open.
+pub(crate) fn unread(folder: &Folder, arguments: &[&str], closed: Closed) -> (Option<i32>, String) {
+    let pipe = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        writer
+    };
+    let errors = folder.path().join("stderr");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kruise"));
+    command.args(arguments).env_clear().env("HOME", folder.path());
+    command.stdin(std::process::Stdio::null()).stdout(pipe());
+    match closed {
+        Closed::Output => command.stderr(std::fs::File::create(&errors).unwrap()),
+        Closed::Both => command.stderr(pipe()),
+    };
+    let status = command.status().unwrap();
+    (status.code(), std::fs::read_to_string(errors).unwrap_or_default())
+}
+
+/// What nobody reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// Standard output.
+    Output,
+    /// Standard output and standard error.
+    Both,
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         // A failure leaves files behind, but does not fail the test.

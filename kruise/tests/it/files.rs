@@ -47,6 +47,34 @@ fn a_kubeconfig_of_its_own_is_written_where_it_is_wanted_and_removed() {
 }
 
 #[test]
+fn a_kubeconfig_of_a_running_playground_is_neither_overwritten_nor_removed() {
+    let scratch = Scratch::new("shared-kubeconfig");
+    let path = scratch.file("config");
+    let first = Playground::start(&scratch, &["--fast", "--kubeconfig", text(&path)]);
+    let written = std::fs::read_to_string(&path).unwrap();
+    let before = scratch.left();
+    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+    for options in [&["--fast"][..], &["--bare"]] {
+        let arguments = [&["playground", "--kubeconfig", text(&path)], options].concat();
+        let output = scratch.output(&arguments);
+        let words = [text(&path), "running", "stays as it is", "--kubeconfig"];
+        refused(&scratch, &output, &words, &before);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    }
+    first.get("/api/v1/nodes");
+    assert_eq!(first.end("KILL"), None);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    let next = Playground::start(&scratch, &["--fast", "--kubeconfig", text(&path)]);
+    assert_ne!(
+        std::fs::read_to_string(&path).unwrap(),
+        written,
+        "a file that was left behind is replaced"
+    );
+    assert_eq!(next.end("INT"), Some(0));
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_port_in_use_is_named_with_a_way_out() {
     let scratch = Scratch::new("port");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -105,6 +105,91 @@ fn the_managers_webhooks_are_called() {
 }
 
 #[test]
+fn the_kubeconfig_appears_when_nodes_are_ready_and_webhooks_answer() {
+    let scratch = Scratch::new("written");
+    let playground = Playground::start_until_written(&scratch, scratch.file("config"), &["--fast"]);
+    let sidecars = json!({"apiVersion": "apps.kruise.io/v1beta1", "kind": "SidecarSet", "metadata": {"name": "logs"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}},
+                 "containers": [{"name": "logs", "image": "logs:1"}]}});
+    for (path, object) in [
+        (SETS, set("web", 1)),
+        ("/apis/apps.kruise.io/v1beta1/sidecarsets", sidecars),
+    ] {
+        let (code, answer) = playground.request("POST", path, JSON, &object.to_string());
+        assert_eq!(code, 201, "{answer}");
+    }
+    // through the conversion webhook
+    playground.get(&format!("{OLD_SETS}/web"));
+    let nodes = playground.get("/api/v1/nodes");
+    for node in nodes["items"].as_array().unwrap() {
+        assert_eq!(node["spec"]["taints"], Value::Null, "not ready: {node}");
+    }
+    assert_eq!(playground.end("INT"), Some(0));
+    assert_eq!(scratch.left(), [""; 0]);
+}
+
+/// The page of the playground, in one line.
+fn page() -> String {
+    include_str!("../../../docs/playground.md").replace('\n', " ")
+}
+
+#[test]
+fn what_the_page_says_is_not_supported_is_refused_or_stored_without_effect() {
+    let scratch = Scratch::new("unsupported");
+    let playground = Playground::start(&scratch, &["--fast"]);
+    let groups = playground.get("/apis")["groups"].clone();
+    let mut served: Vec<_> = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["name"].as_str().unwrap().to_owned())
+        .filter(|group| !group.ends_with("kruise.io"))
+        .collect();
+    let page = page();
+    let (_, listed) = page.split_once("API groups other than the core group, ").unwrap();
+    let (listed, _) = listed.split_once(", and those of custom resources").unwrap();
+    let words = listed.split([' ', ',', '`']).filter(|word| !word.is_empty());
+    let mut listed: Vec<_> = words.map(str::to_owned).collect();
+    served.sort();
+    listed.sort();
+    assert_eq!(served, listed, "API groups");
+    let template = json!({"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "main", "image": "db:1"}]}});
+    for (kind, plural) in [("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")] {
+        let object = json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"}, "spec": {
+            "selector": {"matchLabels": {"app": "db"}}, "template": template}});
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        let (code, answer) = playground.request("POST", &path, JSON, &object.to_string());
+        assert_eq!(code, 201, "{answer}");
+    }
+    // A pod of a Deployment that was created later, so that those of the others would exist, too.
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+        "selector": {"matchLabels": {"app": "db"}}, "template": template}});
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let (code, answer) = playground.request("POST", path, JSON, &object.to_string());
+    assert_eq!(code, 201, "{answer}");
+    playground.until("a pod is ready", |playground| ready(playground, 1));
+    let patch = "application/apply-patch+yaml";
+    let (code, _) = playground.request("PATCH", &format!("{path}/web?fieldManager=it"), patch, "{}");
+    assert_eq!(code, 415, "server-side apply");
+    assert_eq!(playground.end("INT"), Some(0));
+}
+
+#[test]
+fn explain_reads_the_settings_of_the_manager_of_a_playground() {
+    let scratch = Scratch::new("explain");
+    let playground = Playground::start(&scratch, &["--fast"]);
+    create(&playground, "web", 1);
+    let explained = playground.until("its manager leads", |playground| {
+        let kubeconfig = ["--kubeconfig", text(&playground.kubeconfig)];
+        let output = scratch.output(&[&["explain", "clone/web"][..], &kubeconfig].concat());
+        let explained = String::from_utf8(output.stdout).unwrap();
+        (!explained.contains("are not known")).then_some(explained)
+    });
+    assert!(explained.contains("CloneSet default/web"), "{explained}");
+    assert_eq!(playground.end("INT"), Some(0));
+}
+
+#[test]
 fn two_playgrounds_share_nothing() {
     let scratch = Scratch::new("two");
     let one = Playground::start(&scratch, &["--fast"]);

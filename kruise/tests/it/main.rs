@@ -11,6 +11,7 @@
 mod admission;
 mod api_server;
 mod certificates;
+mod closed_pipe;
 mod command;
 #[cfg(feature = "playground")]
 mod conversion;
@@ -18,9 +19,13 @@ mod crds;
 #[cfg(feature = "playground")]
 mod demo;
 #[cfg(feature = "playground")]
+mod dry_run;
+#[cfg(feature = "playground")]
 mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod h2;
+#[cfg(feature = "playground")]
+mod kubectl;
 #[cfg(feature = "playground")]
 mod life;
 #[cfg(feature = "playground")]

@@ -96,6 +96,23 @@ impl Playground {
         }
     }
 
+    /// Starts a playground with these options, and waits only until it has written its kubeconfig.
+    pub(crate) fn start_until_written(scratch: &Scratch, kubeconfig: PathBuf, options: &[&str]) -> Self {
+        let arguments = [&["playground", "--kubeconfig", text(&kubeconfig)], options].concat();
+        let child = scratch.kruise(&arguments).stdout(Stdio::null()).spawn().unwrap();
+        let mut playground = Self {
+            child,
+            api: SocketAddr::from(([127, 0, 0, 1], 0)),
+            kubeconfig,
+        };
+        playground.api = playground.until("the kubeconfig", |playground| {
+            let written = std::fs::read_to_string(&playground.kubeconfig).ok()?;
+            let (_, after) = written.split_once("server: http://")?;
+            after.lines().next()?.parse().ok()
+        });
+        playground
+    }
+
     /// Sends a signal and waits for the end; returns the exit code.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         send(self.child.id(), signal);
@@ -104,6 +121,13 @@ impl Playground {
 
     /// A request; returns code and body.
     pub(crate) fn request(&self, method: &str, path: &str, media: &str, body: &str) -> (u16, Value) {
+        let (head, body) = self.exchange(method, path, media, body);
+        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (code, body)
+    }
+
+    /// A request; returns the lines before the body, and the body.
+    pub(crate) fn exchange(&self, method: &str, path: &str, media: &str, body: &str) -> (String, Value) {
         let mut stream = TcpStream::connect(self.api).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         write!(
@@ -117,8 +141,7 @@ impl Playground {
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        let code = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (code, serde_json::from_str(body).unwrap_or_default())
+        (head.to_owned(), serde_json::from_str(body).unwrap_or_default())
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {

@@ -7,11 +7,12 @@
 //! * [`IntOrString`]: `3` or `"30%"`, and the two ways such a value becomes a count;
 //! * [`quantity`]: resource quantities without floating point;
 //! * [`json`]: JSON text as Go's encoder writes it;
-//! * [`hash`], [`sha256`], [`revision`]: hashes, revision hashes and names;
+//! * [`hash`], [`sha256`], [`revision`], [`container`]: hashes, revision hashes and names, hashes of containers;
 //! * [`pod_template`]: pod templates and volume claims as Go writes them, the input of those hashes;
 //! * [`duration`], [`flags`]: durations and command lines as Go programs read them;
 //! * [`schedule`]: which texts are cron schedules.
 
+pub mod container;
 pub mod duration;
 mod error;
 pub mod flags;

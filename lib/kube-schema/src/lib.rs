@@ -6,6 +6,7 @@
 //! * [`structural`] prunes and defaults custom resources;
 //! * [`defaults`] fills in what the API server would fill into a pod template;
 //! * [`validate`] finds what the API server would surely refuse;
+//! * [`TypeMismatch`] is a value whose type is not that of its field;
 //! * [`metadata_patch`] is the difference of two templates' metadata.
 //!
 //! Everything works on [`serde_json::Value`]; apart from [`typed`], which does what Go does, fields newer than this
@@ -13,6 +14,7 @@
 
 pub mod defaults;
 mod metadata;
+mod mismatch;
 pub mod patch;
 pub mod protobuf;
 pub mod structural;
@@ -21,3 +23,4 @@ pub mod typed;
 pub mod validate;
 
 pub use metadata::metadata_patch;
+pub use mismatch::TypeMismatch;

@@ -5,12 +5,14 @@
 
 mod path;
 mod text;
+mod types;
 mod validate;
 
 use serde_json::{Map, Value};
 
 use self::path::Path;
 pub use self::text::bad_patterns;
+pub use self::types::mismatches;
 pub use self::validate::validate;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";

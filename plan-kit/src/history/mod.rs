@@ -8,7 +8,7 @@ use std::{cell::OnceCell, collections::BTreeSet, sync::Arc};
 use kruise_views::RevisionView;
 
 use crate::{Template, owner::Owner, plan::ObjectWrites};
-use revision::{Revision, identity_of, is_equal, is_part_of};
+use revision::{Revision, identity_of, is_equal, is_known_part_of, is_named_by, is_part_of, is_recorded};
 
 pub use writes::{NewRevision, label, patch};
 
@@ -29,6 +29,29 @@ pub enum Match<'h> {
     Older(&'h Arc<RevisionView>, i64),
     /// None: one is to be created with this number.
     Missing(i64),
+}
+
+/// The update revision in the status of a workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Reported<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Is the status that of the specification as it is now?
+    pub is_current: bool,
+}
+
+impl Reported<'_> {
+    /// Is this the revision, and does it lack only fields that its writer dropped?
+    fn is_shortened(self, view: &RevisionView, live: &Template) -> bool {
+        // Whoever wrote a current status saw this template. Otherwise the edit may have added the fields: only those that no
+        // type has can have been dropped, and never by a writer that records the template.
+        *view.name == *self.name
+            && if self.is_current {
+                is_part_of(view, live)
+            } else {
+                view.template_hash.is_none() && is_known_part_of(view, live)
+            }
+    }
 }
 
 /// A name for a new revision.
@@ -75,15 +98,22 @@ impl History {
         self.at(self.stored.iter().rposition(|view| is_it(view)))
     }
 
-    /// The revision of a live template.
+    /// The revision of a live template: the newest that holds the template or is recorded to be for it.
     ///
-    /// `reported` names the revision that the status gives for this very generation, if it gives one: whoever wrote it saw
-    /// this template. Fields that its types did not know are missing from the revision, and from the pods made of it; they
-    /// are no reason to roll them.
-    pub fn find_template(&self, live: &Template, reported: Option<&str>) -> Match<'_> {
-        let shortened = |view: &Arc<RevisionView>| reported == Some(&*view.name) && is_part_of(view, live);
-        let found = self.stored.iter().rposition(|view| is_equal(view, live));
-        self.at(found.or_else(|| self.stored.iter().rposition(shortened)))
+    /// Where there is none, it may be the one that status names, if its writer dropped fields that its types did not know. They
+    /// are missing from the pods, too, and are no reason to roll them.
+    pub fn find_template(&self, live: &Template, reported: Reported<'_>) -> Match<'_> {
+        let newest = |is_it: &dyn Fn(&RevisionView) -> bool| self.stored.iter().rposition(|view| is_it(view));
+        let found = newest(&|view| is_equal(view, live));
+        let found = found.or_else(|| newest(&|view| is_recorded(view, live)));
+        self.at(found.or_else(|| newest(&|view| reported.is_shortened(view, live))))
+    }
+
+    /// Records that a revision is for the live template, if it lacks fields of it and the record is missing. Later edits of the
+    /// workload that leave the template alone find the revision by it, and those of the template do not.
+    pub fn record(&self, owner: &Owner<'_>, view: &RevisionView, live: &Template) -> Option<ObjectWrites> {
+        let is_known = is_equal(view, live) || is_recorded(view, live);
+        (!is_known).then(|| writes::record(owner, view, live))
     }
 
     fn at(&self, index: Option<usize>) -> Match<'_> {
@@ -134,7 +164,8 @@ impl History {
     }
 
     /// Deletes the oldest of the owner's revisions beyond those that stay. Revisions with one of the names `kept` are in
-    /// use; of the others `is_used` is asked, which may be expensive.
+    /// use; of the others `is_used` is asked, which may be expensive. A revision that nobody controls counts as the owner's if
+    /// it has such a name: those of a predecessor that was deleted without them.
     pub fn truncate(
         &self,
         owner: &Owner<'_>,
@@ -144,7 +175,11 @@ impl History {
         reason: &str,
     ) -> Vec<ObjectWrites> {
         let own = |view: &&Arc<RevisionView>| {
-            view.owner_uid.as_deref() == Some(owner.uid) && !kept.contains(&&*view.name)
+            let is_own = match view.owner_uid.as_deref() {
+                Some(uid) => uid == owner.uid,
+                None => is_named_by(owner.name, &view.name),
+            };
+            is_own && !kept.contains(&&*view.name)
         };
         let mut unused: Vec<_> = self.stored.iter().filter(own).collect();
         let surplus = match keep {

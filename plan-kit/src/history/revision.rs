@@ -1,6 +1,6 @@
 //! One revision, and the comparison of stored templates with the live one.
 
-use go_compat::revision;
+use go_compat::{pod_template, revision};
 use kruise_views::RevisionView;
 use serde_json::Value;
 
@@ -41,6 +41,11 @@ pub fn short_hash(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(_, hash)| hash)
 }
 
+/// Is this the name of a revision of an owner of this name?
+pub(super) fn is_named_by(owner: &str, name: &str) -> bool {
+    revision::revision_name(owner, short_hash(name)) == name
+}
+
 /// Name and hash of the revision that holds this data.
 pub(super) fn identity_of(owner: &str, data: &str, collision_count: i32) -> (String, String) {
     let hash = revision::revision_hash(data.as_bytes(), Some(collision_count));
@@ -57,6 +62,18 @@ pub fn identity(owner: &str, template: &Template, collision_count: i32) -> (Stri
 pub(super) fn is_equal(view: &RevisionView, live: &Template) -> bool {
     let same_meaning = |stored: Template| stored.canonical() == live.canonical();
     *view.data == *live.data() || Template::stored(view).is_some_and(same_meaning)
+}
+
+/// Is the revision recorded to be for the live template?
+pub(super) fn is_recorded(view: &RevisionView, live: &Template) -> bool {
+    let recorded = view.template_hash.as_deref();
+    recorded.is_some_and(|hash| hash == live.fingerprint())
+}
+
+/// Is the stored template the live one without the fields that OpenKruise's types do not have?
+pub(super) fn is_known_part_of(view: &RevisionView, live: &Template) -> bool {
+    let known = |live: &Template| pod_template::known_pod_template(live.canonical());
+    Template::stored(view).is_some_and(|stored| *stored.canonical() == known(live))
 }
 
 /// Is the stored template the live one without some members?

@@ -1,12 +1,15 @@
 //! The writes to revisions.
 
-use kruise_api::{meta::StringMap, names::LAST_APPLIED};
+use kruise_api::{
+    meta::StringMap,
+    names::{LAST_APPLIED, TEMPLATE_HASH},
+};
 use kruise_views::RevisionView;
 use serde_json::{Map, Value, json};
 
 use super::Identity;
 use crate::{
-    ResourceId,
+    ResourceId, Template,
     owner::Owner,
     plan::{ObjectWrites, Phase, Step},
     write::{Intent, Part, Patch, Precondition, Write},
@@ -85,6 +88,15 @@ pub fn label(owner: &Owner<'_>, view: &RevisionView, intent: Intent, labels: Val
         Precondition::Uid(view.uid.to_string()),
     );
     Step::new(write, reason)
+}
+
+/// Annotates a revision with the hash of the template that it is for, whatever else has happened to it.
+pub(super) fn record(owner: &Owner<'_>, view: &RevisionView, live: &Template) -> ObjectWrites {
+    let patch = json!({"metadata": {"annotations": {TEMPLATE_HASH: live.fingerprint()}}});
+    let same = Precondition::Uid(view.uid.to_string());
+    let write = write(owner, view, Intent::NoteTemplate, patch, same);
+    let reason = "it is for a template with further fields, which its writer dropped";
+    ObjectWrites::alone(Phase::Cleanup, write, reason)
 }
 
 fn write(

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
+use go_compat::container::{self, image_hash};
 use jiff::Timestamp;
 use kruise_api::names::RUNTIME_CONTAINERS_META;
-use kruise_views::{ContainerStatusView, PodView};
+use kruise_views::{ContainerStatusView, ContainerView, PodView};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
+    availability,
     image::same_image,
     injected::{self, Bug},
 };
 
 use super::{
-    diff::metadata_variables,
     grace, resources, resume,
     state::{ImageStatus, UpdateState, read_state},
 };
@@ -28,6 +29,9 @@ pub enum Progress {
     Waiting(String),
     /// Its grace period runs, for this much longer.
     Grace(Duration),
+    /// Its containers run what they should, but their node may still report that those before them are ready, for this much
+    /// longer.
+    Settling(Duration),
     /// The next part of it is due.
     Due {
         /// Strategic merge patch of its containers' resources, to be made before the other one.
@@ -41,9 +45,8 @@ pub enum Progress {
     Unreadable(String),
 }
 
-/// Reads a pod's progress. `template` is the template of the revision the pod is labelled with, if it still exists: it
-/// names the variables to compare when the environment changes.
-pub fn progress(pod: &PodView, template: Option<&Value>, now: Timestamp) -> Progress {
+/// Reads a pod's progress.
+pub fn progress(pod: &PodView, now: Timestamp) -> Progress {
     let state = match read_state(pod) {
         Err(error) => return Progress::Unreadable(error),
         Ok(state) => state,
@@ -51,69 +54,66 @@ pub fn progress(pod: &PodView, template: Option<&Value>, now: Timestamp) -> Prog
     match grace::read(pod) {
         Err(error) => Progress::Unreadable(error),
         Ok(Some(grace)) => resume::after_grace(pod, &grace, state, now),
-        Ok(None) => state.map_or(Progress::Complete, |state| of_state(pod, state, template, now)),
+        Ok(None) => state.map_or(Progress::Complete, |state| of_state(pod, state, now)),
     }
 }
 
-fn of_state(pod: &PodView, state: UpdateState, template: Option<&Value>, now: Timestamp) -> Progress {
-    match containers(pod, &state, template) {
-        Progress::Complete if state.has_next_batch() => resume::next_batch(pod, state, now),
-        progress => progress,
+fn of_state(pod: &PodView, state: UpdateState, now: Timestamp) -> Progress {
+    if !injected::is_injected(Bug::ReadyBeforeCompletion) {
+        if let Some(why) = awaited(pod, &state) {
+            return Progress::Waiting(why);
+        }
+        if let Some(left) = availability::settling(pod, now) {
+            return Progress::Settling(left);
+        }
     }
+    if state.has_next_batch() {
+        return resume::next_batch(pod, state, now);
+    }
+    Progress::Complete
 }
 
-/// Do the containers that were changed so far run what they should?
-fn containers(pod: &PodView, state: &UpdateState, template: Option<&Value>) -> Progress {
-    if injected::is_injected(Bug::ReadyBeforeCompletion) {
-        return Progress::Complete;
+/// What keeps the containers that were changed so far from running what they should, in plain words; none if they do.
+fn awaited(pod: &PodView, state: &UpdateState) -> Option<String> {
+    if pod.unobserved {
+        return Some("its node has not seen the change yet".into());
     }
-    let meta = match pod
+    let meta = pod
         .annotations
         .get(RUNTIME_CONTAINERS_META)
-        .map(serde_json::from_str::<RuntimeMeta>)
-    {
-        Some(Err(_)) => {
-            return Progress::Waiting("the node's report on its containers cannot be read".into());
-        }
-        Some(Ok(meta)) => Some(meta),
-        None => None,
+        .map(serde_json::from_str::<RuntimeMeta>);
+    let Ok(meta) = meta.transpose() else {
+        return Some("the node's report on its containers cannot be read".into());
     };
     if state.update_env_from_metadata {
         let consistent = meta.as_ref().is_some_and(|meta| {
-            meta.consistent(pod, |name, seen| {
-                // What a later batch changes holds its old value until then.
-                state.next_container_ref_metadata.contains_key(name)
-                    || is_injected(template, name)
-                    || seen.extracted_env_from_metadata_hash == environment_hash(template, name)
+            meta.consistent(pod, |container, seen| {
+                seen.extracted_env_from_metadata_hash == environment_hash(pod, container)
             })
         });
         if !consistent {
-            return Progress::Waiting("the node has not reported the new environment yet".into());
+            return Some("the node has not reported the new environment yet".into());
         }
     }
     if state.update_resources
         && let Some(container) = resources::awaited(pod)
     {
-        return Progress::Waiting(resources::waiting(pod, container));
+        return Some(resources::waiting(pod, container));
     }
-    if meta.is_some_and(|meta| {
-        meta.consistent(pod, |name, seen| {
-            pod.image_of(name)
-                .is_some_and(|image| seen.plain_hash == plain_hash(name, image))
-        })
-    }) {
-        return Progress::Complete;
+    if meta
+        .is_some_and(|meta| meta.consistent(pod, |container, seen| is_plain_hash(container, seen.plain_hash)))
+    {
+        return None;
     }
-    for (container, before) in state.last_container_statuses.iter().flatten() {
+    let mut before = state.last_container_statuses.iter().flatten();
+    before.find_map(|(container, before)| {
         let Some(status) = pod.status_of(container) else {
-            return Progress::Waiting(format!("container {container} has no status yet"));
+            return Some(format!("container {container} has no status yet"));
         };
         let wanted = pod.image_of(container).unwrap_or_default();
-        if is_pending(status, before, wanted) {
-            return Progress::Waiting(format!("container {container} still runs {}", status.image));
-        }
-    }
-    Progress::Complete
+        is_pending(status, before, wanted)
+            .then(|| format!("container {container} still runs {}", status.image))
+    })
 }
 
 /// Does a container still run what it ran when its image was changed?
@@ -153,72 +153,43 @@ struct RuntimeHashes {
 
 impl RuntimeMeta {
     /// Every container of the specification runs under the id that was reported, and passes the test.
-    fn consistent(&self, pod: &PodView, test: impl Fn(&str, &RuntimeHashes) -> bool) -> bool {
+    fn consistent(&self, pod: &PodView, test: impl Fn(&ContainerView, &RuntimeHashes) -> bool) -> bool {
         pod.containers.iter().all(|container| {
             let seen = self.containers.iter().find(|seen| seen.name == *container.name);
             let status = pod.status_of(&container.name);
             seen.zip(status).is_some_and(|(seen, status)| {
-                seen.container_id == *status.container_id && test(&container.name, &seen.hashes)
+                seen.container_id == *status.container_id && test(container, &seen.hashes)
             })
         })
     }
 }
 
-fn plain_hash(name: &str, image: &str) -> u64 {
-    go_compat::hash::dump_hash(&go_compat::json::to_go_json(
-        &json!({"image": image, "name": name}),
-    ))
+/// Is it what a kubelet reports of a container that runs as specified? Kubelets before 1.31 hash all of it, later ones its
+/// image and name.
+fn is_plain_hash(container: &ContainerView, hash: u64) -> bool {
+    container.whole_hash.map(u64::from) == Some(hash) || image_hash(&container.name, &container.image) == hash
 }
 
-/// Does the template lack this container? Then somebody else gave it to the pod, and its environment is not what this
-/// update changes.
-fn is_injected(template: Option<&Value>, container: &str) -> bool {
-    template.is_some_and(|template| named(template, container).next().is_none())
-}
-
-/// The containers of a template that have this name: one, or none.
-fn named<'a>(template: &'a Value, container: &str) -> impl Iterator<Item = &'a Value> {
-    let containers = template.pointer("/spec/containers").and_then(Value::as_array);
-    let containers = containers.into_iter().flatten();
-    containers.filter(move |found| found.get("name").is_some_and(|name| name == container))
-}
-
-fn environment_hash(template: Option<&Value>, container: &str) -> u64 {
-    let mut variables: Vec<(&str, &str)> = Vec::new();
-    if let Some(template) = template {
-        for found in named(template, container) {
-            for (name, map, key) in metadata_variables(found) {
-                let value = template
-                    .pointer(&format!("/metadata/{map}"))
-                    .and_then(|map| map.get(key));
-                variables.push((name, value.and_then(Value::as_str).unwrap_or_default()));
-            }
-        }
-    }
-    variables.sort_unstable();
-    let list: Vec<Value> = variables
-        .iter()
-        .map(|(name, value)| json!({"name": name, "value": value}))
-        .collect();
-    let text = if list.is_empty() {
-        "null".to_owned()
-    } else {
-        go_compat::json::to_go_json(&Value::Array(list))
-    };
-    go_compat::hash::dump_hash(&text)
+/// The hash of what the container would read of the labels and annotations of its pod, if it began now. The pod counts, not
+/// its template: labels that only the pod has are read, too, and variables that a webhook added.
+fn environment_hash(pod: &PodView, container: &ContainerView) -> u64 {
+    let variables = container.variables.iter();
+    container::environment_hash(variables.map(|variable| (&*variable.name, pod.value_of(variable))))
 }
 
 #[cfg(test)]
 mod tests {
+    use go_compat::container::{environment_hash, image_hash};
+    use jiff::ToSpan;
     use kruise_api::names::{INPLACE_GRACE, INPLACE_STATE, RUNTIME_CONTAINERS_META};
-    use kruise_views::{ContainerStatusView, ContainerView, PodView};
+    use kruise_views::{ContainerStatusView, ContainerView, MetadataVariable, PodView};
     use serde_json::json;
 
-    use super::{Progress, environment_hash, plain_hash, same_image};
+    use super::{Duration, Progress, same_image};
     use crate::inplace::fixture::now;
 
-    fn progress(pod: &PodView, template: Option<&serde_json::Value>) -> Progress {
-        super::progress(pod, template, now())
+    fn progress(pod: &PodView) -> Progress {
+        super::progress(pod, now())
     }
 
     fn pod(annotations: &[(&str, String)], reported: &str, image_id: &str) -> PodView {
@@ -252,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_pod_never_updated_is_complete_and_one_in_grace_is_not() {
-        assert_eq!(progress(&pod(&[], "web:1", "id1"), None), Progress::Complete);
+        assert_eq!(progress(&pod(&[], "web:1", "id1")), Progress::Complete);
         let state = r#"{"revision":"web-a","updateTimestamp":"2026-01-02T03:04:00Z"}"#;
         let grace = r#"{"revision":"web-a","containerImages":{"main":"web:3"},"graceSeconds":10}"#;
         let mut waiting = pod(
@@ -261,23 +232,20 @@ mod tests {
             "id1",
         );
         waiting.labels = [("controller-revision-hash", "web-a")].into_iter().collect();
-        assert!(matches!(progress(&waiting, None), Progress::Grace(_)));
+        assert!(matches!(progress(&waiting), Progress::Grace(_)));
         let unreadable = pod(&[(INPLACE_GRACE, "{".into())], "web:1", "id1");
-        assert!(matches!(progress(&unreadable, None), Progress::Unreadable(_)));
+        assert!(matches!(progress(&unreadable), Progress::Unreadable(_)));
     }
 
     #[test]
     fn an_unchanged_image_id_completes_only_under_the_wanted_image() {
         assert!(matches!(
-            progress(&pod(&[state("")], "web:1", "id1"), None),
+            progress(&pod(&[state("")], "web:1", "id1")),
             Progress::Waiting(_)
         ));
+        assert_eq!(progress(&pod(&[state("")], "web:1", "id2")), Progress::Complete);
         assert_eq!(
-            progress(&pod(&[state("")], "web:1", "id2"), None),
-            Progress::Complete
-        );
-        assert_eq!(
-            progress(&pod(&[state("")], "docker.io/library/web:2", "id1"), None),
+            progress(&pod(&[state("")], "docker.io/library/web:2", "id1")),
             Progress::Complete
         );
     }
@@ -298,7 +266,7 @@ mod tests {
             let mut retagged = pod(&[(INPLACE_STATE, text(before))], "docker.io/library/web:1", "id1");
             retagged.statuses[0].ready = ready;
             assert_eq!(
-                progress(&retagged, None) == Progress::Complete,
+                progress(&retagged) == Progress::Complete,
                 complete,
                 "{before} {ready}"
             );
@@ -310,145 +278,167 @@ mod tests {
         let next = r#","nextContainerImages":{"log":"log:2"},"preCheckBeforeNext":{"containersRequiredReady":["main"]}"#;
         let mut batched = pod(&[state(next)], "web:1", "id1");
         assert!(
-            matches!(progress(&batched, None), Progress::Waiting(_)),
+            matches!(progress(&batched), Progress::Waiting(_)),
             "it still runs the old image"
         );
         batched.statuses[0].image_id = "id2".into();
         assert!(
-            matches!(progress(&batched, None), Progress::Waiting(_)),
+            matches!(progress(&batched), Progress::Waiting(_)),
             "it is not ready"
         );
         batched.statuses[0].ready = true;
-        assert!(matches!(progress(&batched, None), Progress::Due { .. }));
+        assert!(matches!(progress(&batched), Progress::Due { .. }));
     }
 
     #[test]
     fn garbage_in_the_annotation_is_reported_not_guessed() {
         let broken = pod(&[(INPLACE_STATE, "{".into())], "web:2", "id2");
-        assert!(matches!(progress(&broken, None), Progress::Unreadable(_)));
+        assert!(matches!(progress(&broken), Progress::Unreadable(_)));
     }
 
     #[test]
     fn the_nodes_hash_completes_an_update_whose_image_id_did_not_change() {
         let meta = json!({"containers": [{"name": "main", "containerID": "cri://1",
-                          "hashes": {"plainHash": plain_hash("main", "web:2")}}]});
+                          "hashes": {"plainHash": image_hash("main", "web:2")}}]});
         let reported = pod(
             &[state(""), (RUNTIME_CONTAINERS_META, meta.to_string())],
             "sha256:x",
             "id1",
         );
-        assert_eq!(progress(&reported, None), Progress::Complete);
+        assert_eq!(progress(&reported), Progress::Complete);
     }
 
     #[test]
-    fn a_changed_environment_waits_for_the_nodes_report() {
-        let environment = state(r#","updateEnvFromMetadata":true"#);
-        let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main",
-            "env": [{"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}}]}]}});
-        let unreported = pod(std::slice::from_ref(&environment), "web:2", "id2");
-        assert!(matches!(
-            progress(&unreported, Some(&template)),
-            Progress::Waiting(_)
-        ));
-        let meta = |hash: u64| {
-            json!({"containers": [{"name": "main", "containerID": "cri://1",
-                   "hashes": {"plainHash": plain_hash("main", "web:2"), "extractedEnvFromMetadataHash": hash}}]})
+    fn the_hash_of_an_older_kubelet_completes_it_too() {
+        let report = |hash: u64| {
+            let meta = json!({"containers": [{"name": "main", "containerID": "cri://1",
+                              "hashes": {"plainHash": hash}}]});
+            let annotations = [state(""), (RUNTIME_CONTAINERS_META, meta.to_string())];
+            let mut pod = pod(&annotations, "sha256:x", "id1");
+            pod.containers[0].whole_hash = Some(7);
+            progress(&pod)
         };
-        for (hash, complete) in [(498_188_604, true), (1, false)] {
-            let annotations = [
-                environment.clone(),
-                (RUNTIME_CONTAINERS_META, meta(hash).to_string()),
-            ];
-            let reported = pod(&annotations, "web:2", "id2");
-            assert_eq!(
-                progress(&reported, Some(&template)) == Progress::Complete,
-                complete
-            );
+        assert_eq!(report(7), Progress::Complete);
+        assert!(matches!(report(8), Progress::Waiting(_)));
+    }
+
+    /// A pod whose containers have variables, and of which the node reports environments.
+    fn reading(containers: &[(&str, &[(&str, &str)])], reported: &[u64]) -> PodView {
+        let entries: Vec<_> = containers
+            .iter()
+            .zip(reported)
+            .map(|((name, _), hash)| {
+                json!({"name": name, "containerID": format!("cri://{name}"),
+                       "hashes": {"plainHash": image_hash(name, "web:2"), "extractedEnvFromMetadataHash": hash}})
+            })
+            .collect();
+        let annotations = [
+            state(r#","updateEnvFromMetadata":true"#),
+            (
+                RUNTIME_CONTAINERS_META,
+                json!({"containers": entries}).to_string(),
+            ),
+        ];
+        let container = |(name, variables): &(&str, &[(&str, &str)])| ContainerView {
+            name: (*name).into(),
+            image: "web:2".into(),
+            variables: variables
+                .iter()
+                .filter_map(|(name, path)| MetadataVariable::of(name, path))
+                .collect(),
+            ..ContainerView::default()
+        };
+        let status = |(name, _): &(&str, &[(&str, &str)])| ContainerStatusView {
+            name: (*name).into(),
+            container_id: format!("cri://{name}").into(),
+            image_id: "id2".into(),
+            ..ContainerStatusView::default()
+        };
+        PodView {
+            containers: containers.iter().map(container).collect(),
+            statuses: containers.iter().map(status).collect(),
+            labels: [("app", "web"), ("id", "x7")].into_iter().collect(),
+            ..pod(&annotations, "web:2", "id2")
         }
     }
 
     #[test]
-    fn the_environment_of_an_injected_container_is_not_judged() {
-        let annotations = |own: u64| {
-            let meta = json!({"containers": [
-                {"name": "main", "containerID": "cri://1",
-                 "hashes": {"plainHash": plain_hash("main", "web:2"), "extractedEnvFromMetadataHash": own}},
-                {"name": "injected", "containerID": "cri://2",
-                 "hashes": {"plainHash": 7, "extractedEnvFromMetadataHash": 498_188_604}}]});
-            [
-                state(r#","updateEnvFromMetadata":true"#),
-                (RUNTIME_CONTAINERS_META, meta.to_string()),
-            ]
-        };
-        let template = json!({"spec": {"containers": [{"name": "main"}]}});
-        let none = environment_hash(Some(&template), "main");
-        for (own, complete) in [(none, true), (1, false)] {
-            let annotations = annotations(own);
-            let mut reported = pod(&annotations, "web:2", "id2");
-            let injected = ContainerView {
-                name: "injected".into(),
-                image: "agent:1".into(),
-                ..ContainerView::default()
-            };
-            reported.containers = [&*reported.containers, &[injected]].concat().into();
-            let injected = ContainerStatusView {
-                name: "injected".into(),
-                container_id: "cri://2".into(),
-                ..ContainerStatusView::default()
-            };
-            reported.statuses = [&*reported.statuses, &[injected]].concat().into();
-            assert_eq!(
-                progress(&reported, Some(&template)) == Progress::Complete,
-                complete
-            );
+    fn a_changed_environment_waits_for_the_nodes_report() {
+        let main: (&str, &[(&str, &str)]) = ("main", &[("CFG", "metadata.labels['app']")]);
+        assert!(matches!(progress(&reading(&[main], &[])), Progress::Waiting(_)));
+        for (hash, complete) in [(498_188_604, true), (1, false)] {
+            let progress = progress(&reading(&[main], &[hash]));
+            assert_eq!(progress == Progress::Complete, complete);
+        }
+    }
+
+    #[test]
+    fn what_the_pod_has_is_judged_and_an_annotation_that_is_gone_reads_as_empty() {
+        let variables: &[(&str, &str)] = &[
+            // The template lacks the label of the first, and the pod by now the annotation of the second.
+            ("ID", "metadata.labels['id']"),
+            ("CFG", "metadata.annotations['config']"),
+        ];
+        for (gone, complete) in [("", true), ("v1", false)] {
+            let hash = environment_hash([("CFG", gone), ("ID", "x7")]);
+            let progress = progress(&reading(&[("main", variables)], &[hash]));
+            assert_eq!(progress == Progress::Complete, complete, "{gone}");
+        }
+    }
+
+    #[test]
+    fn containers_that_read_nothing_and_injected_ones_are_judged_like_all_others() {
+        let injected: (&str, &[(&str, &str)]) = ("injected", &[("APP", "metadata.labels['app']")]);
+        let (nothing, app) = (environment_hash([]), environment_hash([("APP", "web")]));
+        for (reported, complete) in [([nothing, app], true), ([1, app], false), ([nothing, 1], false)] {
+            let progress = progress(&reading(&[("main", &[]), injected], &reported));
+            assert_eq!(progress == Progress::Complete, complete, "{reported:?}");
         }
     }
 
     #[test]
     fn an_environment_that_a_later_batch_changes_is_judged_after_that() {
-        let template = |app: &str| {
-            json!({"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "main"}, {"name": "log",
-                "env": [{"name": "CFG", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}}]}]}})
-        };
-        let (before, after) = (template("web"), template("shop"));
-        let progress_at = |later: &str, log: &serde_json::Value| {
-            let meta = json!({"containers": [
-                {"name": "main", "containerID": "cri://1", "hashes": {
-                    "plainHash": plain_hash("main", "web:2"),
-                    "extractedEnvFromMetadataHash": environment_hash(Some(log), "main")}},
-                {"name": "log", "containerID": "cri://2", "hashes": {
-                    "plainHash": plain_hash("log", "log:1"),
-                    "extractedEnvFromMetadataHash": environment_hash(Some(log), "log")}}]});
-            let annotations = [
-                state(&format!(r#","updateEnvFromMetadata":true{later}"#)),
-                (RUNTIME_CONTAINERS_META, meta.to_string()),
-            ];
-            let mut reported = pod(&annotations, "web:2", "id2");
-            let log = ContainerView {
-                name: "log".into(),
-                image: "log:1".into(),
-                ..ContainerView::default()
-            };
-            reported.containers = [&*reported.containers, &[log]].concat().into();
-            let log = ContainerStatusView {
-                name: "log".into(),
-                container_id: "cri://2".into(),
-                ..ContainerStatusView::default()
-            };
-            reported.statuses = [&*reported.statuses, &[log]].concat().into();
-            progress(&reported, Some(&after))
+        let log: (&str, &[(&str, &str)]) = ("log", &[("CFG", "metadata.labels['app']")]);
+        let progress_at = |later: &str, value: &str| {
+            let reported = [environment_hash([]), environment_hash([("CFG", value)])];
+            let mut pod = reading(&[("main", &[]), log], &reported);
+            let (key, state) = state(&format!(r#","updateEnvFromMetadata":true{later}"#));
+            let meta = pod.annotations.get(RUNTIME_CONTAINERS_META).unwrap_or_default();
+            pod.annotations = [(key, state.as_str()), (RUNTIME_CONTAINERS_META, meta)]
+                .into_iter()
+                .collect();
+            progress(&pod)
         };
         let later =
             r#","nextContainerRefMetadata":{"log":{"labels":{"app":"shop"},"creationTimestamp":null}}"#;
-        assert!(matches!(progress_at(later, &before), Progress::Due { .. }));
-        assert!(matches!(progress_at("", &before), Progress::Waiting(_)));
-        assert_eq!(progress_at("", &after), Progress::Complete);
+        assert!(matches!(progress_at(later, "web"), Progress::Due { .. }));
+        assert!(matches!(progress_at("", "shop"), Progress::Waiting(_)));
+        assert_eq!(progress_at("", "web"), Progress::Complete);
     }
 
     #[test]
-    fn hashes_equal_the_published_vectors() {
-        assert_eq!(plain_hash("main", "nginx:1.25"), 436_018_172);
-        assert_eq!(environment_hash(None, "main"), 86_995_377);
+    fn a_status_from_before_the_change_completes_nothing() {
+        let mut back = pod(&[state("")], "docker.io/library/web:2", "id1");
+        assert_eq!(progress(&back), Progress::Complete);
+        back.unobserved = true;
+        assert!(matches!(progress(&back), Progress::Waiting(_)));
+    }
+
+    #[test]
+    fn a_new_container_whose_startup_probe_may_not_have_run_completes_nothing_and_starts_no_batch() {
+        let next = r#","nextContainerImages":{"log":"log:2"},"preCheckBeforeNext":{"containersRequiredReady":["main"]}"#;
+        for state in [state(""), state(next)] {
+            let mut started = pod(std::slice::from_ref(&state), "web:2", "id2");
+            started.statuses[0].ready = true;
+            started.trusted_at = Some(now() + 4.seconds());
+            assert_eq!(
+                progress(&started),
+                Progress::Settling(Duration::from_secs(4)),
+                "{state:?}"
+            );
+            started.trusted_at = Some(now());
+            assert!(!matches!(progress(&started), Progress::Settling(_)), "{state:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kruise_views::MetadataVariable;
 use serde_json::{Map, Value, json};
 
 use super::resources::{self, Resize, VerticalScaling};
@@ -225,25 +226,15 @@ fn collect<'a>(path: String, old: Option<&'a Value>, new: Option<&'a Value>, out
     }
 }
 
-/// Variables that sidecar injection sets and that never restart a container.
-const IGNORED_VARIABLES: [&str; 2] = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT"];
-
-/// `(name, "labels" or "annotations", key)` of the variables of a container that read one label or annotation.
-pub(super) fn metadata_variables(container: &Value) -> impl Iterator<Item = (&str, &str, &str)> {
-    let variables = container
-        .get("env")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    variables.iter().filter_map(|variable| {
-        let name = variable.get("name")?.as_str()?;
-        if IGNORED_VARIABLES.contains(&name) || variable.get("value").is_some_and(|value| value != "") {
+/// The variables of a container of a template that read one label or annotation.
+fn variables(container: &Value) -> impl Iterator<Item = MetadataVariable> {
+    let variables = container.get("env").and_then(Value::as_array);
+    variables.into_iter().flatten().filter_map(|variable| {
+        if variable.get("value").is_some_and(|value| value != "") {
             return None;
         }
         let path = variable.pointer("/valueFrom/fieldRef/fieldPath")?.as_str()?;
-        let (map, key) = path.strip_prefix("metadata.")?.split_once("['")?;
-        let key = key.strip_suffix("']")?;
-        matches!(map, "labels" | "annotations").then_some((name, map, key))
+        MetadataVariable::of(variable.get("name")?.as_str()?, path)
     })
 }
 
@@ -266,7 +257,8 @@ fn read_metadata(old: &Value, new: &Value) -> BTreeMap<String, Value> {
         let Some(name) = container.get("name").and_then(Value::as_str) else {
             continue;
         };
-        for (_, map, key) in metadata_variables(container) {
+        for MetadataVariable { map, key, .. } in variables(container) {
+            let (map, key) = (map.as_str(), &*key);
             let after = value(new, map, key);
             if value(old, map, key) != after {
                 let of_container = read.entry(name.to_owned()).or_insert_with(|| json!({}));

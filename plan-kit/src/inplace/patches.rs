@@ -618,6 +618,58 @@ mod tests {
     }
 
     #[test]
+    fn resources_that_the_template_did_not_change_are_left_to_who_resized_them() {
+        let template = |image: &str, cpu: &str| {
+            let of = |cpu: &str| json!({"limits": {"cpu": cpu, "memory": "1Gi"}});
+            json!({"spec": {"containers": [{"name": "main", "image": image, "resources": of(cpu)},
+                                           {"name": "log", "image": "log:1", "resources": of("1")}]}})
+        };
+        let container = |name: &str| kruise_views::ContainerView {
+            name: name.into(),
+            resources: Some(Box::new(kruise_views::AmountsView {
+                cpu_limit: Some(3_000),
+                memory_limit: Some(5),
+                ..kruise_views::AmountsView::default()
+            })),
+            ..kruise_views::ContainerView::default()
+        };
+        // An autoscaler gave both containers other amounts.
+        let resized = PodView {
+            containers: Box::new([container("main"), container("log")]),
+            ..pod()
+        };
+        for (cpu, asked) in [
+            ("1", None),
+            (
+                "2",
+                Some(
+                    json!([{"name": "main", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}]),
+                ),
+            ),
+        ] {
+            let scaling = VerticalScaling::Endpoint;
+            let change = crate::inplace::diff(&template("web:1", "1"), &template("web:2", cpu), scaling);
+            let spec = UpdateSpec::new(
+                change.unwrap(),
+                REVISION,
+                UpdateLabel::Updating,
+                0,
+                scaling,
+                now(),
+            );
+            let patches = spec.patches_of(&resized);
+            let resize = patches
+                .resize
+                .map(|resize| resize.render()["spec"]["containers"].clone());
+            assert_eq!(resize, asked, "{cpu}");
+            assert_eq!(
+                patches.update.render()["spec"],
+                json!({"containers": [{"name": "main", "image": "web:2"}]})
+            );
+        }
+    }
+
+    #[test]
     fn an_older_server_gets_image_and_resources_in_one_patch() {
         let change = Change {
             images: image().images,

@@ -488,7 +488,7 @@ mod tests {
     }
 
     fn words(pod: &PodView) -> String {
-        match progress(pod, None, fixture::now()) {
+        match progress(pod, fixture::now()) {
             Progress::Waiting(text) => text,
             other => format!("{other:?}"),
         }

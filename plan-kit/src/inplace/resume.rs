@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn due(pod: &PodView) -> Value {
-        match progress(pod, None, now()) {
+        match progress(pod, now()) {
             Progress::Due { patch, .. } => patch,
             other => panic!("{other:?}"),
         }
@@ -141,10 +141,7 @@ mod tests {
 
     #[test]
     fn the_images_come_when_the_grace_period_is_over() {
-        assert!(matches!(
-            progress(&pod(10, "web-b"), None, now()),
-            Progress::Grace(_)
-        ));
+        assert!(matches!(progress(&pod(10, "web-b"), now()), Progress::Grace(_)));
         let patch = due(&pod(4, "b"));
         assert_eq!(
             patch["spec"],

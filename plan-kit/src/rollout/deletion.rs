@@ -38,26 +38,29 @@ impl Rollout<'_> {
             .then(|| ObjectWrites::of_pod(vec![self.enter(pod, next, &[], asked_first(reason))]))
     }
 
-    /// Deletes a pod so that it comes back on the revision of this name. A held pod is also marked, so that a shortage of
-    /// pods does not bring it back into service.
+    /// Deletes a pod so that it comes back on the revision of this name. A held pod is labelled for deletion instead, so that
+    /// a shortage of pods does not bring it back into service; the event says which of the two happened.
     pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> ObjectWrites {
         let name = &pod.view.name;
         let held = self.is_held(pod);
-        let mut step = if held {
+        let update = format!("for update(revision {revision})");
+        let (mut step, done, failed) = if held {
             let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
             let next = (Intent::RequestDelete, State::PreparingDelete);
-            self.enter(pod, next, &[asked], asked_first(reason))
+            (
+                self.enter(pod, next, &[asked], asked_first(reason)),
+                format!("successfully patch pod {name} specified-delete {update}"),
+                format!("failed to patch pod specified-delete {name} {update}: "),
+            )
         } else {
-            pod_writes::delete(pod.view, Guard::SamePod, reason)
+            (
+                pod_writes::delete(pod.view, Guard::SamePod, reason),
+                format!("successfully delete pod {name} to recreate it {update}"),
+                format!("failed to delete pod {name} {update}: "),
+            )
         };
-        step.done = Some(EventNote::new(
-            &events::SUCCESSFUL_RECREATE,
-            format!("successfully delete pod {name} to recreate it for update(revision {revision})"),
-        ));
-        step.failed = Some(FailureNote::new(
-            &events::FAILED_RECREATE,
-            format!("failed to delete pod {name} for update(revision {revision}): "),
-        ));
+        step.done = Some(EventNote::new(&events::SUCCESSFUL_RECREATE, done));
+        step.failed = Some(FailureNote::new(&events::FAILED_RECREATE, failed));
         if held {
             ObjectWrites::of_pod(vec![step])
         } else {

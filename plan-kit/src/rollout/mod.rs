@@ -6,7 +6,7 @@
 //! 3. [`Updater`] updates pods to a revision, in place where the change allows.
 //! 4. [`interrupted`] gives pods back what an update took from them that broke off.
 //! 5. [`images`] has nodes pull images before their pods change.
-//! 6. [`progressing`] and [`stalled`] report whether the rollout gets anywhere.
+//! 6. [`progressing`] and [`stalled`] report whether the rollout gets anywhere, [`unreadable`] that there can be none.
 //!
 //! Which pods are added, removed and updated, and how many at a time, each kind decides for itself.
 
@@ -19,6 +19,7 @@ mod pod;
 pub mod progressing;
 mod refresh;
 pub mod stalled;
+pub mod unreadable;
 mod updater;
 
 use jiff::Timestamp;

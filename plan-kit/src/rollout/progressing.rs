@@ -43,17 +43,13 @@ pub struct Report<'a> {
 pub struct Progress {
     /// When to plan again.
     pub again: Option<Duration>,
-    /// The deadline has passed since the last plan: the condition's message.
-    pub exceeded: Option<String>,
+    /// Has the deadline passed without progress? The condition is False.
+    pub late: bool,
 }
 
-/// Sets, renews or removes the condition. `held_by` describes what a late rollout waits for.
-pub fn progressing(
-    report: Report<'_>,
-    all: &mut Vec<Condition>,
-    held_by: &dyn Fn() -> String,
-    now: Timestamp,
-) -> Progress {
+/// Sets, renews or removes the condition. Its messages are those of OpenKruise: what a late rollout waits for is in the
+/// condition [`Stalled`](super::stalled).
+pub fn progressing(report: Report<'_>, all: &mut Vec<Condition>, now: Timestamp) -> Progress {
     let Some(deadline) = report.deadline else {
         all.retain(|condition| condition.kind != PROGRESSING);
         return Progress::default();
@@ -69,15 +65,12 @@ pub fn progressing(
         .saturating_add(SignedDuration::from_secs(i64::from(deadline.max(0))))
         .unwrap_or(Timestamp::MAX);
     let was_late = before.is_some_and(|before| !moved && before.reason == DEADLINE_EXCEEDED);
-    let (status, reason, mut message) = verdict(report, was_late || now > due);
+    let (status, reason, message) = verdict(report, was_late || now > due);
     let same = before.is_some_and(|before| before.status == status && before.reason == reason);
-    let mut progress = Progress::default();
-    if reason == DEADLINE_EXCEEDED && !same {
-        let held_by = held_by();
-        let comma = if held_by.is_empty() { "" } else { "; " };
-        message = format!("{message}{comma}{held_by}");
-        progress.exceeded = Some(message.clone());
-    }
+    let mut progress = Progress {
+        again: None,
+        late: reason == DEADLINE_EXCEEDED,
+    };
     if !same || moved {
         conditions::set(all, PROGRESSING, (status, reason), message, now);
     }

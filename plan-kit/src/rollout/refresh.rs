@@ -24,7 +24,7 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
         let waits = match rollout.progress(pod) {
             // Nothing runs yet that could be brought into service. An update that was begun is continued all the same: a pod
             // that requests more than any node has is scheduled only once it requests less.
-            Progress::Complete | Progress::Waiting(_) | Progress::Unreadable(_)
+            Progress::Complete | Progress::Waiting(_) | Progress::Settling(_) | Progress::Unreadable(_)
                 if pod.view.node.is_none() =>
             {
                 continue;
@@ -45,6 +45,11 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
             Progress::Grace(left) => {
                 plan.requeue_after([left]);
                 "is out of service and gets its grace period before it changes".to_owned()
+            }
+            Progress::Settling(left) => {
+                plan.requeue_after([left]);
+                "is out of service until its node reports on its new containers, whose startup probes have not run yet"
+                    .to_owned()
             }
             Progress::Unreadable(error) => {
                 let name = &pod.view.name;
@@ -69,8 +74,7 @@ impl Rollout<'_> {
         if at_rest || view.annotations.is_empty() {
             return Progress::Complete;
         }
-        let revision = self.history.by_label(pod.label());
-        inplace::progress(view, revision.map(|revision| &*revision.template), self.now)
+        inplace::progress(view, self.now)
     }
 
     /// The next part of an update, right for this very version of the pod.

@@ -1,10 +1,12 @@
 //! A rollout that does not move: what it waits for, in words.
 //!
-//! The message of the `Progressing` condition and one event report it when the deadline passes. Where there is none, the
-//! condition `Stalled` and one event report it once nothing has moved for ten minutes; the condition is removed when something
-//! moves, and for nothing else that is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is
-//! reported after ten minutes of that, too. `kruise explain` reports it when nothing has moved for as long as that, from
-//! what pods report.
+//! The condition `Stalled` and one event report it when the deadline passes or, where there is none, once nothing has moved
+//! for ten minutes. The condition is removed when something moves or nothing is left to roll out, and for nothing else that
+//! is done meanwhile. Attempts that fail move nothing: a set whose writes are refused is reported after ten minutes of that,
+//! too. `kruise explain` reports it when nothing has moved for as long as that, from what pods report.
+//!
+//! A pod that breaks after it was in service is no rollout ([`is_arriving`]): tools take a workload with this condition for
+//! a failed one.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -12,11 +14,11 @@ use jiff::{SignedDuration, Timestamp};
 use kruise_api::{
     condition::Condition,
     names::{
-        LIFECYCLE_TIMESTAMP,
-        conditions::{NOTHING_MOVED, STALLED},
+        IN_PLACE_UPDATE_READY, LIFECYCLE_TIMESTAMP,
+        conditions::{DEADLINE_EXCEEDED, NOTHING_MOVED, READY, STALLED},
     },
 };
-use kruise_views::{ConditionView, PodView};
+use kruise_views::{ConditionView, PodView, Truth};
 
 use super::{Pod, conditions};
 use crate::{Memory, inplace, lifecycle::State, plan::Why};
@@ -24,16 +26,44 @@ use crate::{Memory, inplace, lifecycle::State, plan::Why};
 /// Without a deadline.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 
+/// How long after a pod was started, or updated in place, its kubelet may report for the first time that it is not ready.
+const FIRST_REPORT: SignedDuration = SignedDuration::from_secs(10);
+
+/// Has the pod still to come into service, since it was made or last updated?
+pub fn is_arriving(pod: &Pod<'_>) -> bool {
+    match pod.state {
+        _ if pod.service.is_available() => false,
+        State::PreparingDelete => false,
+        State::PreparingNormal | State::PreparingUpdate | State::Updating | State::Updated => true,
+        State::None | State::Normal | State::Foreign => !was_ready(pod.view),
+    }
+}
+
+/// Was the pod ready at any time since it was started, or last updated in place? One that never was has not been ready
+/// since then.
+fn was_ready(pod: &PodView) -> bool {
+    let Some(ready) = pod.condition(READY).filter(|_| pod.node.is_some()) else {
+        return false;
+    };
+    let begun = ["PodScheduled", IN_PLACE_UPDATE_READY].map(|kind| {
+        let done = pod.condition(kind).filter(|done| done.status == Truth::True);
+        done.and_then(|done| done.since)
+    });
+    let begun = begun.into_iter().flatten().chain(pod.created).max();
+    let broke = |(since, begun): (Timestamp, Timestamp)| since.duration_since(begun) > FIRST_REPORT;
+    ready.status == Truth::True || ready.since.zip(begun).is_none_or(broke)
+}
+
 /// What holds the set up, most important things first.
 pub fn held_by(replicas: i32, pods: &[Pod<'_>], memory: &Memory) -> String {
     let count = |test: &dyn Fn(&Pod<'_>) -> bool| pods.iter().filter(|pod| test(pod)).count();
     let serves = |pod: &Pod<'_>| pod.service.is_available();
     let missing = usize::try_from(replicas).unwrap_or(0).saturating_sub(pods.len());
-    let hooked = |pod: &Pod<'_>| {
-        matches!(
-            pod.state,
-            State::PreparingUpdate | State::PreparingDelete | State::Updated
-        )
+    // A pod without a `preNormal` hook leaves `PreparingNormal` as soon as it has a node.
+    let hooked = |pod: &Pod<'_>| match pod.state {
+        State::PreparingUpdate | State::PreparingDelete | State::Updated => true,
+        State::PreparingNormal => pod.view.node.is_some(),
+        _ => false,
     };
     let counts = [
         (missing, "missing"),
@@ -45,6 +75,7 @@ pub fn held_by(replicas: i32, pods: &[Pod<'_>], memory: &Memory) -> String {
             count(&|pod| !pod.updated && !serves(pod)),
             "of older revisions and not available",
         ),
+        (count(&|pod| pod.view.node.is_none()), "without a node"),
         (count(&hooked), "held by a lifecycle hook"),
         (
             count(&|pod| refusal(pod).is_some()),
@@ -120,24 +151,38 @@ impl Quiet {
     }
 }
 
-/// Adds the condition `Stalled` of a set that waits for something and has no deadline, or removes it once something has
-/// moved or nothing is left to do.
-pub fn stalled(
-    deadline: Option<i32>,
-    all: &mut Vec<Condition>,
-    quiet: &Quiet,
-    held_by: &dyn Fn() -> String,
-    now: Timestamp,
-) -> Stall {
-    let since = |when: Option<Timestamp>| {
-        let when = when.filter(|_| deadline.is_none());
-        when.map(|when| now.duration_since(when))
+/// What decides about the condition `Stalled`.
+pub struct Watch<'a> {
+    /// Seconds without progress that the specification allows.
+    pub deadline: Option<i32>,
+    /// Has that time passed for a rollout with something left to do?
+    pub late: bool,
+    /// How long nothing has moved, where there is no deadline.
+    pub quiet: &'a Quiet,
+    /// Describes what is waited for.
+    pub held_by: &'a dyn Fn() -> String,
+}
+
+/// Adds the condition `Stalled` of a set that waits for something, or removes it once something has moved or nothing is
+/// left to do.
+pub fn stalled(watch: &Watch<'_>, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
+    let Some(deadline) = watch.deadline else {
+        return without_deadline(watch, all, now);
     };
-    if since(quiet.moved).is_none_or(|quiet| quiet <= PATIENCE) {
-        all.retain(|condition| condition.kind != STALLED);
+    retain(all, watch.late, DEADLINE_EXCEEDED);
+    if !watch.late || conditions::get(all, STALLED).is_some() {
+        return Stall::default();
     }
+    let waited = format!("no progress for {deadline} seconds");
+    Stall::with(all, DEADLINE_EXCEEDED, described(waited, &(watch.held_by)()), now)
+}
+
+fn without_deadline(watch: &Watch<'_>, all: &mut Vec<Condition>, now: Timestamp) -> Stall {
+    let since = |when: Option<Timestamp>| when.map(|when| now.duration_since(when));
+    let stays = since(watch.quiet.moved).is_some_and(|quiet| quiet > PATIENCE);
+    retain(all, stays, NOTHING_MOVED);
     let is_reported = conditions::get(all, STALLED).is_some();
-    let Some(quiet) = since(quiet.since).filter(|_| !is_reported) else {
+    let Some(quiet) = since(watch.quiet.since).filter(|_| !is_reported) else {
         return Stall::default();
     };
     if quiet <= PATIENCE {
@@ -148,13 +193,30 @@ pub fn stalled(
             news: None,
         };
     }
-    let (minutes, held_by) = (PATIENCE.as_mins(), held_by());
-    let comma = if held_by.is_empty() { "" } else { "; " };
-    let message = format!("nothing has moved for {minutes} minutes{comma}{held_by}");
-    conditions::set(all, STALLED, ("True", NOTHING_MOVED), message.clone(), now);
-    Stall {
-        again: None,
-        news: Some(message),
+    let waited = format!("nothing has moved for {} minutes", PATIENCE.as_mins());
+    Stall::with(all, NOTHING_MOVED, described(waited, &(watch.held_by)()), now)
+}
+
+/// Removes the condition, unless it `stays` and has this reason.
+fn retain(all: &mut Vec<Condition>, stays: bool, reason: &str) {
+    all.retain(|condition| condition.kind != STALLED || (stays && condition.reason == reason));
+}
+
+fn described(waited: String, held_by: &str) -> String {
+    if held_by.is_empty() {
+        return waited;
+    }
+    format!("{waited}; {held_by}")
+}
+
+impl Stall {
+    /// The condition becomes True.
+    fn with(all: &mut Vec<Condition>, reason: &str, message: String, now: Timestamp) -> Self {
+        conditions::set(all, STALLED, ("True", reason), message.clone(), now);
+        Self {
+            again: None,
+            news: Some(message),
+        }
     }
 }
 
@@ -164,18 +226,16 @@ fn patience(deadline: Option<i32>) -> SignedDuration {
 }
 
 /// The line of `kruise explain`, if nothing has moved for long.
-pub fn explain(
-    deadline: Option<i32>,
-    moved: Timestamp,
-    held_by: impl FnOnce() -> String,
-    now: Timestamp,
-) -> Option<Why> {
-    let quiet = now.duration_since(moved);
-    let minutes = quiet.as_mins();
-    (quiet > patience(deadline)).then(|| {
-        let held_by = held_by();
-        Why::of_set(format!("stalled: nothing has moved for {minutes} min; {held_by}"))
-    })
+pub fn explain(watch: &Watch<'_>, now: Timestamp) -> Option<Why> {
+    let quiet = watch.quiet.since.map(|since| now.duration_since(since));
+    let quiet = quiet.filter(|quiet| *quiet > patience(watch.deadline));
+    let waited = match (quiet, watch.deadline) {
+        (Some(quiet), _) => format!("nothing has moved for {} min", quiet.as_mins()),
+        (None, Some(deadline)) if watch.late => format!("no progress for {deadline} s"),
+        _ => return None,
+    };
+    let text = described(waited, &(watch.held_by)());
+    Some(Why::of_set(format!("stalled: {text}")))
 }
 
 /// When the set or its update revision was made (`made`), or a pod was last made, changed its state or its service, or

@@ -1,6 +1,7 @@
 //! Where OpenKruise loses data, sticks or breaks its own promise: one test for each.
 
 use jiff::SignedDuration;
+use kruise_plan_kit::Memory;
 use kruise_plan_kit::{Part, Precondition, Write, sidecars::names};
 use kruise_plan_sidecars::{Explain, WriteLocks};
 use kruise_plan_test_kit::text;
@@ -276,8 +277,8 @@ fn two_sets_of_one_pod_take_turns() {
     let mut locks = WriteLocks::default();
     let ours = world.plan();
     let (mut first, mut second) = (ours.clone(), ours.clone());
-    locks.lock("logs", &mut first);
-    locks.lock("other", &mut second);
+    locks.lock("logs", &mut first, &Memory::default());
+    locks.lock("other", &mut second, &Memory::default());
     assert_eq!(first.writes.len(), ours.writes.len());
     let of_pods = |plan: &kruise_plan_kit::Plan| {
         plan.writes
@@ -296,25 +297,55 @@ fn two_sets_of_one_pod_take_turns() {
     assert!(second.requeue.is_some(), "it comes back");
     // The same set may try again.
     let mut again = ours.clone();
-    locks.lock("logs", &mut again);
+    locks.lock("logs", &mut again, &Memory::default());
     assert_eq!(of_pods(&again), 1);
     // Between its two writes the pod is another version, and still nobody else's.
     assert_eq!(pod_steps(&again), 2);
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut between = world.plan();
-    locks.lock("other", &mut between);
+    locks.lock("other", &mut between, &Memory::default());
     assert_eq!(of_pods(&between), 0);
     // Once it plans again without that pod, its writes are done.
-    locks.lock("logs", &mut kruise_plan_kit::Plan::default());
+    locks.lock("logs", &mut kruise_plan_kit::Plan::default(), &Memory::default());
     let mut later = world.plan();
-    locks.lock("other", &mut later);
+    locks.lock("other", &mut later, &Memory::default());
     assert_eq!(of_pods(&later), 1);
     // A set that is gone holds nobody.
     let mut third = ours;
-    locks.lock("third", &mut third.clone());
+    locks.lock("third", &mut third.clone(), &Memory::default());
     locks.release("other");
-    locks.lock("third", &mut third);
+    locks.lock("third", &mut third, &Memory::default());
     assert_eq!(of_pods(&third), 1);
+}
+
+#[test]
+fn a_set_whose_upgrade_is_refused_keeps_no_other_set_from_the_pod() {
+    let mut world = World::settled(1);
+    world.image("log:2");
+    let of_pods = |plan: &kruise_plan_kit::Plan| {
+        let steps = plan.writes.iter().flat_map(|object| &object.steps);
+        steps.filter(|step| step.write.target().name == "p0").count()
+    };
+    let mut locks = WriteLocks::default();
+    let uid = world.pods["p0"]["metadata"]["uid"].as_str().unwrap().to_owned();
+    let refused = Memory {
+        refused: [(uid, 1)].into(),
+        ..Memory::default()
+    };
+    let mut lock = |set: &str, memory: &Memory| {
+        let mut plan = world.plan();
+        locks.lock(set, &mut plan, memory);
+        of_pods(&plan) > 0
+    };
+    assert!(lock("logs", &Memory::default()));
+    assert!(!lock("other", &Memory::default()), "the write is on its way");
+    assert!(lock("logs", &refused), "it tries again");
+    assert!(lock("other", &Memory::default()));
+    assert!(!lock("logs", &refused), "now the other one writes");
+    assert!(
+        lock("other", &refused) && lock("logs", &refused),
+        "both are refused"
+    );
 }
 
 #[test]
@@ -329,12 +360,12 @@ fn after_a_turn_of_one_write_the_next_version_is_anybodys() {
         steps.filter(|step| step.write.target().name == "p0").count()
     };
     let (mut first, mut second) = (world.plan(), world.plan());
-    locks.lock("logs", &mut first);
-    locks.lock("other", &mut second);
+    locks.lock("logs", &mut first, &Memory::default());
+    locks.lock("other", &mut second, &Memory::default());
     assert_eq!((of_pods(&first), of_pods(&second)), (1, 0));
     world.pods.get_mut("p0").unwrap()["metadata"]["resourceVersion"] = json!("999");
     let mut later = world.plan();
-    locks.lock("other", &mut later);
+    locks.lock("other", &mut later, &Memory::default());
     assert_eq!(of_pods(&later), 1);
 }
 

@@ -124,6 +124,48 @@ fn a_change_beyond_images_changes_no_pod_and_tells_each() {
 }
 
 #[test]
+fn a_status_names_a_generation_once_its_conditions_of_pods_are_written() {
+    let observed = |world: &World| {
+        let status = &world.set["status"]["observedGeneration"];
+        (*status == world.set["metadata"]["generation"], status.clone())
+    };
+    let edit = |world: &mut World| {
+        world.edit(|spec| spec["containers"][0]["env"] = json!([{"name": "A", "value": "1"}]));
+    };
+    let mut world = World::settled(2);
+    let created = text(world.now);
+    world.pods.get_mut("p1").unwrap()["metadata"]["creationTimestamp"] = json!(created);
+    let (_, before) = observed(&world);
+    edit(&mut world);
+    world.reconcile();
+    world.reconcile();
+    assert!(world.upgradable("p0").is_some() && world.upgradable("p1").is_none());
+    assert_eq!(observed(&world), (false, before), "p1 has just been made");
+    assert_eq!(
+        world.set["status"]["updatedPods"], 0,
+        "the counts are those of now"
+    );
+    world.now += SignedDuration::from_secs(5);
+    world.reconcile();
+    assert!(world.upgradable("p1").is_some());
+    assert!(!observed(&world).0, "the write may be refused still");
+    world.reconcile();
+    assert!(observed(&world).0);
+
+    for (kind, refuses) in [("RollingUpdate", true), ("NotUpdate", false)] {
+        let mut world = World::settled(1);
+        world.strategy("type", json!(kind));
+        if refuses {
+            world.refuses.push(("tell-upgradable", "p0".to_owned()));
+        }
+        edit(&mut world);
+        world.reconcile();
+        world.reconcile();
+        assert!(observed(&world).0, "{kind}: no condition is to be waited for");
+    }
+}
+
+#[test]
 fn a_bad_image_holds_one_pod_and_the_next_image_mends_all() {
     let mut world = World::settled(2);
     world.image("bad:2");

@@ -91,6 +91,14 @@ fn pod(world: &mut World) -> &mut Value {
 }
 
 #[test]
+fn a_pod_made_in_the_same_second_as_its_set_and_without_its_sidecars_counts() {
+    let mut world = World::neglected(1);
+    let second = world.set["metadata"]["creationTimestamp"].clone();
+    pod(&mut world)["metadata"]["creationTimestamp"] = second;
+    assert_eq!(world.uninjected(), 1);
+}
+
+#[test]
 fn pods_that_should_not_have_the_sidecars_do_not_count() {
     let count = |change: &dyn Fn(&mut World)| {
         let mut world = World::neglected(1);
@@ -99,8 +107,8 @@ fn pods_that_should_not_have_the_sidecars_do_not_count() {
     };
     assert_eq!(count(&|_| {}), 1);
     let older =
-        |world: &mut World| pod(world)["metadata"]["creationTimestamp"] = json!("2025-12-01T00:00:00Z");
-    assert_eq!(count(&older), 0, "as old as the set");
+        |world: &mut World| pod(world)["metadata"]["creationTimestamp"] = json!("2025-11-30T23:59:59Z");
+    assert_eq!(count(&older), 0, "older than the set");
     assert_eq!(
         count(&|world| pod(world)["metadata"]["labels"] = json!({"app": "db"})),
         0

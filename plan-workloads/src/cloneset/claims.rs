@@ -92,6 +92,8 @@ pub(super) struct Places<'a> {
     pub(super) pods: &'a [Arc<PodView>],
     /// Names that objects of others have.
     pub(super) taken_names: &'a BTreeSet<String>,
+    /// Names of pods whose creation may still take effect.
+    pub(super) late_names: &'a BTreeSet<String>,
     /// Do new pods take the claims of vanished ones?
     pub(super) reuse: bool,
 }
@@ -143,6 +145,11 @@ impl<'a> Places<'a> {
     pub(super) fn taken_ids(&self) -> impl Iterator<Item = &'a str> {
         let names = self.taken_names.iter();
         names.filter_map(|name| Some(name.rsplit_once('-')?.1))
+    }
+
+    /// The ids in names of pods whose creation may still take effect, sorted.
+    pub(super) fn late_ids(&self) -> impl Iterator<Item = &'a str> {
+        self.late_names.iter().filter_map(|name| self.id_of(name))
     }
 
     /// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are

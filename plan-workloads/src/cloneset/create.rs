@@ -62,8 +62,14 @@ impl NewPods<'_> {
             (Vec::new(), free)
         };
         let fresh = count.saturating_sub(ids.len() + waiting);
-        let used = self.used_ids(&open);
-        ids.extend(instance::ids(rollout.owner.uid, self.version, &used, fresh));
+        let mut used = self.used_ids(&open);
+        let is_free = |id: &&str| used.binary_search(id).is_err() && ids.iter().all(|taken| taken != id);
+        let late: Vec<&str> = self.places.late_ids().filter(is_free).take(fresh).collect();
+        ids.extend(late.iter().map(|id| (*id).to_owned()));
+        used.extend(&late);
+        used.sort_unstable();
+        let drawn = fresh - late.len();
+        ids.extend(instance::ids(rollout.owner.uid, self.version, &used, drawn));
         ids.sort_unstable();
         let current = Arc::new(self.pod(rollout, &rollout.current));
         let update = Arc::new(self.pod(rollout, &rollout.update));

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use kruise_api::{
     cloneset::CloneSet,
-    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED},
+    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED, TEMPLATE_HASH},
 };
 use kruise_plan_kit::{
     Intent, ObjectWrites, Owner, Template,
-    history::{self, History, Keep, Match, NewRevision},
+    history::{self, History, Keep, Match, NewRevision, Reported},
     put,
     revision::{Revision, short_hash},
     rollout::{Pod, Rollout},
@@ -26,6 +26,8 @@ pub(super) struct Found {
     /// Name collisions so far, as status reports them: the count is part of every hash, from zero on.
     pub(super) collision_count: i32,
     pub(super) object: Option<ObjectWrites>,
+    /// Records which template the newest revision is for, where that cannot be seen from it.
+    pub(super) record: Option<ObjectWrites>,
 }
 
 /// Finds them. `pulls_ahead`: revisions carry labels about their images. `taken`: names that objects of others
@@ -40,8 +42,12 @@ pub(super) fn find(
     let mut collision_count = set.status.collision_count.unwrap_or(0);
     let template = &Template::live(&set.spec.template);
     let claims_hash = || go_compat::pod_template::claim_templates_hash(&set.spec.volume_claim_templates);
+    let mut record = None;
     let (update, object) = match history.find_template(template, reported(set)) {
-        Match::Newest(view) => (live(&view.name, template, view.claims_hash.as_deref()), None),
+        Match::Newest(view) => {
+            record = history.record(owner, view, template);
+            (live(&view.name, template, view.claims_hash.as_deref()), None)
+        }
         Match::Older(view, number) => {
             let claims_hash = claims_hash();
             let object = renumber(owner, view, number, &claims_hash, pulls_ahead);
@@ -57,7 +63,10 @@ pub(super) fn find(
                 data: template.data(),
                 labels: labels(template, &identity.hash),
                 inherited: &set.metadata.annotations,
-                annotations: vec![(CLAIM_TEMPLATES_HASH, &claims_hash)],
+                annotations: vec![
+                    (CLAIM_TEMPLATES_HASH, &claims_hash),
+                    (TEMPLATE_HASH, template.fingerprint()),
+                ],
             };
             let object = new.create(owner, format!("the template changed: revision {number}"));
             (live(&identity.name, template, Some(&claims_hash)), Some(object))
@@ -70,14 +79,17 @@ pub(super) fn find(
         update,
         collision_count,
         object,
+        record,
     }
 }
 
-/// The revision that the status gives for the specification as it is now.
-fn reported(set: &CloneSet) -> Option<&str> {
+/// The update revision in the status.
+fn reported(set: &CloneSet) -> Reported<'_> {
     let status = &set.status;
-    let current = set.metadata.generation > 0 && status.observed_generation == set.metadata.generation;
-    current.then_some(status.update_revision.as_str())
+    Reported {
+        name: &status.update_revision,
+        is_current: set.metadata.generation > 0 && status.observed_generation == set.metadata.generation,
+    }
 }
 
 /// The revision of this name, with the live template: only that one has fields that an older writer dropped.

@@ -26,6 +26,8 @@ pub struct Limits {
     pub scale_max_unavailable: Option<i32>,
     /// Pods held before deletion do not count as replicas.
     pub exclude_preparing_delete: bool,
+    /// No pod is updated: the update is paused, or waits for deletions by hand.
+    pub held: bool,
     /// Updated pods beyond what the partition leaves go back to the current revision.
     pub rolls_back: bool,
     /// Which moves need no pods above `replicas`.
@@ -73,6 +75,7 @@ impl Limits {
             scale_max_unavailable: scale.map(|limit| limit.scaled_b(replicas, Rounding::Up).clamp(0, MANY)),
             exclude_preparing_delete: exclude_preparing_delete
                 || spec.scale_strategy.exclude_preparing_delete,
+            held: rolling.paused || spec.update_strategy.kind == "OnDelete",
             rolls_back: false,
             in_place: InPlace::default(),
         }
@@ -191,7 +194,11 @@ pub fn numbers(limits: Limits, old: Counts, new: Counts) -> Numbers {
     };
     // Pods on their way out never come into service, so they do not use up the room for new ones. Nor do broken pods
     // that the rollout replaces: waiting for them to become available would keep out the very pods that repair the set.
-    let waited_for = (new.unavailable - new_diff.max(0)).max(0) + (old.unavailable - old_diff.max(0)).max(0);
+    let waited_for = |unavailable: i32, diff: i32| {
+        let replaced = if limits.held { 0 } else { diff.max(0) };
+        (unavailable - replaced).max(0)
+    };
+    let waited_for = waited_for(new.unavailable, new_diff) + waited_for(old.unavailable, old_diff);
     let room = limits
         .scale_max_unavailable
         .map(|limit| (limit - waited_for).max(0));
@@ -210,11 +217,10 @@ pub fn numbers(limits: Limits, old: Counts, new: Counts) -> Numbers {
     } else {
         0
     };
-    // Pods move from a surplus to a shortage. A shortage on both sides is what creation fills.
-    let update = match (old_diff, new_diff) {
-        (1.., ..=-1) => old_diff.min(-new_diff),
-        (..=-1, 1..) => -new_diff.min(-old_diff),
-        _ => 0,
+    let update = match left_to_move(old_diff, new_diff) {
+        Moves::Forward(count) => count,
+        Moves::Back(count) => -count,
+        Moves::None => 0,
     };
     let update_max_unavailable = if update == 0 {
         0
@@ -235,6 +241,24 @@ pub fn numbers(limits: Limits, old: Counts, new: Counts) -> Numbers {
     }
 }
 
+/// Pods left to move between revisions.
+enum Moves {
+    None,
+    /// To the update revision.
+    Forward(i32),
+    /// Back to the current one.
+    Back(i32),
+}
+
+/// Pods move from a surplus to a shortage. A shortage on both sides is what creation fills.
+fn left_to_move(old_diff: i32, new_diff: i32) -> Moves {
+    match (old_diff, new_diff) {
+        (1.., ..=-1) => Moves::Forward(old_diff.min(-new_diff)),
+        (..=-1, 1..) => Moves::Back(new_diff.min(-old_diff)),
+        _ => Moves::None,
+    }
+}
+
 /// Pods wanted above `replicas`: to replace specified pods without losing service, or to give a rollout room.
 fn surge(
     limits: Limits,
@@ -249,12 +273,11 @@ fn surge(
     }
     let replace = (troubled + specified - limits.max_unavailable).clamp(0, specified);
     let replace_old = (replace - specified_new).max(0);
-    // Room for all that is left to move: with less towards the end, pods of the last batch would be made and others
-    // taken away meanwhile.
+    // More room than there is left to move would be filled with pods that are surplus at once.
     let needs_room = |in_place: bool| !in_place || limits.max_unavailable == 0;
-    let (roll, roll_old) = match (old_diff, new_diff) {
-        (1.., ..=-1) if needs_room(limits.in_place.forward) => (old_diff, 0),
-        (..=-1, 1..) if needs_room(limits.in_place.back) => (new_diff, new_diff),
+    let (roll, roll_old) = match left_to_move(old_diff, new_diff) {
+        Moves::Forward(count) if needs_room(limits.in_place.forward) => (count, 0),
+        Moves::Back(count) if needs_room(limits.in_place.back) => (count, count),
         _ => (0, 0),
     };
     let (wanted, wanted_old) = if replace >= roll {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, ObjectWrites, Owner, Plan, Target, Why,
     history::History,
-    rollout::{Pod, Rollout, interrupted, refresh},
+    rollout::{Pod, Rollout, interrupted, refresh, unreadable},
 };
 
 use super::{
@@ -25,6 +25,9 @@ use super::{
 /// Decides what a set needs now.
 pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let (set, spec, memory) = (snapshot.set, &snapshot.set.spec, snapshot.memory);
+    if let Some(problem) = unreadable::selector(&spec.selector, &spec.template) {
+        return nothing(snapshot, &problem, now);
+    }
     let owner = Owner::new(snapshot.api_version, "CloneSet", &set.metadata);
     let claimed = pods::claim(set, snapshot.pods);
     let history = History::new(snapshot.revisions);
@@ -38,6 +41,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         claims: snapshot.claims,
         pods: snapshot.pods,
         taken_names,
+        late_names: &memory.late_names,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
     let rollout = Rollout {
@@ -58,6 +62,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     if alive {
         let recorded = found.object.is_none();
         plan.writes.extend(found.object);
+        plan.writes.extend(found.record);
         plan.writes.extend(claimed.release(owner.uid));
         let scaling = Scaling {
             new_pods: NewPods {
@@ -88,12 +93,23 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     }
     // What comes by itself is worth waiting for.
     let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
-    let report = status::report(snapshot, &rollout, found.collision_count, &pods, idle);
+    let report = status::report(snapshot, &rollout, limits, found.collision_count, &pods, idle);
     plan.events.extend(report.events);
     plan.status = report.patch;
     plan.requeue_after(report.requeue);
     plan.why.extend(report.why);
     plan
+}
+
+/// The plan of a set that cannot be read.
+fn nothing(snapshot: &Snapshot<'_>, problem: &str, now: Timestamp) -> Plan {
+    let (status, event) = status::unreadable(snapshot, problem, now);
+    Plan {
+        status,
+        events: vec![event],
+        why: vec![Why::of_set(format!("nothing is done: {problem}"))],
+        ..Plan::default()
+    }
 }
 
 fn act(
@@ -116,6 +132,9 @@ fn act(
         ready.into_iter().filter(free).collect()
     };
     plan.writes.extend(ready);
+    if rollout.explain == Explain::Yes {
+        explain::explain_pods(pods, plan);
+    }
 }
 
 fn change(
@@ -141,7 +160,7 @@ fn change(
     );
     let removes = scaling.scale(rollout, pods, counted, plan);
     if rollout.explain == Explain::Yes {
-        explain::explain(limits, counted, pods, plan);
+        explain::explain(limits, counted, plan);
     }
     if removes {
         return;

@@ -5,15 +5,19 @@ use kruise_api::{
     cloneset::{CloneSet, CloneSetStatus},
     names::conditions::{CLONESET_AVAILABLE, CLONESET_PAUSED, CLONESET_UPDATED, PARTITION_AVAILABLE},
 };
-use kruise_plan_kit::rollout::progressing::{self, Progress, Report};
+use kruise_plan_kit::{
+    lifecycle::State,
+    rollout::{
+        Pod, Rollout,
+        progressing::{self, Progress, Report},
+        stalled,
+    },
+};
 
-/// Sets, renews or removes the condition in `status`. `held_by` describes what a late rollout waits for.
-pub(super) fn progressing(
-    set: &CloneSet,
-    status: &mut CloneSetStatus,
-    held_by: &dyn Fn() -> String,
-    now: Timestamp,
-) -> Progress {
+use super::numbers::Limits;
+
+/// Sets, renews or removes the condition in `status`.
+pub(super) fn progressing(set: &CloneSet, status: &mut CloneSetStatus, now: Timestamp) -> Progress {
     let report = Report {
         kind: "CloneSet",
         revision: &status.update_revision,
@@ -23,15 +27,34 @@ pub(super) fn progressing(
         resting: resting(set, status),
         working: CLONESET_UPDATED,
     };
-    progressing::progressing(report, &mut status.conditions, held_by, now)
+    progressing::progressing(report, &mut status.conditions, now)
 }
 
-/// Is something left to do that nobody holds on purpose? Under `OnDelete` old pods that serve wait for whoever deletes them.
-pub(super) fn is_unfinished(set: &CloneSet, status: &CloneSetStatus) -> bool {
-    let replicas = set.spec.replicas.unwrap_or(1);
-    let serves = [status.replicas, status.available_replicas] == [replicas; 2];
-    let by_hand = set.spec.update_strategy.kind == "OnDelete" && serves;
-    !by_hand && resting(set, status).is_none()
+/// Is something left to roll out or to scale that the specification does not hold? A pod that broke after it was in service
+/// is not: counting it is up to `Progressing`.
+pub(super) fn is_unfinished(
+    set: &CloneSet,
+    rollout: &Rollout<'_>,
+    limits: Limits,
+    status: &CloneSetStatus,
+    pods: &[Pod<'_>],
+) -> bool {
+    if resting(set, status).is_some() {
+        return false;
+    }
+    let replicas = limits.replicas as usize;
+    let staying = pods
+        .iter()
+        .filter(|pod| pod.state != State::PreparingDelete)
+        .count();
+    let counted = if limits.exclude_preparing_delete {
+        staying
+    } else {
+        pods.len()
+    };
+    let moves =
+        rollout.strategy.held().is_none() && status.updated_replicas < status.expected_updated_replicas;
+    moves || counted < replicas || staying > replicas || pods.iter().any(stalled::is_arriving)
 }
 
 /// Reason and message where nothing is to be done.
@@ -91,7 +114,7 @@ mod tests {
     /// Reports at `second`, stores the outcome, and returns the reason.
     fn report(set: &mut CloneSet, updated_ready: i32, second: i64) -> String {
         let mut status = status(set, updated_ready);
-        progressing(set, &mut status, &String::new, at(second));
+        progressing(set, &mut status, at(second));
         set.status = status;
         set.status
             .conditions
@@ -134,7 +157,7 @@ mod tests {
         assert_eq!(report(&mut set, 1, 60), "ProgressDeadlineExceeded");
         let mut status = status(&set, 1);
         status.update_revision = "web-c".into();
-        progressing(&set, &mut status, &String::new, at(61));
+        progressing(&set, &mut status, at(61));
         assert_eq!(status.conditions[0].reason, "CloneSetUpdated");
     }
 }

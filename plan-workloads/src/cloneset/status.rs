@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kruise_api::{
     cloneset::{CloneSet, CloneSetStatus},
     names::conditions as kinds,
 };
 use kruise_plan_kit::{
-    EventNote, Explain, ResourceId, StatusPatch, Urgency, Why,
+    EventNote, Explain, Owner, ResourceId, StatusPatch, Urgency, Why,
     availability::Service,
     events,
     injected::{Bug, is_injected},
     rollout::{
         Pod, Rollout, conditions,
         progressing::deadline,
-        stalled::{self, Quiet},
+        stalled::{self, Quiet, Watch},
+        unreadable,
     },
     status_patch,
 };
 
 use super::{
+    numbers::Limits,
     progressing::{is_unfinished, progressing},
     snapshot::Snapshot,
 };
@@ -40,6 +43,7 @@ pub(super) struct Report {
 pub(super) fn report(
     snapshot: &Snapshot<'_>,
     rollout: &Rollout<'_>,
+    limits: Limits,
     collision_count: i32,
     pods: &[Pod<'_>],
     idle: bool,
@@ -48,7 +52,7 @@ pub(super) fn report(
     let mut status = count(set, rollout, collision_count, pods);
     let held_by = || stalled::held_by(rollout.budget.replicas, pods, memory);
     let refused = stalled::infeasible(pods);
-    let progress = progressing(set, &mut status, &held_by, now);
+    let progress = progressing(set, &mut status, now);
     let never = refused
         .as_deref()
         .filter(|_| !conditions::is_true(&status.conditions, kinds::FAILED_UPDATE));
@@ -59,7 +63,8 @@ pub(super) fn report(
     });
     let settled = settling.min();
     let deadline = deadline(set.spec.progress_deadline_seconds);
-    let quiet = if is_unfinished(set, &status) {
+    let unfinished = is_unfinished(set, rollout, limits, &status, pods);
+    let quiet = if unfinished {
         let waits = (idle || failing.is_some()) && settled.is_none();
         let moved = || {
             let update = rollout.history.get(&rollout.update.name);
@@ -73,11 +78,18 @@ pub(super) fn report(
     } else {
         Quiet::default()
     };
-    let stall = stalled::stalled(deadline, &mut status.conditions, &quiet, &held_by, now);
-    let waits_since = quiet.since.filter(|_| rollout.explain == Explain::Yes);
-    let why = waits_since.and_then(|moved| stalled::explain(deadline, moved, held_by, now));
-    let late = progress.exceeded.or(stall.news);
-    let late = late.map(|message| EventNote::new(&events::STALLED, message));
+    let watch = Watch {
+        deadline,
+        late: unfinished && progress.late,
+        quiet: &quiet,
+        held_by: &held_by,
+    };
+    let stall = stalled::stalled(&watch, &mut status.conditions, now);
+    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
+    let why = why.and_then(|watch| stalled::explain(watch, now));
+    let late = stall
+        .news
+        .map(|message| EventNote::new(&events::STALLED, message));
     let never = never.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
     Report {
         patch: patch(rollout, set, &status),
@@ -124,6 +136,26 @@ fn count(set: &CloneSet, rollout: &Rollout<'_>, collision_count: i32, pods: &[Po
 }
 
 fn patch(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Option<StatusPatch> {
+    let settled = status.updated_available_replicas == set.spec.replicas.unwrap_or(1)
+        && status.replicas == status.updated_available_replicas;
+    patch_of(rollout.owner, set, status, settled)
+}
+
+/// The status of a set that cannot be read: counts stay as they were reported.
+pub(super) fn unreadable(
+    snapshot: &Snapshot<'_>,
+    problem: &str,
+    now: Timestamp,
+) -> (Option<StatusPatch>, EventNote) {
+    let set = snapshot.set;
+    let mut status = set.status.clone();
+    status.observed_generation = set.metadata.generation;
+    let event = unreadable::report(&mut status.conditions, problem, now);
+    let owner = Owner::new(snapshot.api_version, "CloneSet", &set.metadata);
+    (patch_of(owner, set, &status, false), event)
+}
+
+fn patch_of(owner: Owner<'_>, set: &CloneSet, status: &CloneSetStatus, settled: bool) -> Option<StatusPatch> {
     let reported = set.status.observed_generation > 0;
     let urgency = Urgency {
         members: &[
@@ -133,10 +165,9 @@ fn patch(rollout: &Rollout<'_>, set: &CloneSet, status: &CloneSetStatus) -> Opti
             "conditions",
             "labelSelector",
         ],
-        settled: status.updated_available_replicas == set.spec.replicas.unwrap_or(1)
-            && status.replicas == status.updated_available_replicas,
+        settled,
     };
-    let target = rollout.owner.target(ResourceId::CLONESETS, &*set.metadata.name);
+    let target = owner.target(ResourceId::CLONESETS, &*set.metadata.name);
     let before = reported.then_some(&set.status);
     status_patch(target, &set.metadata.resource_version, before, status, urgency)
 }

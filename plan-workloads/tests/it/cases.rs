@@ -43,6 +43,12 @@ struct Case {
     /// `NAME WORD…`; the instance id is what follows the last dash.
     #[serde(default)]
     claims: Vec<String>,
+    /// Stored revisions that nobody controls.
+    #[serde(default)]
+    nobodys: Vec<String>,
+    /// Stored revisions of another name, by letter.
+    #[serde(default)]
+    renamed: BTreeMap<String, String>,
     /// Hash of the claim templates that a stored revision was made with, by letter.
     #[serde(default)]
     claims_hashes: BTreeMap<String, String>,
@@ -78,6 +84,9 @@ struct Case {
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
+    /// Names of pods whose creation may still take effect.
+    #[serde(default)]
+    late: Vec<String>,
     /// What the server said to the last attempt to create or delete.
     scale_error: Option<String>,
     /// What it said to the last attempt to update.
@@ -158,6 +167,7 @@ fn world(case: &Case, names: &Names) -> World {
         .iter()
         .map(|letter| names.get(letter).1.to_owned())
         .collect();
+    world.memory.late_names = case.late.iter().cloned().collect();
     let stored = case
         .revisions
         .clone()
@@ -170,6 +180,12 @@ fn world(case: &Case, names: &Names) -> World {
                          "ownerReferences": [owner()]},
             "data": serde_json::from_str::<Value>(&data).unwrap(), "revision": index + 1,
         });
+        if case.nobodys.contains(letter) {
+            revision["metadata"]["ownerReferences"] = json!([]);
+        }
+        if let Some(name) = case.renamed.get(letter) {
+            revision["metadata"]["name"] = json!(name);
+        }
         if let Some(hash) = case.claims_hashes.get(letter) {
             let key = "kruise.io/cloneset-volumeclaimtemplate-hash";
             revision["metadata"]["annotations"] = json!({key: hash});

@@ -158,5 +158,12 @@ fn a_revision_takes_the_sets_annotations_but_not_what_kubectl_applied() {
     let revision = world.revisions.values().next().unwrap();
     let annotations = revision["metadata"]["annotations"].as_object().unwrap();
     let keys: Vec<&String> = annotations.keys().collect();
-    assert_eq!(keys, ["kruise.io/cloneset-volumeclaimtemplate-hash", "team"]);
+    assert_eq!(
+        keys,
+        [
+            "kruise.io/cloneset-volumeclaimtemplate-hash",
+            "kruise.io/template-hash",
+            "team"
+        ]
+    );
 }

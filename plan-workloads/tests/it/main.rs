@@ -16,6 +16,7 @@ mod launch;
 mod lossless;
 mod oracle;
 mod properties;
+mod reports;
 mod resources;
 mod scenario_tables;
 mod takeover;

@@ -379,6 +379,15 @@ impl History {
         );
         let explained = world.plan_of(&shuffled, Explain::Yes);
         assert_eq!(plan.writes, explained.writes, "explaining changes decisions");
+        let about = explained
+            .why
+            .iter()
+            .map(|why| &why.about)
+            .filter(|pod| !pod.is_empty());
+        let mut seen = BTreeSet::new();
+        for pod in about {
+            assert!(seen.insert(pod), "two lines about one pod: {:?}", explained.why);
+        }
         oracle::assert_removal_order(world, &plan);
         let first = |object: &ObjectWrites| object.steps[0].write.target().clone();
         let targets: Vec<Target> = plan.writes.iter().map(first).collect();

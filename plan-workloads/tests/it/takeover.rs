@@ -4,10 +4,12 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Intent, Memory, Plan, ResourceId};
+use kruise_plan_kit::{Intent, Memory, Patch, Plan, ResourceId, Write};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{PodView, RevisionView};
 use serde_json::{Value, json};
+
+use crate::world::World;
 
 const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
 
@@ -228,6 +230,53 @@ fn a_rollout_found_half_way_goes_on_once_a_pod_reports() {
     }
 }
 
+/// Adds fields to the template that the types of no published OpenKruise have, as a server that keeps them stores it.
+fn with_newer_fields(stored: &mut Stored, value: &str) {
+    stored.set.spec.template["spec"]["hostnameOverride"] = json!(value);
+    stored.set.spec.template["spec"]["containers"][0]["novel"] = json!({"a": [1]});
+}
+
+fn intents(stored: &Stored) -> Vec<Intent> {
+    let plan = take_over(stored);
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    steps.map(|step| step.write.intent()).collect()
+}
+
+/// Carries out the note about the template, if the plan takes one.
+fn take_note(stored: &mut Stored) {
+    let plan = take_over(stored);
+    for write in plan
+        .writes
+        .iter()
+        .flat_map(|object| &object.steps)
+        .map(|step| &step.write)
+    {
+        let Write::Patch {
+            intent: Intent::NoteTemplate,
+            target,
+            patch: Patch::Merge(patch),
+            ..
+        } = write
+        else {
+            continue;
+        };
+        let hash = patch["metadata"]["annotations"]["kruise.io/template-hash"]
+            .as_str()
+            .unwrap();
+        let found = stored
+            .revisions
+            .iter_mut()
+            .find(|view| *view.name == *target.name);
+        Arc::make_mut(found.unwrap()).template_hash = Some(hash.into());
+    }
+}
+
+/// A new generation that status does not speak of yet.
+fn edit(stored: &mut Stored, change: impl FnOnce(&mut CloneSet)) {
+    change(&mut stored.set);
+    stored.set.metadata.generation += 1;
+}
+
 #[test]
 fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
     for policy in ["ReCreate", "InPlaceIfPossible"] {
@@ -239,24 +288,80 @@ fn a_template_with_a_field_that_the_revisions_writer_dropped_rolls_nothing() {
                 .rolling_update
                 .get_or_insert_default();
             policy.clone_into(&mut rolling.pod_update_policy);
-            stored.set.spec.template["spec"]["hostnameOverride"] = json!("x");
-            stored.set.spec.template["spec"]["containers"][0]["novel"] = json!({"a": [1]});
-            let writes = |stored: &Stored| -> Vec<String> {
-                let plan = take_over(stored);
-                let steps = plan.writes.iter().flat_map(|object| &object.steps);
-                steps.map(|step| step.write.to_string()).collect()
-            };
-            assert_eq!(writes(&stored), Vec::<String>::new(), "{}", stored.about);
-            // An edit is an edit: the status does not speak of it.
-            stored.set.metadata.generation += 1;
-            let edited = writes(&stored);
-            assert!(
-                edited.iter().any(|write| write.starts_with("create-revision")),
-                "{}: {edited:?}",
-                stored.about
-            );
+            with_newer_fields(&mut stored, "x");
+            assert_eq!(intents(&stored), [Intent::NoteTemplate], "{}", stored.about);
+            take_note(&mut stored);
+            assert_eq!(intents(&stored), [], "{}", stored.about);
         }
     }
+}
+
+#[test]
+fn no_later_edit_rolls_out_what_the_revisions_writer_dropped_but_one_of_the_template_does() {
+    let scale = |set: &mut CloneSet| set.spec.replicas = set.spec.replicas.map(|replicas| replicas + 1);
+    let is_roll = |intent: &Intent| !matches!(intent, Intent::CreatePod | Intent::CreateClaim);
+    for mut stored in stored("rest") {
+        let about = stored.about.clone();
+        with_newer_fields(&mut stored, "x");
+        take_note(&mut stored);
+        for _ in 0..3 {
+            edit(&mut stored, scale);
+            let found = intents(&stored);
+            assert!(
+                found.contains(&Intent::CreatePod) && !found.iter().any(is_roll),
+                "{about}: {found:?}"
+            );
+        }
+        let changes: [fn(&mut Stored); 2] = [
+            |stored| with_newer_fields(stored, "y"),
+            |stored| stored.set.spec.template["spec"]["containers"][0]["image"] = json!("other:1"),
+        ];
+        for change in changes {
+            change(&mut stored);
+            edit(&mut stored, |_| {});
+            let found = intents(&stored);
+            assert!(found.contains(&Intent::CreateRevision), "{about}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn an_edit_while_no_manager_ran_rolls_out_no_field_that_was_dropped_before() {
+    for mut stored in stored("rest") {
+        with_newer_fields(&mut stored, "x");
+        edit(&mut stored, |set| set.spec.min_ready_seconds += 1);
+        assert_eq!(intents(&stored), [Intent::NoteTemplate], "{}", stored.about);
+        // A field that OpenKruise has cannot have been dropped: it was added.
+        stored.set.spec.template["spec"]["hostNetwork"] = json!(true);
+        let found = intents(&stored);
+        assert!(
+            found.contains(&Intent::CreateRevision),
+            "{}: {found:?}",
+            stored.about
+        );
+    }
+}
+
+#[test]
+fn a_newer_field_that_is_added_to_a_template_of_ours_is_rolled_out() {
+    let spec = json!({
+        "replicas": 1, "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}},
+    });
+    let mut world = World::new(spec, "2026-01-01T00:00:00Z".parse().unwrap());
+    let revisions = |world: &mut World| -> usize {
+        let plan = world.plan();
+        for step in plan.writes.iter().flat_map(|object| &object.steps) {
+            world.apply(&step.write, &mut None).unwrap();
+        }
+        world.report(&plan);
+        world.revisions.len()
+    };
+    assert_eq!(revisions(&mut world), 1);
+    world.edit(|spec| spec["template"]["spec"]["hostnameOverride"] = json!("x"));
+    assert_eq!(revisions(&mut world), 2);
+    world.edit(|spec| spec["minReadySeconds"] = json!(1));
+    assert_eq!(revisions(&mut world), 2);
 }
 
 #[test]

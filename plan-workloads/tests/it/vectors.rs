@@ -93,6 +93,22 @@ fn rows() -> Vec<Row> {
             [0, 0, 0, 1, 1, 1, 0, 0, 0, 0],
         ),
         row(
+            "surge is no more than new pods are missing",
+            5,
+            json!({"maxSurge": 2, "maxUnavailable": 0}),
+            [3, 0, 0, 0],
+            [4, 0, 0, 0],
+            [0, 0, 0, 1, 3, 2, 1, 0, 1, 2],
+        ),
+        row(
+            "surge of a set that was scaled in during its rollout",
+            3,
+            json!({"maxSurge": 5, "maxUnavailable": 0}),
+            [8, 0, 0, 0],
+            [2, 0, 0, 0],
+            [0, 0, 0, 6, 8, 7, 1, 0, 1, 7],
+        ),
+        row(
             "surge is no more than the partition leaves to do",
             5,
             json!({"partition": 3, "maxSurge": 3, "maxUnavailable": 0}),
@@ -256,6 +272,29 @@ fn a_specified_pod_out_of_service_lends_its_place_to_nobody() {
         ..Counts::default()
     };
     assert_eq!(numbers(limits, Counts::default(), new).delete_available, 0);
+}
+
+#[test]
+fn broken_old_pods_use_up_the_room_for_new_ones_unless_an_update_replaces_them() {
+    let old = Counts {
+        available: 1,
+        unavailable: 2,
+        ..Counts::default()
+    };
+    let up_limit = |rolling: Value, kind: &str| {
+        let spec: CloneSetSpec = serde_json::from_value(json!({
+            "replicas": 6, "updateStrategy": {"type": kind, "rollingUpdate": rolling},
+            "scaleStrategy": {"maxUnavailable": 2}, "selector": {"matchLabels": {"app": "web"}}, "template": {},
+        }))
+        .unwrap();
+        let numbers = numbers(Limits::of(&spec, false), old, Counts::default());
+        assert_eq!(numbers.up, 3);
+        numbers.up_limit
+    };
+    assert_eq!(up_limit(json!({}), "RollingUpdate"), 2);
+    assert_eq!(up_limit(json!({"partition": 2}), "RollingUpdate"), 1);
+    assert_eq!(up_limit(json!({"paused": true}), "RollingUpdate"), 0);
+    assert_eq!(up_limit(Value::Null, "OnDelete"), 0);
 }
 
 #[test]

@@ -5,13 +5,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use kruise_api::path::segment;
 use kruise_plan_kit::ResourceId;
 use kube_cache::{Delta, Index, ObjectKey, SharedInformer, Version};
 use tokio::sync::Notify;
 
 use super::{CacheId, Following, Held, Reach, Watches};
 use crate::{
-    follow::{Scope, escape, follow},
+    follow::{Scope, follow},
     freshness::Followed,
 };
 
@@ -111,7 +112,7 @@ impl<T: Held> Entry for Typed<T> {
         let selector = Some(self.id.selector).filter(|selector| !selector.is_empty());
         let scope = Scope {
             path,
-            selector: selector.map(|selector| format!("labelSelector={}", escape(selector))),
+            selector: selector.map(|selector| format!("labelSelector={}", segment(selector))),
         };
         let (client, informer) = (following.client.clone(), self.informer.clone());
         let (jitter, stop) = (following.jitter.clone(), following.stop.clone());

@@ -105,6 +105,11 @@ impl Client {
         &self.settings.host
     }
 
+    /// The namespace of the kubeconfig's context, or of the pod this runs in; `default` if neither names one.
+    pub fn default_namespace(&self) -> &str {
+        self.inner.default_namespace()
+    }
+
     /// The current time, for timestamps in written objects.
     pub fn now(&self) -> Timestamp {
         self.settings.clock.now()

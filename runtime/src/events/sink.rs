@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use jiff::Timestamp;
+use kruise_api::path::segment;
 use kruise_plan_kit::EventNote;
 use kube_cache::Cached;
 use serde::de::IgnoredAny;
@@ -176,11 +177,11 @@ fn namespace(object: &ObjectRef) -> &str {
 }
 
 fn path(object: &ObjectRef, name: &str) -> String {
-    let collection = format!("/api/v1/namespaces/{}/events", namespace(object));
+    let collection = format!("/api/v1/namespaces/{}/events", segment(namespace(object)));
     if name.is_empty() {
         collection
     } else {
-        format!("{collection}/{name}")
+        format!("{collection}/{}", segment(name))
     }
 }
 

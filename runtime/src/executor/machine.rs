@@ -10,7 +10,7 @@ use kube_cache::{Expectation, Version};
 
 use super::call::delete_options;
 use super::split::halves;
-use super::{Call, CallId, Failure, Report, StatusForm, StepResult, Stored};
+use super::{Call, CallId, Doubt, Failure, Report, StatusForm, StepResult, Stored};
 use crate::ApiError;
 
 /// The limits of a run, and what earlier runs detected about the server.
@@ -42,6 +42,8 @@ enum Stage {
     StatusHalf,
     /// The metadata half, after the status half.
     MetadataHalf,
+    /// A read of the object after a patch was refused: for its content, or because it is another object by now.
+    ReadRefused,
     /// A read of the object that may use the one to delete.
     ReadUser,
     /// The deletion, after that read found no user.
@@ -67,6 +69,8 @@ struct Track {
     step: usize,
     /// Version in the previous response for this object.
     version: Option<String>,
+    /// Why the server refused the current step, while the object is read to find out what it meant.
+    refusal: Option<String>,
     has_failed: bool,
 }
 
@@ -102,6 +106,7 @@ impl Run {
             taken: Vec::new(),
             holders: Vec::new(),
             failures: Vec::new(),
+            doubts: Vec::new(),
             status_form: limits.status_form,
         };
         let track = |object: ObjectWrites| Track {
@@ -113,6 +118,7 @@ impl Run {
             object,
             step: 0,
             version: None,
+            refusal: None,
             has_failed: false,
         };
         Self {
@@ -172,8 +178,13 @@ impl Run {
             uid: stored.uid.clone(),
             owners: stored.owners.clone(),
         });
-        match verdict(&step.write, stage, outcome, self.report.status_form) {
+        let refusal = track.refusal.take();
+        match verdict(&step.write, stage, outcome, self.report.status_form, refusal) {
             Verdict::Next(stage) => track.state = State::Due(stage),
+            Verdict::Check(refusal) => {
+                track.refusal = Some(refusal);
+                track.state = State::Due(Stage::ReadRefused);
+            }
             Verdict::Continue(stage, stored) => {
                 track.version = Some(stored.version.clone());
                 track.state = State::Due(stage);
@@ -360,8 +371,13 @@ impl Run {
                 message: format!("{}{}{}", note.prefix, failure.message(), note.suffix),
             });
         }
-        if matches!(failure, Failure::NameTaken(_)) {
-            self.report.taken.push(step.write.target().clone());
+        match failure {
+            Failure::NameTaken(_) => self.report.taken.push(step.write.target().clone()),
+            Failure::Unknown(_) => self.report.doubts.push(Doubt {
+                target: step.write.target().clone(),
+                uid: step.write.uid().map(str::to_owned),
+            }),
+            Failure::Conflict(_) | Failure::Refused(_) => {}
         }
         self.report.failures.push(failure.clone());
         self.record(index, StepResult::Failed(failure));
@@ -446,6 +462,9 @@ impl Track {
                 target: target.clone(),
                 body: delete_options(precondition, version),
             },
+            Write::Patch { target, .. } if stage == Stage::ReadRefused => Call::Get {
+                target: target.clone(),
+            },
             Write::Patch {
                 target,
                 part,
@@ -503,6 +522,8 @@ fn expectation(write: &Write, stored: &Stored) -> Option<Expectation<ResourceId>
 enum Verdict {
     /// Another call of the same step.
     Next(Stage),
+    /// The object is read: this refusal may be a failed precondition.
+    Check(String),
     /// The status half is done; the metadata half follows.
     Continue(Stage, Stored),
     Done(StepResult, Stored),
@@ -511,10 +532,33 @@ enum Verdict {
     Failed(Failure),
 }
 
-fn verdict(write: &Write, stage: Stage, outcome: Result<Stored, ApiError>, form: StatusForm) -> Verdict {
-    match outcome {
-        Ok(stored) => accepted(write, stage, stored),
-        Err(error) => refused(write, stage, &error, form),
+/// `refusal` is the server's answer to the write, if `outcome` is that of the read that followed.
+fn verdict(
+    write: &Write,
+    stage: Stage,
+    outcome: Result<Stored, ApiError>,
+    form: StatusForm,
+    refusal: Option<String>,
+) -> Verdict {
+    match (outcome, refusal) {
+        (Ok(stored), Some(refusal)) => checked(write, &stored, refusal),
+        (Ok(stored), None) => accepted(write, stage, stored),
+        (Err(error), Some(refusal)) if !error.is_not_found() => Verdict::Failed(Failure::Refused(refusal)),
+        (Err(error), _) => refused(write, stage, &error, form),
+    }
+}
+
+/// What a refusal with 422 meant, by the object as it is now.
+fn checked(write: &Write, now: &Stored, refusal: String) -> Verdict {
+    match write {
+        Write::Patch { precondition, .. } if precondition.uid().is_some_and(|uid| uid != now.uid) => {
+            Verdict::End(StepResult::Gone)
+        }
+        Write::Patch {
+            precondition: Precondition::UidAndVersion(_, version),
+            ..
+        } if *version != now.version => Verdict::Failed(Failure::Conflict(refusal)),
+        _ => Verdict::Failed(Failure::Refused(refusal)),
     }
 }
 
@@ -579,6 +623,12 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         {
             return Verdict::Next(Stage::StatusHalf);
         }
+        // The content is not ours: another value is there than the one tested.
+        Write::Patch {
+            precondition: Precondition::Test(..),
+            ..
+        } if error.is_invalid() => return Verdict::Failed(Failure::Conflict(message)),
+        Write::Patch { .. } if error.is_invalid() => return Verdict::Check(message),
         _ => {}
     }
     let is_new = matches!(write, Write::Create { .. }) && stage == Stage::Write && error.may_have_happened();

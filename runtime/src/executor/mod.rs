@@ -6,7 +6,10 @@
 //! * A phase starts when all earlier phases have ended.
 //! * A write with a version precondition is not sent once the caches contain a newer version: it would be a conflict.
 //! * A write is sent once. Only the client repeats it, and only after 429, which proves that nothing was written. After
-//!   a lost response the result is [`Failure::Unknown`]: the next plan needs a live read first.
+//!   a lost response or a failure of the server the result is [`Failure::Unknown`], and the report names the object
+//!   ([`Doubt`]): it must be read before the next plan.
+//! * A server may refuse a failed precondition with 422, as it does invalid content. The object is then read to tell
+//!   both apart.
 
 mod call;
 mod driver;
@@ -19,5 +22,5 @@ mod tests;
 pub use call::{Call, CallId, Stored};
 pub use driver::{Conditions, execute};
 pub use machine::{Limits, Run};
-pub use report::{Failure, Report, StepResult};
+pub use report::{Doubt, Failure, Report, StepResult};
 pub use split::StatusForm;

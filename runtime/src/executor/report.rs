@@ -31,8 +31,17 @@ pub enum Failure {
     NameTaken(String),
     /// The server refused the request for this reason; nothing was written.
     Refused(String),
-    /// It is unknown whether the write took effect: read the server, then plan again.
+    /// It is unknown whether the write took effect: read the object, then plan again.
     Unknown(String),
+}
+
+/// An object of which it is unknown whether a write took effect.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Doubt {
+    /// Which object.
+    pub target: Target,
+    /// Its uid; `None` for an object that was to be created.
+    pub uid: Option<String>,
 }
 
 impl Failure {
@@ -67,17 +76,13 @@ pub struct Report {
     pub holders: Vec<(String, Holder)>,
     /// Failures in the order in which they occurred.
     pub failures: Vec<Failure>,
+    /// Objects that must be read before the next plan.
+    pub doubts: Vec<Doubt>,
     /// How this server accepts status patches that also change metadata; pass it to the next run.
     pub status_form: StatusForm,
 }
 
 impl Report {
-    /// Whether the result of a write is unknown, so that the next plan needs a live read.
-    pub fn needs_live_read(&self) -> bool {
-        let mut results = self.steps.iter().flatten();
-        results.any(|result| matches!(result, StepResult::Failed(Failure::Unknown(_))))
-    }
-
     /// The failure that decides about the retry: the first one that is not a conflict, otherwise the first one.
     pub fn most_severe_failure(&self) -> Option<&Failure> {
         let is_conflict =

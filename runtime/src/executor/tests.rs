@@ -184,7 +184,7 @@ fn a_write_is_outdated_once_the_cache_has_a_newer_version() {
         &report.steps[0][1],
         StepResult::Failed(Failure::Conflict(_))
     ));
-    assert!(!report.needs_live_read());
+    assert_eq!(report.doubts, []);
     // A write without a version precondition is never outdated.
     let mut run = single(vec![patch("a", Part::Main, Precondition::Uid("u1".into()))]);
     let (id, _) = only(&mut run);
@@ -196,11 +196,17 @@ fn every_class_of_error_has_its_result() {
     let (result, report) = outcome_of(create("a"), refusal(403, "Forbidden"));
     assert_eq!(result, StepResult::Failed(Failure::Refused("no".into())));
     assert_eq!(report.events[0].message, "failed: no");
-    assert!(!report.needs_live_read());
+    assert_eq!(report.doubts, []);
 
     let (result, report) = outcome_of(create("a"), ApiError::Timeout(Duration::from_secs(1)));
     assert!(matches!(result, StepResult::Failed(Failure::Unknown(_))));
-    assert!(report.needs_live_read());
+    let doubt = |uid: Option<&str>| Doubt {
+        target: target("a"),
+        uid: uid.map(str::to_owned),
+    };
+    assert_eq!(report.doubts, [doubt(None)]);
+    let (_, report) = outcome_of(delete("a"), refusal(500, "InternalError"));
+    assert_eq!(report.doubts, [doubt(Some("u1"))]);
 
     let guard = || Precondition::Uid("u1".into());
     let (result, report) = outcome_of(patch("a", Part::Status, guard()), refusal(409, "Conflict"));
@@ -286,6 +292,48 @@ fn a_refused_merged_status_patch_is_sent_as_two_and_remembered() {
     let (_, call) = only(&mut Run::new(writes, limits));
     let Call::Patch { body, .. } = call else { panic!() };
     assert!(body["metadata"].get("labels").is_none(), "split from the start");
+}
+
+#[test]
+fn a_precondition_refused_as_invalid_content_is_a_lost_race_and_invalid_content_is_a_failure() {
+    let patch_of = |precondition| Write::Patch {
+        intent: Intent::MarkReady,
+        target: target("a"),
+        part: Part::Main,
+        patch: Patch::Json(json!([])),
+        precondition,
+    };
+    let uid = || Precondition::Uid("u1".into());
+    let version = || Precondition::UidAndVersion("u1".into(), "5".into());
+    let other = Stored {
+        uid: "u2".into(),
+        ..stored("9")
+    };
+    let refused = || StepResult::Failed(Failure::Refused("no".into()));
+    let conflict = || StepResult::Failed(Failure::Conflict("no".into()));
+    for (precondition, read, result) in [
+        (uid(), Ok(other.clone()), StepResult::Gone),
+        (uid(), Err(refusal(404, "NotFound")), StepResult::Gone),
+        (uid(), Ok(stored("9")), refused()),
+        (uid(), Err(refusal(500, "InternalError")), refused()),
+        (version(), Ok(stored("9")), conflict()),
+        (version(), Ok(stored("5")), refused()),
+    ] {
+        let mut run = single(vec![patch_of(precondition.clone())]);
+        let (id, _) = only(&mut run);
+        run.reply(id, Err(refusal(422, "Invalid")));
+        let (id, call) = only(&mut run);
+        assert_eq!(call, Call::Get { target: target("a") });
+        run.reply(id, read.clone());
+        assert!(run.due().is_empty() && run.is_over());
+        let report = run.finish();
+        assert_eq!(report.steps, [[result.clone()]], "{precondition:?} {read:?}");
+        assert_eq!(report.events.len(), usize::from(result == refused()));
+    }
+    let tested = patch_of(Precondition::Test("/spec".into(), json!(1)));
+    let (result, report) = outcome_of(tested, refusal(422, "Invalid"));
+    assert_eq!(result, conflict());
+    assert!(report.events.is_empty());
 }
 
 #[test]
@@ -411,7 +459,7 @@ fn an_object_is_not_deleted_if_the_read_of_its_user_fails() {
         matches!(result, StepResult::Failed(Failure::Refused(_))),
         "{result:?}"
     );
-    assert!(!report.needs_live_read());
+    assert_eq!(report.doubts, []);
 }
 
 const PHASES: [Phase; 3] = [Phase::Revisions, Phase::Pods, Phase::Cleanup];

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kruise_api::path::segment;
 use kruise_plan_kit::{EventNote, events};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -286,12 +287,12 @@ async fn release(client: &Client, settings: &Settings, elector: &Elector) {
 fn path(settings: &Settings, name: &str) -> String {
     let collection = format!(
         "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
-        settings.namespace
+        segment(&settings.namespace)
     );
     if name.is_empty() {
         collection
     } else {
-        format!("{collection}/{name}")
+        format!("{collection}/{}", segment(name))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::{ObjectWrites, Part, ResourceId, Target};
+use kruise_plan_kit::{Part, ResourceId, Target};
 use kube_cache::{Expectation, ObjectKey};
 
 use super::{Controller, Reconciler};
@@ -21,16 +21,6 @@ pub(super) fn resource_of(expectation: &Expectation<ResourceId>) -> ResourceId {
 }
 
 impl<R: Reconciler> Controller<R> {
-    /// Resources whose caches must be current before the next plan if a response to one of these writes is lost: those of
-    /// the writes, and all others that the controller writes.
-    pub(super) fn resources_to_confirm(&self, writes: &[ObjectWrites]) -> BTreeSet<ResourceId> {
-        let steps = writes.iter().flat_map(|object| &object.steps);
-        let written = steps.map(|step| step.write.target().resource);
-        written
-            .chain(self.settings.caches.written().iter().copied())
-            .collect()
-    }
-
     /// Resources whose caches must be current before the owner's next plan.
     pub(super) fn unconfirmed(&self, key: &ObjectKey) -> BTreeSet<ResourceId> {
         let inner = self.lock();
@@ -48,10 +38,7 @@ impl<R: Reconciler> Controller<R> {
         resources: BTreeSet<ResourceId>,
     ) -> Result<(), ApiError> {
         let mut expectations = Vec::new();
-        let written = self.settings.caches.written();
-        let first = written.iter().filter(|one| resources.contains(one));
-        let others = resources.iter().filter(|one| !written.contains(one));
-        for resource in first.chain(others).copied() {
+        for resource in resources {
             let collection = Target {
                 resource,
                 namespace: key.namespace.to_string(),

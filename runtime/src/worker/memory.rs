@@ -19,7 +19,7 @@ pub(super) fn intents(writes: &[ObjectWrites]) -> Intents {
 const REFUSED: usize = 10_000;
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
-/// images in advance blocks no pod, so only its event reports it.
+/// images in advance blocks no pod, so only its event reports it, and nor does a failure to annotate a revision.
 fn condition_of(intent: Intent) -> Option<usize> {
     match intent {
         Intent::CreatePod
@@ -30,7 +30,7 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::DeleteClaim
         | Intent::GiveClaim
         | Intent::CreateBarrier => Some(0),
-        Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages => None,
+        Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages | Intent::NoteTemplate => None,
         _ => Some(1),
     }
 }
@@ -93,6 +93,7 @@ mod tests {
             taken: Vec::new(),
             holders: Vec::new(),
             failures: Vec::new(),
+            doubts: Vec::new(),
             status_form: StatusForm::default(),
         }
     }
@@ -112,6 +113,7 @@ mod tests {
             (Intent::UpdateInPlace, false, true),
             (Intent::CreatePullJob, false, false),
             (Intent::NoteImages, false, false),
+            (Intent::NoteTemplate, false, false),
         ] {
             let mut memory = Memory::default();
             record(

@@ -3,9 +3,10 @@
 //! # Guarantees
 //! - One worker at a time reconciles a key, and not again before the caches contain the writes of its last plan.
 //! - An event that consecutive plans repeat is emitted once, not at every reconcile.
-//! - If the result of a write is unknown, or the caches do not contain it in time, the server's current resource version
-//!   is read. The next plan waits until the caches have reached that version: a plan from an older snapshot could repeat
-//!   a write.
+//! - If the result of a write is unknown, the object is read before the next plan, which waits until the caches contain
+//!   what was read ([`doubts`]).
+//! - If the caches do not contain a write in time, the server's current resource version is read, and the next plan waits
+//!   until the caches have reached it: a plan from an older snapshot could repeat a write.
 //! - The failures of an execution are passed to the next plan as [`Memory`]. The key is retried with exponential backoff,
 //!   or as soon as the caches change.
 //! - Plans of one owner take at most a fiftieth of a worker's time while changes keep coming: large sets are planned less
@@ -17,6 +18,7 @@
 //!   are reconciled first ([`Priority::Initial`]).
 //! - On a stop, objects that have started are completed; nothing new starts.
 
+mod doubts;
 mod live;
 mod memory;
 mod pace;
@@ -29,6 +31,7 @@ pub use reconciler::{Observer, Outcome, Reconciler, Settings};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Write as _,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -44,8 +47,9 @@ use tokio::{sync::Notify, task::JoinSet, time::Instant};
 use crate::{
     Client,
     caches::CacheView,
-    executor::{self, Conditions, Limits, Report, Run, StatusForm},
+    executor::{self, Conditions, Doubt, Limits, Report, Run, StatusForm, StepResult},
 };
+use doubts::LateNames;
 use pace::Pace;
 use status::StatusWriter;
 
@@ -86,7 +90,11 @@ struct Owner {
     memory: Memory,
     /// The events of the last plan.
     announced: BTreeSet<(&'static str, String)>,
-    /// Resources whose caches may lack a write whose result is unknown.
+    /// Objects that must be read before the next plan.
+    doubts: BTreeSet<Doubt>,
+    /// Names of objects whose creation may still take effect.
+    late: LateNames,
+    /// Resources whose caches may lack a write: they did not contain it in time.
     unconfirmed: BTreeSet<ResourceId>,
     pace: Pace,
 }
@@ -232,10 +240,14 @@ impl<R: Reconciler> Controller<R> {
         if let Some(result) = self.defer(key) {
             return result;
         }
-        let unconfirmed = self.unconfirmed(key);
-        if !unconfirmed.is_empty() {
-            if let Err(error) = self.expect_current(key, unconfirmed).await {
-                tracing::warn!(controller = self.settings.name, %key, %error, "the current versions cannot be read");
+        let (doubts, unconfirmed) = (self.doubts(key), self.unconfirmed(key));
+        if !doubts.is_empty() || !unconfirmed.is_empty() {
+            let read = async {
+                self.resolve(key, doubts).await?;
+                self.expect_current(key, unconfirmed).await
+            };
+            if let Err(error) = read.await {
+                tracing::warn!(controller = self.settings.name, %key, %error, "what the last writes did cannot be read");
                 self.retry(key);
                 return "error";
             }
@@ -243,12 +255,7 @@ impl<R: Reconciler> Controller<R> {
                 return result;
             }
         }
-        let memory = self
-            .lock()
-            .owners
-            .get(key)
-            .map(|owner| owner.memory.clone())
-            .unwrap_or_default();
+        let memory = self.memory(key);
         let started = Instant::now();
         let outcome = self.reconciler.reconcile(key, &memory, self.client.now());
         let duration = started.elapsed();
@@ -270,6 +277,18 @@ impl<R: Reconciler> Controller<R> {
                     .record(duration);
                 self.execute(key, *plan).await
             }
+        }
+    }
+
+    fn memory(&self, key: &ObjectKey) -> Memory {
+        let now = self.started.elapsed();
+        let mut inner = self.lock();
+        let Some(owner) = inner.owners.get_mut(key) else {
+            return Memory::default();
+        };
+        Memory {
+            late_names: owner.late.at(now).cloned().collect(),
+            ..owner.memory.clone()
         }
     }
 
@@ -312,7 +331,8 @@ impl<R: Reconciler> Controller<R> {
         let mut inner = self.lock();
         let owner = inner.owners.entry(key.clone()).or_default();
         for (_, line) in lines.difference(&owner.announced) {
-            println!("{key}: would {line}");
+            // A reader that went away has seen what it wanted.
+            let _lost = writeln!(std::io::stdout(), "{key}: would {line}");
         }
         owner.announced = lines;
         "success"
@@ -326,7 +346,6 @@ impl<R: Reconciler> Controller<R> {
             ..Limits::default()
         };
         let intents = memory::intents(&plan.writes);
-        let to_confirm = self.resources_to_confirm(&plan.writes);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
@@ -337,12 +356,6 @@ impl<R: Reconciler> Controller<R> {
         let report = executor::execute(&self.client, &self.settings.served, run, &conditions).await;
         for note in &report.events {
             self.emit(key, note.clone());
-        }
-        if report.needs_live_read() {
-            let mut inner = self.lock();
-            let owner = inner.owners.entry(key.clone()).or_default();
-            let watched = |resource: &ResourceId| self.settings.caches.observed(*resource).is_some();
-            owner.unconfirmed.extend(to_confirm.into_iter().filter(watched));
         }
         self.settle(key, &report, &intents, plan.requeue)
     }
@@ -389,6 +402,7 @@ impl<R: Reconciler> Controller<R> {
             inner.expectations.record(key.clone(), expectation.clone(), now);
         }
         let owner = inner.owners.entry(key.clone()).or_default();
+        owner.doubts.extend(report.doubts.iter().cloned());
         let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });
@@ -397,6 +411,10 @@ impl<R: Reconciler> Controller<R> {
             inner.queue.push_after(key.clone(), Priority::Live, after, now);
         }
         if let Some(failure) = report.most_severe_failure() {
+            // Where some writes succeed, the few that fail do not add up to a long delay.
+            if report.count(|result| matches!(result, StepResult::Done)) > 0 {
+                inner.queue.forget(key);
+            }
             // A cache event pushes the key earlier. Without one, an early retry would fail again.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);
             if failure.is_conflict() {

@@ -24,11 +24,14 @@ use crate::events::{EventSink, ObjectRef};
 /// Plans one pod for every key at its first reconcile, panics for `bad`, and counts its reconciles.
 struct Stub {
     keys: Vec<ObjectKey>,
+    /// The names that the last plan was told may still appear.
+    late_names: Arc<Mutex<Vec<String>>>,
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Reconciler for Stub {
-    fn reconcile(&self, key: &ObjectKey, _memory: &Memory, _now: Timestamp) -> Outcome {
+    fn reconcile(&self, key: &ObjectKey, memory: &Memory, _now: Timestamp) -> Outcome {
+        *self.late_names.lock().unwrap() = memory.late_names.iter().cloned().collect();
         let reconciles = {
             let mut reconciles = self.reconciles.lock().unwrap();
             let reconciles = reconciles.entry(key.name.to_string()).or_default();
@@ -145,8 +148,13 @@ impl Observer for Counts {
 /// The requests to the server: method, path and query.
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// A server that responds to writes with the status code `create` and version 5, and to lists with version 9.
+/// A server that responds to writes with the status code `create` and version 5, and to reads with version 9.
 fn server(create: u16) -> (Client, Requests) {
+    server_with(create, 200)
+}
+
+/// The same, that responds to reads with the status code `read`.
+fn server_with(create: u16, read: u16) -> (Client, Requests) {
     let requests = Requests::default();
     let seen = requests.clone();
     let service = service_fn(move |request: Request<HttpBody>| {
@@ -161,7 +169,7 @@ fn server(create: u16) -> (Client, Requests) {
             }
             seen.lock().unwrap().push(what);
             let (code, body) = match parts.method {
-                Method::GET => (200, json!({"metadata": {"resourceVersion": "9"}})),
+                Method::GET => (read, json!({"metadata": {"resourceVersion": "9"}})),
                 _ => (
                     create,
                     json!({"metadata": {"uid": "u", "resourceVersion": "5"}, "message": "no"}),
@@ -182,6 +190,7 @@ fn server(create: u16) -> (Client, Requests) {
 
 struct Bench {
     controller: Arc<Controller<Stub>>,
+    late_names: Arc<Mutex<Vec<String>>>,
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
     seen: Arc<AtomicU64>,
     counts: Arc<Counts>,
@@ -190,7 +199,9 @@ struct Bench {
 
 fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_timeout: Duration) -> Bench {
     let (reconciles, seen, counts) = (Arc::default(), Arc::default(), Arc::<Counts>::default());
+    let late_names = Arc::default();
     let stub = Stub {
+        late_names: Arc::clone(&late_names),
         keys: keys.iter().map(|name| key(name)).collect(),
         reconciles: Arc::clone(&reconciles),
     };
@@ -209,6 +220,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
     Bench {
         controller: Controller::new(stub, settings, client, counts.clone()),
         reconciles,
+        late_names,
         seen,
         counts,
         requests,
@@ -220,6 +232,10 @@ fn key(name: &str) -> ObjectKey {
 }
 
 impl Bench {
+    fn late_names(&self) -> Vec<String> {
+        self.late_names.lock().unwrap().clone()
+    }
+
     fn reconciles(&self, key: &str) -> usize {
         self.reconciles.lock().unwrap().get(key).copied().unwrap_or(0)
     }
@@ -309,20 +325,54 @@ async fn a_write_that_is_not_seen_in_time_makes_the_next_plan_wait_for_the_serve
 }
 
 #[tokio::test]
-async fn a_write_that_may_have_happened_makes_the_next_plan_wait_for_the_servers_own_version() {
+async fn after_a_write_that_may_have_happened_the_next_plan_waits_for_its_object_and_for_no_other() {
     let bench = bench(server(504), &["web"], Duration::from_mins(1));
-    bench.seen.store(9, Ordering::SeqCst);
-    bench.run_until(|| bench.reconciles("web") >= 2).await;
-    let requests = bench.requests.lock().unwrap();
-    let gets: Vec<&String> = requests.iter().filter(|what| what.starts_with("GET")).collect();
+    bench.seen.store(8, Ordering::SeqCst);
+    let (reconciles, seen, requests) = (
+        bench.reconciles.clone(),
+        bench.seen.clone(),
+        bench.requests.clone(),
+    );
+    // The pod has version 9 on the server.
+    let follow = async {
+        while requests.lock().unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(
+            reconciles.lock().unwrap()["web"],
+            1,
+            "planned from an outdated cache"
+        );
+        seen.store(9, Ordering::SeqCst);
+    };
+    let ((), ()) = tokio::join!(follow, bench.run_until(|| bench.reconciles("web") >= 2));
     assert_eq!(
-        gets,
+        *bench.requests.lock().unwrap(),
         [
-            "GET /api/v1/namespaces/ns/pods?limit=1",
-            "GET /api/v1/namespaces/ns/persistentvolumeclaims?limit=1",
-            "GET /apis/apps/v1/namespaces/ns/controllerrevisions?limit=1"
+            "POST /api/v1/namespaces/ns/pods",
+            "GET /api/v1/namespaces/ns/pods/web"
         ]
     );
+    assert!(
+        bench.late_names().is_empty(),
+        "it exists: there is nothing to wait for"
+    );
+}
+
+#[tokio::test]
+async fn the_name_of_an_object_that_may_still_be_created_is_passed_to_the_next_plan() {
+    let bench = bench(server_with(504, 404), &["web"], Duration::from_mins(1));
+    bench.run_until(|| bench.reconciles("web") >= 2).await;
+    assert_eq!(bench.late_names(), ["web"]);
+}
+
+#[tokio::test]
+async fn an_owner_is_not_planned_before_an_object_in_doubt_could_be_read() {
+    let bench = bench(server_with(504, 503), &["web"], Duration::from_mins(1));
+    let requests = bench.requests.clone();
+    bench.run_until(|| requests.lock().unwrap().len() > 4).await;
+    assert_eq!(bench.reconciles("web"), 1);
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::widening::{Widened, joined};
+
 /// Identifies the webhook and its base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionalWebhook {
@@ -35,10 +37,19 @@ impl ConditionalWebhook {
         webhook.get("name").and_then(Value::as_str) == Some(&self.name)
     }
 
-    /// The webhook to register, if any. `base` is the webhook at its path, `existing` the registered `webhooks` array.
+    /// Replaces the match conditions of a webhook by this one, and its name by that of this webhook.
+    pub(super) fn set(&self, webhook: &mut Map<String, Value>, expression: &str) {
+        webhook.insert("name".into(), json!(self.name));
+        let condition = json!([{"name": self.condition, "expression": expression}]);
+        webhook.insert("matchConditions".into(), condition);
+    }
+
+    /// The webhook to register, if any. `base` is the webhook at its path, `existing` the registered `webhooks` array,
+    /// `widened` the widenings that last.
     pub(super) fn webhook(
         &self,
         desired: &DesiredCondition,
+        widened: &[Widened],
         base: &Map<String, Value>,
         existing: &Value,
     ) -> Option<Map<String, Value>> {
@@ -46,9 +57,11 @@ impl ConditionalWebhook {
         if conditions.is_none_or(Vec::is_empty) {
             return None;
         }
+        let widened = || widened.iter().filter(|one| one.webhook == self.name);
         let expression = match desired {
-            DesiredCondition::Absent => return None,
-            DesiredCondition::Expression(expression) => expression.clone(),
+            DesiredCondition::Absent if widened().next().is_none() => return None,
+            DesiredCondition::Absent => joined(None, widened()),
+            DesiredCondition::Expression(expression) => joined(Some(expression), widened()),
             DesiredCondition::Unmanaged => {
                 let found = existing
                     .as_array()?
@@ -60,9 +73,7 @@ impl ConditionalWebhook {
             }
         };
         let mut webhook = base.clone();
-        webhook.insert("name".into(), json!(self.name));
-        let condition = json!([{"name": self.condition, "expression": expression}]);
-        webhook.insert("matchConditions".into(), condition);
+        self.set(&mut webhook, &expression);
         Some(webhook)
     }
 }
@@ -95,7 +106,7 @@ mod tests {
             name: "svc".into(),
         };
         let conditional = conditional();
-        let conditional = Some((&conditional, desired));
+        let conditional = Some((&conditional, desired, jiff::Timestamp::UNIX_EPOCH));
         let patch = webhooks(current, b"ca", &endpoint, |_| true, conditional)
             .unwrap()
             .patch?;

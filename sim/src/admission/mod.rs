@@ -216,6 +216,9 @@ fn ask(
     };
     let why = match reply {
         Verdict::Response(response) if response.get("allowed") == Some(&Value::Bool(true)) => {
+            let warnings = response.get("warnings").and_then(Value::as_array);
+            let texts = warnings.into_iter().flatten().filter_map(Value::as_str);
+            call.warn(texts.map(str::to_owned));
             return Ok(Some(response.clone()));
         }
         Verdict::Response(response) => return Err(review::denied(&hook.name, response).into()),

@@ -5,6 +5,7 @@ mod bootstrap;
 mod endpoint;
 mod own;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -143,7 +144,8 @@ pub(crate) struct Call<'a> {
     pub(crate) admission: Admission,
     /// What this request may change of the object.
     pub(crate) touched: Touched,
-    pub(crate) warnings: Vec<String>,
+    /// For the client, each once. Webhooks add to them while they are asked about a call that does not change.
+    pub(crate) warnings: RefCell<Vec<String>>,
     /// Source of the uid and name that this request gives.
     pub(crate) seed: u64,
     /// The answers of webhooks so far.
@@ -155,6 +157,16 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.target.namespace, &self.target.name)
+    }
+
+    /// Adds warnings for the client.
+    pub(crate) fn warn(&self, texts: impl IntoIterator<Item = String>) {
+        let mut warnings = self.warnings.borrow_mut();
+        for text in texts {
+            if !warnings.contains(&text) {
+                warnings.push(text);
+            }
+        }
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -361,7 +373,7 @@ impl Api {
             version,
             now: attempt.now,
             dry_run,
-            warnings: Vec::new(),
+            warnings: RefCell::default(),
             seed: attempt.seed,
             answers: &attempt.answers,
             progress,
@@ -391,7 +403,7 @@ impl Api {
             Some(text) => Response::bytes(reply.code, text),
             None => negotiate::render(&call, reply),
         };
-        response.warnings = call.warnings;
+        response.warnings = call.warnings.into_inner();
         Ok(Outcome::Respond(response))
     }
 

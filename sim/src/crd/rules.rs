@@ -17,6 +17,9 @@ pub(crate) struct Rule {
     expression: Expression,
     of_changes: bool,
     message: String,
+    reason: String,
+    /// The member that the refusal names, as `.member`.
+    field: String,
 }
 
 /// The rules of a schema that can be evaluated.
@@ -39,6 +42,8 @@ fn collect(schema: &Value, place: &mut Vec<String>, found: &mut Vec<Rule>) {
                     "" => format!("failed rule: {holds}"),
                     message => message.to_owned(),
                 },
+                reason: text(rule, "reason").to_owned(),
+                field: text(rule, "fieldPath").to_owned(),
             });
         }
     }
@@ -72,7 +77,7 @@ pub(crate) fn errors(rules: &[Rule], object: &Value, old: Option<&Value>) -> Vec
         };
         match rule.expression.holds(&variables) {
             Ok(true) => {}
-            Ok(false) => errors.invalid(rule.place.join("."), now.clone(), &rule.message),
+            Ok(false) => rule.refuse(&mut errors, now),
             Err(why) => errors.invalid(rule.place.join("."), now.clone(), &why),
         }
     }
@@ -80,6 +85,15 @@ pub(crate) fn errors(rules: &[Rule], object: &Value, old: Option<&Value>) -> Vec
 }
 
 impl Rule {
+    fn refuse(&self, errors: &mut Errors, part: &Value) {
+        let path = format!("{}{}", self.place.join("."), self.field);
+        match self.reason.as_str() {
+            "FieldValueRequired" => errors.required(path, &self.message),
+            "FieldValueForbidden" => errors.forbidden(path, &self.message),
+            _ => errors.invalid(path, part.clone(), &self.message),
+        }
+    }
+
     fn part<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         let mut at = object;
         for name in &self.place {
@@ -119,6 +133,19 @@ mod tests {
         assert!(refused("has(self.a)", &bad, Some(&bad)).is_empty());
         assert_eq!(refused("has(self.a)", &bad, Some(&good)).len(), 1);
         assert!(refused("has(self.a)", &json!({"spec": {}}), Some(&good)).is_empty());
+    }
+
+    #[test]
+    fn a_reason_and_a_field_are_named_and_the_part_is_not_printed() {
+        let refused = |reason: &str, field: &str| {
+            let rule = json!({"rule": "has(self.a)", "message": "no", "reason": reason, "fieldPath": field});
+            let spec = json!({"type": "object", "x-kubernetes-validations": [rule]});
+            let rules = read(&json!({"properties": {"spec": spec}}));
+            let found = errors(&rules, &json!({"spec": {"b": 1}}), None);
+            found[0].to_string()
+        };
+        assert_eq!(refused("FieldValueRequired", ".a"), "spec.a: Required value: no");
+        assert_eq!(refused("FieldValueForbidden", ""), "spec: Forbidden: no");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kubelet::Addresses;
-use crate::object::{metadata_text, seconds};
+use super::kubelet::{Addresses, NEWEST};
+use crate::object::{at, metadata_text, seconds};
 use crate::world::Client;
 
 /// The taint of nodes that are not ready, as admission puts it on new ones.
@@ -33,7 +33,8 @@ const CONDITIONS: &[[&str; 4]] = &[
 ];
 
 /// Reports a node's addresses, resources and conditions, and takes the taint of nodes that are not ready from it.
-/// Resources that were given stay; otherwise it is a machine of 32 CPUs, 256 GiB and 110 pods.
+/// Resources and the version that were given stay; otherwise it is a machine of 32 CPUs, 256 GiB and 110 pods with the version
+/// of the API.
 pub(super) fn node(client: &mut Client<'_>, addresses: &mut Addresses, node: &Value) {
     let name = metadata_text(node, "name").to_owned();
     let path = format!("/api/v1/nodes/{name}");
@@ -83,5 +84,9 @@ fn status(address: &str, node: &Value, now: &str) -> Map<String, Value> {
     status.insert("allocatable".into(), allocatable);
     status.insert("conditions".into(), conditions.into());
     status.insert("addresses".into(), addresses);
+    let version = at(node, "/status/nodeInfo/kubeletVersion").and_then(Value::as_str);
+    if version.is_none_or(str::is_empty) {
+        status.insert("nodeInfo".into(), json!({"kubeletVersion": NEWEST}));
+    }
     status
 }

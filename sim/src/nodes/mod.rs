@@ -39,6 +39,8 @@ pub struct Options {
     /// Whether OpenKruise's daemon runs on the nodes: it restarts containers whose environment reads labels or
     /// annotations of their pod, when these were changed in place.
     pub daemon: bool,
+    /// Whether kubelets and scheduler record events, which takes requests: `Scheduled`, `Pulled`, `Started` and others.
+    pub events: bool,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
 }
@@ -49,6 +51,7 @@ impl Default for Options {
             stages: DEFAULT_STAGES.to_owned(),
             timings: Timings::default(),
             daemon: false,
+            events: false,
             patience: SignedDuration::ZERO,
         }
     }
@@ -85,7 +88,7 @@ impl Nodes {
             up: BTreeSet::new(),
             placed: BTreeMap::new(),
             timers: Timers::new(),
-            kubelets: Kubelets::new(options.timings.clone(), options.daemon),
+            kubelets: Kubelets::new(options.timings.clone(), options.daemon, options.events),
         })
     }
 

@@ -45,10 +45,12 @@ pub(crate) struct Scheduler {
     queue: BTreeSet<Turn>,
     /// Pods that fit nowhere when they were last tried.
     parked: BTreeSet<Turn>,
+    /// Whether it records where pods go.
+    events: bool,
 }
 
 impl Scheduler {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(events: bool) -> Self {
         Self {
             node_feed: Feed::new("", "nodes"),
             pod_feed: Feed::new("", "pods"),
@@ -57,6 +59,7 @@ impl Scheduler {
             turns: BTreeMap::new(),
             queue: BTreeSet::new(),
             parked: BTreeSet::new(),
+            events,
         }
     }
 
@@ -188,6 +191,11 @@ impl Scheduler {
                 let answer = client.post(&format!("{}/binding", pod_path(&key)), &binding);
                 // one that waits for a webhook is assumed to succeed: the node is not given away twice
                 if answer.is_none_or(|answer| answer.code == 201) {
+                    if self.events {
+                        let (namespace, name) = (&key.namespace, &key.name);
+                        let message = format!("Successfully assigned {namespace}/{name} to {node}");
+                        client.event(&pod, PROFILE, "Normal", "Scheduled", &message);
+                    }
                     self.place(&key, Some(Placed::of(&pod, &node)));
                 }
             }
@@ -267,7 +275,7 @@ fn report(client: &mut Client<'_>, key: &Key, pod: &Value, why: &str) {
         &format!("{}/status", pod_path(key)),
         &json!({"status": {"conditions": [condition]}}),
     );
-    client.event(pod, "default-scheduler", "Warning", "FailedScheduling", why);
+    client.event(pod, PROFILE, "Warning", "FailedScheduling", why);
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ pub(super) fn shape(
             let why = format!("strict decoding error: {}", unknown.join(", "));
             return Err(refuse(call, &why, &why));
         }
-        FieldValidation::Warn => call.warnings.extend(unknown),
+        FieldValidation::Warn => call.warn(unknown),
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
     default(call, &mut read.value, &within(call, &call.touched))?;

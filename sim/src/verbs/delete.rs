@@ -359,7 +359,7 @@ fn named<'a>(call: &Call<'a>, key: &Key, purpose: Purpose) -> Call<'a> {
         admission: call.admission,
         touched: Touched::All,
         progress: None,
-        warnings: Vec::new(),
+        warnings: std::cell::RefCell::default(),
         seed: call.seed,
         answers: call.answers,
     }

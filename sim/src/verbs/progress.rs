@@ -51,7 +51,7 @@ pub(super) fn noted(
             old: old.clone(),
             new,
             touched: call.touched.clone(),
-            warnings: call.warnings.clone(),
+            warnings: call.warnings.borrow().clone(),
             next,
         })
     });
@@ -66,6 +66,6 @@ pub(super) fn resumed(api: &Api, call: &mut Call<'_>) -> Option<Progress> {
         return None;
     }
     call.touched = progress.touched.clone();
-    call.warnings.clone_from(&progress.warnings);
+    call.warn(progress.warnings.iter().cloned());
     Some(*progress)
 }

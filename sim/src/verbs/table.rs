@@ -56,11 +56,26 @@ fn row(call: &Call<'_>, columns: &[Column], object: &Value) -> Value {
         .collect();
     let shown = match call.query.text("includeObject") {
         "None" => Value::Null,
-        "Object" => object.clone(),
+        "Object" => whole(call, object),
         _ => json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
             "metadata": object.get("metadata").cloned().unwrap_or_default()}),
     };
     json!({"cells": cells, "object": shown})
+}
+
+/// The object of a row names its kind, also where the items of a list do not: `kubectl get --sort-by` reads it.
+fn whole(call: &Call<'_>, object: &Value) -> Value {
+    let mut whole = object.clone();
+    if let Value::Object(members) = &mut whole {
+        let types = [
+            ("apiVersion", call.api_version()),
+            ("kind", call.resource.kind.to_string()),
+        ];
+        for (name, text) in types {
+            members.entry(name).or_insert_with(|| text.into());
+        }
+    }
+    whole
 }
 
 fn cell(cell: &Cell, object: &Value, now: Timestamp) -> Value {

@@ -241,7 +241,7 @@ impl Api {
             purpose: Purpose::Act,
             admission: Admission::Due,
             touched: Touched::All,
-            warnings: Vec::new(),
+            warnings: std::cell::RefCell::default(),
             seed: 0,
             answers: &answers,
             progress: None,

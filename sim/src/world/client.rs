@@ -8,6 +8,14 @@ use crate::object::{metadata_text, seconds};
 use crate::store::Key;
 use crate::wire::{Method, Request, Response};
 
+/// Who records an event: component, node (may be empty), and the part of the object that it is about (may be empty).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) component: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) field: &'a str,
+}
+
 /// A component with requests to the API.
 pub(crate) struct Client<'a> {
     pub(crate) api: &'a mut Api,
@@ -49,13 +57,35 @@ impl Client<'_> {
 
     /// Records an event about an object.
     pub(crate) fn event(&mut self, about: &Value, component: &str, kind: &str, reason: &str, message: &str) {
+        let source = Source {
+            component,
+            host: "",
+            field: "",
+        };
+        self.record(about, &source, kind, reason, message);
+    }
+
+    /// Records an event about an object or a part of it.
+    pub(crate) fn record(
+        &mut self,
+        about: &Value,
+        source: &Source<'_>,
+        kind: &str,
+        reason: &str,
+        message: &str,
+    ) {
         let namespace = match metadata_text(about, "namespace") {
             "" => "default",
             namespace => namespace,
         };
         let name = metadata_text(about, "name");
         let now = seconds(self.now);
-        let event = json!({
+        let Source {
+            component,
+            host,
+            field,
+        } = source;
+        let mut event = json!({
             "metadata": {"generateName": format!("{name}."), "namespace": namespace},
             "involvedObject": {
                 "apiVersion": about.get("apiVersion"), "kind": about.get("kind"),
@@ -66,6 +96,11 @@ impl Client<'_> {
             "source": {"component": component}, "reportingComponent": component,
             "firstTimestamp": now, "lastTimestamp": now,
         });
+        for (pointer, name, value) in [("/source", "host", host), ("/involvedObject", "fieldPath", field)] {
+            if let (false, Some(Value::Object(members))) = (value.is_empty(), event.pointer_mut(pointer)) {
+                members.insert(name.into(), (*value).into());
+            }
+        }
         self.post(&format!("/api/v1/namespaces/{namespace}/events"), &event);
     }
 }

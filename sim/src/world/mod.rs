@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(crate) use self::client::{Client, pod_path};
+pub(crate) use self::client::{Client, Source, pod_path};
 pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
@@ -114,7 +114,7 @@ impl World {
             Box::new(Claims::new()),
             Box::new(Budgets::new()),
             Box::new(Orphans::new(options.patience)),
-            Box::new(Scheduler::new()),
+            Box::new(Scheduler::new(options.events)),
             Box::new(nodes),
         ];
         Ok(Self {

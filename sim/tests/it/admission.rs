@@ -93,6 +93,28 @@ fn a_mutating_webhook_changes_what_is_stored() {
 }
 
 #[test]
+fn warnings_of_webhooks_reach_the_client_each_once() {
+    let mut server = Server::new();
+    register(&mut server, "mutating", "m", json!({}));
+    register(&mut server, "validating", "v", json!({}));
+    let warned = |server: &mut Server, outcome: Outcome| {
+        let first = call(outcome);
+        let reply = json!({"allowed": true, "warnings": ["careful", "of the first"]});
+        let second = call(server.resume(first.id, answer(&first, reply)));
+        let reply = json!({"allowed": true, "warnings": ["careful", "of the second"]});
+        let ended = server.resume(second.id, answer(&second, reply));
+        ended.response().unwrap().warnings
+    };
+    let created = create(&mut server, "a");
+    let expected = ["careful", "of the first", "of the second"];
+    assert_eq!(warned(&mut server, created), expected);
+    let body = json!({"metadata": {"name": "a"}, "data": {"k": "other"}});
+    let update = Request::new(Method::Put, &format!("{MAPS}/a"), Some(&body));
+    let updated = server.api.handle(&update, server.now);
+    assert_eq!(warned(&mut server, updated), expected);
+}
+
+#[test]
 fn a_validating_webhook_sees_the_result_and_may_refuse() {
     let mut server = Server::new();
     register(&mut server, "mutating", "m", json!({}));

@@ -64,6 +64,25 @@ fn a_stale_version_conflicts_and_a_write_that_changes_nothing_takes_no_revision(
 }
 
 #[test]
+fn rows_of_a_table_name_the_kind_of_their_whole_objects() {
+    let mut server = Server::new();
+    server.post(MAPS, &map("m", "1"));
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    for path in [MAPS.to_owned(), format!("{MAPS}/m")] {
+        let request = Request::new(Method::Get, &format!("{path}?includeObject=Object"), None);
+        let (code, table) = server.send(&request.accept(table));
+        assert_eq!(code, 200, "{table}");
+        let object = &table["rows"][0]["object"];
+        // `kubectl get --sort-by` reads it.
+        assert_eq!(
+            (&object["apiVersion"], &object["kind"]),
+            (&json!("v1"), &json!("ConfigMap"))
+        );
+        assert_eq!(object["data"], json!({"k": "1"}));
+    }
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let mut server = Server::new();
     let before = server.api.revision();

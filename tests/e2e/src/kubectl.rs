@@ -34,6 +34,15 @@ impl Kubectl {
         }
     }
 
+    /// The same namespace through another API server.
+    #[must_use]
+    pub fn with_kubeconfig(&self, kubeconfig: impl Into<PathBuf>) -> Self {
+        Self {
+            kubeconfig: kubeconfig.into(),
+            ..self.clone()
+        }
+    }
+
     /// Namespace that commands act on, if one was chosen.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod kubectl;
 pub mod manager;
 pub mod openapi;
+pub mod policy;
 pub mod process;
 pub mod wait;
 pub mod watch;

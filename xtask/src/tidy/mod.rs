@@ -12,6 +12,7 @@ mod determinism;
 mod keys;
 mod kinds;
 mod layers;
+mod links;
 
 /// Folders of the pure crates.
 const CORES: &[&str] = &[
@@ -84,6 +85,11 @@ pub(crate) fn run() -> Result<()> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     let kinds = tracked.lines().filter(|path| path.starts_with("api/src/"));
     let kinds = kinds.flat_map(|path| kinds::names(&read(path))).collect();
+    let documents = tracked
+        .lines()
+        .filter(|path| Path::new(path).extension().is_some_and(|is| is == "md"));
+    let documents = documents.map(|path| (path, read(path))).collect();
+    violations.extend(links::broken(&documents, &tracked.lines().collect()));
     for path in tracked.lines() {
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             violations.extend(check(path, &text));

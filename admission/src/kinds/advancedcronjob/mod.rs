@@ -18,7 +18,7 @@ use kube_schema::validate::Errors;
 use serde_json::Value;
 
 use self::templates::IMAGES;
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{fill, made, member, present, text};
 use crate::workload::{self, not_negative};
 
@@ -26,6 +26,10 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("madvancedcronjob.kb.io"),
     validating: Some("vadvancedcronjob.kb.io"),
     newest: true,
+    parts: &[
+        parts::part("spec.template.jobTemplate", "batch/v1.JobTemplateSpec"),
+        parts::pod_template("spec.template.broadcastJobTemplate.spec.template"),
+    ],
     defaults,
     rules,
     changes: templates::changes,

@@ -6,12 +6,13 @@ mod version;
 
 use kruise_api::cloneset::CloneSet;
 
-use super::KindWebhooks;
+use super::{KindWebhooks, parts};
 
 pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("mcloneset.kb.io"),
     validating: Some("vcloneset.kb.io"),
     deletions: true,
+    parts: &[parts::TEMPLATE, parts::CLAIMS],
     decode: |object| {
         CloneSet::from_json(object)
             .map(drop)
@@ -21,6 +22,7 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     rules: validate::rules,
     changes: validate::changes,
     others: validate::pods_to_delete::check,
+    advice: validate::advice,
     ..KindWebhooks::of(&kruise_api::cloneset::crd::KIND)
 };
 

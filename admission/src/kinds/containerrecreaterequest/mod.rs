@@ -87,6 +87,9 @@ fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     }
 }
 
+/// What each container gets from the pod.
+const COPIED: [&str; 3] = ["preStop", "ports", "statusContext"];
+
 fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
     if scope.old.is_none() {
         pod::check(errors, object, scope, reader);
@@ -94,8 +97,9 @@ fn others(errors: &mut Errors, object: &Value, scope: &Scope<'_>, reader: &mut R
 }
 
 fn copies(object: &mut Value, scope: &Scope<'_>, reader: &mut Reader<'_>) {
-    if scope.old.is_none() {
-        pod::copy(object, scope, reader);
+    match scope.old {
+        None => pod::copy(object, scope, reader),
+        Some(old) => keep(object, old),
     }
 }
 
@@ -112,7 +116,7 @@ fn containers(errors: &mut Errors, containers: &[Value]) {
         } else if !seen.insert(name) {
             errors.add(format!("{path}.name"), Kind::Duplicate, name, "");
         }
-        for name in ["preStop", "ports", "statusContext"] {
+        for name in COPIED {
             let given =
                 present(container, name).filter(|value| value.as_array().is_none_or(|list| !list.is_empty()));
             if given.is_some() {
@@ -122,8 +126,28 @@ fn containers(errors: &mut Errors, containers: &[Value]) {
     }
 }
 
+/// Puts back what was copied from the pod and is not in the new object: a manifest that is applied again has a list of
+/// containers without it.
+fn keep(object: &mut Value, old: &Value) {
+    let old = old.get("spec").unwrap_or(&Value::Null);
+    let containers = object.pointer_mut("/spec/containers");
+    let containers = containers.and_then(Value::as_array_mut);
+    for one in containers.into_iter().flatten() {
+        let is_it = |other: &&Value| text(other, "name") == text(one, "name");
+        let Some(Value::Object(stored)) = items(old, "containers").iter().find(is_it) else {
+            continue;
+        };
+        let Some(one) = one.as_object_mut() else { continue };
+        for (name, value) in stored.iter().filter(|(name, _)| COPIED.contains(&name.as_str())) {
+            one.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+}
+
 fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
-    if without_empty(new.get("spec")) != without_empty(old.get("spec")) {
+    let mut kept = new.clone();
+    keep(&mut kept, old);
+    if without_empty(kept.get("spec")) != without_empty(old.get("spec")) {
         errors.forbidden("spec", "spec of ContainerRecreateRequest is immutable");
     }
     let at = |object: &Value, map: &str, key: &str| {

@@ -5,6 +5,7 @@
 
 use kruise_api::names::conditions::SIDECAR_TERMINATED;
 use kruise_api::names::containerrecreaterequest::{NODE_NAME, NODE_TYPE, POD_UID, VIRTUAL_KUBELET};
+use kruise_api::path::segment;
 use kube_schema::validate::{self, Errors};
 use serde_json::{Map, Value, json};
 
@@ -109,7 +110,7 @@ fn pod<'a>(object: &Value, scope: &Scope<'_>, reader: &mut Reader<'a>) -> Read<&
     let name = object.pointer("/spec/podName").and_then(Value::as_str);
     match name.filter(|name| validate::is_dns_subdomain(name)) {
         Some(name) => {
-            let path = format!("/api/v1/namespaces/{}/pods/{name}", scope.namespace);
+            let path = format!("/api/v1/namespaces/{}/pods/{name}", segment(scope.namespace));
             reader.object(Lookup::Path(path))
         }
         None => Read::NotFound,

@@ -24,7 +24,7 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{fill, items, made, member, text};
 use crate::workload::{self, not_negative};
 
@@ -33,10 +33,12 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     validating: Some("vstatefulset.kb.io"),
     deletions: true,
     newest: true,
+    parts: &[parts::TEMPLATE, parts::CLAIMS],
     defaults: fill_in,
     rules,
     changes: changes::check,
     others: classes::check,
+    advice: strategy::advice,
     ..KindWebhooks::of(&kruise_api::statefulset::KIND)
 };
 

@@ -6,8 +6,10 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::json::{items, member, present, text};
+use crate::kinds::Scope;
+use crate::kinds::advice::{empty_hooks, large_partition};
 use crate::kinds::cloneset::strategy::priority;
-use crate::workload::not_negative;
+use crate::workload::{grace_period, not_negative};
 
 const UPDATE: &str = "spec.updateStrategy";
 const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
@@ -35,6 +37,17 @@ pub(super) fn check(errors: &mut Errors, spec: &Value) {
     }
 }
 
+/// What OpenKruise accepts, and an author hardly means.
+pub(super) fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
+    let Some(spec) = member(object, "spec") else {
+        return Vec::new();
+    };
+    let partition = spec.pointer("/updateStrategy/rollingUpdate/partition");
+    let mut texts = empty_hooks(spec);
+    texts.extend(large_partition(spec, partition, ROLLING));
+    texts
+}
+
 fn rolling(errors: &mut Errors, spec: &Value, rolling: &Value, ordered: bool) {
     not_negative(errors, rolling, "partition", format!("{ROLLING}.partition"));
     let path = format!("{ROLLING}.minReadySeconds");
@@ -48,6 +61,7 @@ fn rolling(errors: &mut Errors, spec: &Value, rolling: &Value, ordered: bool) {
         errors.required(format!("{ROLLING}.maxUnavailable"), "");
     }
     unavailable(errors, rolling, ROLLING, ordered);
+    grace_period(errors, rolling, ROLLING);
     policy(errors, spec, text(rolling, "podUpdatePolicy"));
     let path = format!("{ROLLING}.unorderedUpdate");
     if let Some(unordered) = present(rolling, "unorderedUpdate") {

@@ -116,6 +116,8 @@ fn every_broken_rule_names_its_field() {
         ("replicas", json!(-1), "spec.replicas: Invalid value: -1"),
         ("revisionHistoryLimit", json!(-1), "spec.revisionHistoryLimit: Invalid value: -1"),
         ("ordinals", json!({"start": -1}), "spec.ordinals.start: Invalid value: -1"),
+        ("updateStrategy.rollingUpdate.inPlaceUpdateStrategy", json!({"gracePeriodSeconds": -1}), "rollingUpdate.inPlaceUpdateStrategy.gracePeriodSeconds: Invalid value: -1"),
+        ("volumeClaimTemplates", json!([{"metadata": {"name": "data"}, "spec": {}}]), "spec.volumeClaimTemplates[0].spec.resources.requests.storage: Required"),
         ("podManagementPolicy", Value::Null, "spec.podManagementPolicy: Required"),
         ("podManagementPolicy", json!("Random"), "spec.podManagementPolicy: Unsupported"),
         ("podManagementPolicy", json!("OrderedReady"), "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: 2: can only work with Parallel"),

@@ -19,7 +19,7 @@ use kube_schema::validate::{self, Errors};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use super::{KindWebhooks, Scope};
+use super::{KindWebhooks, Scope, parts};
 use crate::json::{fill, items, made, member, present, text};
 use crate::workload;
 
@@ -27,6 +27,12 @@ pub(super) const WEBHOOKS: KindWebhooks = KindWebhooks {
     mutating: Some("muniteddeployment.kb.io"),
     validating: Some("vuniteddeployment.kb.io"),
     deletions: true,
+    parts: &[
+        parts::pod_template("spec.template.statefulSetTemplate.spec.template"),
+        parts::pod_template("spec.template.advancedStatefulSetTemplate.spec.template"),
+        parts::pod_template("spec.template.cloneSetTemplate.spec.template"),
+        parts::pod_template("spec.template.deploymentTemplate.spec.template"),
+    ],
     defaults,
     rules,
     changes,

@@ -3,6 +3,7 @@
 //! A workload that does not exist yet, one of a kind that only administrators know, and a StatefulSet of OpenKruise are not
 //! looked at, as in OpenKruise.
 
+use kruise_api::path::segment;
 use kube_schema::patch::strategic;
 use kube_schema::table::Table;
 use kube_schema::typed;
@@ -54,15 +55,15 @@ pub(super) fn check(errors: &mut Errors, object: &Value, scope: &Scope<'_>, read
 fn path_of(object: &Value, scope: &Scope<'_>) -> Option<String> {
     let found = object.pointer("/spec/targetRef")?;
     let api = match target::group_kind(found)? {
-        ("apps.kruise.io", "CloneSet") => format!("apps.kruise.io/{}", scope.version),
+        ("apps.kruise.io", "CloneSet") => format!("apps.kruise.io/{}", segment(scope.version)),
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") => "apps/v1".to_owned(),
         ("batch", "Job") => "batch/v1".to_owned(),
         _ => return None,
     };
     let name = text(found, "name");
     let plural = format!("{}s", text(found, "kind").to_lowercase());
-    validate::is_dns_subdomain(name)
-        .then(|| format!("/apis/{api}/namespaces/{}/{plural}/{name}", scope.namespace))
+    let namespace = segment(scope.namespace);
+    validate::is_dns_subdomain(name).then(|| format!("/apis/{api}/namespaces/{namespace}/{plural}/{name}"))
 }
 
 /// What is wrong with the patched template, and was not before.

@@ -10,7 +10,7 @@ fn asked(pod: &Value, uid: &str) -> Response {
     let request = Request::from_review(review).unwrap();
     match review_of(&request) {
         Outcome::Response(response) => response,
-        missing @ Outcome::Missing(_) => panic!("{missing:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

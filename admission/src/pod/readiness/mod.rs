@@ -77,7 +77,7 @@ mod tests {
         let lookups = Lookups::from_iter([(Lookup::SidecarSets, no_sets)]);
         match review(request, options, &lookups) {
             Outcome::Response(response) => response,
-            missing @ Outcome::Missing(_) => panic!("{missing:?}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -29,7 +29,7 @@ use crate::lookup::Lookups;
 use crate::{Outcome, Request};
 
 pub use resources::expression;
-pub use scope::condition;
+pub use scope::{LENGTH, Reach, condition};
 pub use set::{Revision, Set, Sets};
 
 /// Injects every set that matches.

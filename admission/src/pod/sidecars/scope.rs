@@ -12,47 +12,142 @@ use std::collections::BTreeSet;
 use kruise_api::meta::LabelSelector;
 use kruise_plan_kit::sidecars::{Matcher, names::NAMESPACE_NAME};
 
-use super::set::Sets;
+use super::set::{Set, Sets};
 
 /// Longest expression, in bytes. A server takes 100,000 characters, and has more to store in the same object.
-const LENGTH: usize = 32 * 1024;
+pub const LENGTH: usize = 32 * 1024;
 
-/// The condition; `None` if there is no set that injects into new pods.
-pub fn condition(sets: &Sets) -> Option<String> {
-    let injecting: Vec<&Matcher> = sets
-        .iter()
-        .filter(|set| !set.paused && !set.matcher.pods.is_empty())
-        .map(|set| &set.matcher)
-        .collect();
-    let exact: BTreeSet<String> = injecting
-        .iter()
-        .filter_map(|matcher| alternative(matcher))
-        .collect();
-    if exact.is_empty() {
+/// The condition of all pods.
+const EVERY: &str = "true";
+/// What is said about the labels of a pod, `l`, is between this and [`TAIL`].
+const HEAD: &str = "[has(object.metadata.labels) ? object.metadata.labels : {}].exists(l, ";
+const TAIL: &str = ")";
+
+/// Which pods one set is for, as conditions in CEL.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reach {
+    /// Holds of the pods that the set matches, as far as labels and the name of the namespace tell.
+    exact: String,
+    /// Holds of them, and of others that have one of the labels with another value.
+    by_key: String,
+}
+
+impl Reach {
+    /// Of a set; `None` if it injects into no new pod.
+    pub fn of(set: &Set) -> Option<Self> {
+        if set.paused || set.matcher.pods.is_empty() {
+            return None;
+        }
+        Some(Self {
+            exact: alternative(&set.matcher)?,
+            by_key: by_key(&set.matcher.pods),
+        })
+    }
+
+    /// Of all sets.
+    pub fn of_all(sets: &Sets) -> BTreeSet<Self> {
+        sets.iter().filter_map(|set| Self::of(set)).collect()
+    }
+
+    /// The condition, and a wider one.
+    pub(crate) fn expressions(self) -> [String; 2] {
+        [self.exact, self.by_key].map(|alternative| {
+            let whole = expression(&[alternative].into());
+            if whole.len() <= LENGTH {
+                whole
+            } else {
+                EVERY.to_owned()
+            }
+        })
+    }
+
+    /// Does a condition hold of all its pods? Certain if true: a condition that is written in another way than here is
+    /// taken not to.
+    pub(crate) fn is_within(&self, condition: &str) -> bool {
+        // Beside the one in `HEAD`, such an operator would bind weaker than those that are looked for.
+        let is_plain = !condition.replace(HEAD, "").contains('?');
+        is_plain && self.is_within_plain(condition)
+    }
+
+    fn is_within_plain(&self, condition: &str) -> bool {
+        let wanted: BTreeSet<&str> = split(&self.exact, " && ").into_iter().collect();
+        let covers = |alternative: &str| {
+            let parts = split(alternative, " && ");
+            alternative == EVERY || parts.iter().all(|part| wanted.contains(part))
+        };
+        split(condition, " || ").into_iter().map(bare).any(|one| {
+            let of_labels = one.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix(TAIL));
+            match of_labels {
+                Some(alternatives) => split(alternatives, " || ").into_iter().any(covers),
+                None if one.len() < condition.len() => self.is_within_plain(one),
+                None => one == EVERY,
+            }
+        })
+    }
+}
+
+/// The condition of all pods that one of these sets is for; `None` if there is no set.
+pub fn condition(reaches: &BTreeSet<Reach>) -> Option<String> {
+    if reaches.is_empty() {
         return None;
     }
-    let exact = expression(&exact);
+    let exact = expression(&reaches.iter().map(|reach| &*reach.exact).collect());
     if exact.len() <= LENGTH {
         return Some(exact);
     }
-    let wider = expression(&injecting.iter().map(|matcher| by_key(&matcher.pods)).collect());
+    let wider = expression(&reaches.iter().map(|reach| &*reach.by_key).collect());
     Some(if wider.len() <= LENGTH {
         wider
     } else {
-        "true".to_owned()
+        EVERY.to_owned()
     })
 }
 
 /// One of these holds of the pod's labels, `l`.
-fn expression(alternatives: &BTreeSet<String>) -> String {
-    if alternatives.contains("true") {
-        return "true".to_owned();
+fn expression<T: AsRef<str> + Ord>(alternatives: &BTreeSet<T>) -> String {
+    let alternatives: Vec<&str> = alternatives.iter().map(AsRef::as_ref).collect();
+    if alternatives.contains(&EVERY) {
+        return EVERY.to_owned();
     }
-    let alternatives: Vec<&str> = alternatives.iter().map(String::as_str).collect();
-    format!(
-        "[has(object.metadata.labels) ? object.metadata.labels : {{}}].exists(l, {})",
-        alternatives.join(" || ")
-    )
+    format!("{HEAD}{}{TAIL}", alternatives.join(" || "))
+}
+
+/// Splits where no parenthesis is open.
+fn split<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
+    let mut parts: Vec<&str> = Vec::new();
+    let (mut rest, mut scanned, mut open) = (text, 0, 0);
+    while let Some(at) = rest.get(scanned..).and_then(|tail| tail.find(separator)) {
+        let at = scanned + at;
+        open += depth(rest.get(scanned..at).unwrap_or_default());
+        scanned = at + separator.len();
+        if open == 0 {
+            parts.extend(rest.get(..at));
+            rest = rest.get(scanned..).unwrap_or_default();
+            scanned = 0;
+        }
+    }
+    parts.push(rest);
+    parts
+}
+
+/// How many parentheses are opened and not closed.
+fn depth(text: &str) -> i32 {
+    let one = |byte: u8| i32::from(byte == b'(') - i32::from(byte == b')');
+    text.bytes().map(one).sum()
+}
+
+/// Without parentheses around all of it.
+fn bare(text: &str) -> &str {
+    let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let is_closed_before = |inner: &str| {
+        let mut open = 0;
+        let mut bytes = inner.bytes();
+        bytes.any(|byte| {
+            open += i32::from(byte == b'(') - i32::from(byte == b')');
+            open < 0
+        })
+    };
+    inner.filter(|inner| !is_closed_before(inner)).map_or(text, bare)
 }
 
 /// What holds of the pods that a set matches; `None` if there can be none.
@@ -91,7 +186,7 @@ fn alternative(matcher: &Matcher) -> Option<String> {
         }
     }
     if parts.is_empty() {
-        return Some("true".to_owned());
+        return Some(EVERY.to_owned());
     }
     Some(parts.into_iter().collect::<Vec<_>>().join(" && "))
 }
@@ -103,7 +198,7 @@ fn by_key(selector: &LabelSelector) -> String {
         .filter_map(|(key, _)| quote(key));
     needed
         .min()
-        .map_or_else(|| "true".to_owned(), |key| format!("{key} in l"))
+        .map_or_else(|| EVERY.to_owned(), |key| format!("{key} in l"))
 }
 
 /// A requirement of the value of a label.
@@ -165,7 +260,7 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(index, spec)| json!({"metadata": {"name": format!("s{index}")}, "spec": spec}));
-        condition(&Sets::of(sets))
+        condition(&Reach::of_all(&Sets::of(sets)))
     }
 
     fn whole(inner: &str) -> String {
@@ -241,6 +336,48 @@ mod tests {
         let strange =
             json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}});
         assert_eq!(of(&[strange]), None);
+    }
+
+    fn reach(spec: Value) -> Reach {
+        Reach::of(&Set::new(std::sync::Arc::new(json!({"spec": spec})))).unwrap()
+    }
+
+    #[test]
+    fn a_condition_covers_what_one_of_its_alternatives_asks_less_of() {
+        let web = json!({"matchLabels": {"app": "web"}});
+        let web_in = |namespace: &str| {
+            reach(json!({"selector": web, "namespaceSelector": {"matchLabels": {NAMESPACE_NAME: namespace}}}))
+        };
+        let everywhere = reach(json!({"selector": web}));
+        let quiet = reach(json!({"selector": {"matchLabels": {"app": "web"},
+            "matchExpressions": [{"key": "quiet", "operator": "NotIn", "values": ["yes"]}]}}));
+        let database = reach(json!({"selector": {"matchLabels": {"app": "db"}}}));
+        let of = |reaches: &[&Reach]| condition(&reaches.iter().map(|one| (*one).clone()).collect()).unwrap();
+        let both = of(&[&everywhere, &database]);
+        for reach in [&everywhere, &database, &quiet, &web_in("shop")] {
+            assert!(reach.is_within(&both), "{reach:?}");
+            assert!(reach.is_within("true"));
+            assert!(!reach.is_within("false") && !reach.is_within(""));
+            assert!(!reach.is_within(&format!("!({both})")));
+            assert!(!reach.is_within(&format!("{both} && false")));
+            assert!(!reach.is_within(&format!("(false ? true : false) || false ? false : {both}")));
+            assert!(reach.is_within(&reach.clone().expressions()[1]), "{reach:?}");
+        }
+        assert!(!everywhere.is_within(&of(&[&web_in("shop"), &quiet, &database])));
+        assert!(!web_in("shop").is_within(&of(&[&web_in("office")])));
+        assert!(
+            !quiet.is_within(&of(&[&reach(json!({"selector": {"matchExpressions": [
+            {"key": "quiet", "operator": "NotIn", "values": ["no"]}]}}))]))
+        );
+        let widened = format!(
+            "({}) || ({}) || ({})",
+            of(&[&database]),
+            of(&[&web_in("shop")]),
+            of(&[&quiet])
+        );
+        assert!(quiet.is_within(&widened) && web_in("shop").is_within(&widened));
+        assert!(!everywhere.is_within(&widened));
+        assert!(everywhere.is_within(&format!("(({widened}) || ({both}))")));
     }
 
     #[test]

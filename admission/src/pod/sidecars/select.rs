@@ -3,7 +3,11 @@
 use std::{borrow::Cow, fmt};
 
 use kruise_api::meta::LabelSelector;
-use kruise_plan_kit::sidecars::{Hashes, hashes_of, names::NAMESPACE_NAME, restore};
+use kruise_plan_kit::sidecars::{
+    Hashes, Records, hashes_of,
+    names::{self, NAMESPACE_NAME},
+    restore,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -201,7 +205,7 @@ fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, lookups: &Lookups)
         .pointer("/metadata/name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let historical = wants_historical(set, pod, request)
+    let historical = wants_historical(set, pod, request, name)
         .map_err(|percent| failed(format!("SidecarSet {} has the partition {percent:?}", set.name)))?;
     if !historical {
         return Ok(today());
@@ -220,7 +224,15 @@ fn revision<'a>(set: &'a Set, pod: &Value, request: &Request, lookups: &Lookups)
 }
 
 /// Of a set that names a revision: is it this pod's? An error is a partition that is no percentage.
-fn wants_historical<'a>(set: &'a Set, pod: &Value, request: &Request) -> Result<bool, &'a str> {
+///
+/// A pod may pass the webhook more than once, each time as another request. What is left to chance is decided the first
+/// time, and then read from the pod's record of the set.
+fn wants_historical<'a>(
+    set: &'a Set,
+    pod: &Value,
+    request: &Request,
+    revision: &str,
+) -> Result<bool, &'a str> {
     let update = set.spec().get("updateStrategy").unwrap_or(&Value::Null);
     let policy = set
         .spec()
@@ -241,6 +253,10 @@ fn wants_historical<'a>(set: &'a Set, pod: &Value, request: &Request) -> Result<
     let percent: f64 = percent
         .filter(|percent: &f64| percent.is_finite())
         .ok_or(partition)?;
+    let records = Records::read(entry(pod, "annotations", names::HASH).unwrap_or_default());
+    if let Some(record) = records.ok().and_then(|mut records| records.0.remove(&set.name)) {
+        return Ok(record.controller_revision == revision);
+    }
     Ok(f64::from(chance(&request.uid, &set.name)) < percent * 100.0)
 }
 

@@ -99,10 +99,10 @@ fn expanded(expression: &str, app: &Value) -> Vec<Value> {
     found
 }
 
+/// A variable of a container: of several with one name the last, which is the one that the container sees.
 fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
-    items(container, "env")
-        .iter()
-        .find(|one| text(one, "name") == name)
+    let mut variables = items(container, "env").iter();
+    variables.rfind(|one| text(one, "name") == name)
 }
 
 /// The variables that `transferEnv` names, where the pod has them.

@@ -21,6 +21,7 @@ pub fn refusal(code: u16) -> Response {
         409 => "Conflict",
         429 => "TooManyRequests",
         500 => "InternalError",
+        504 => "Timeout",
         _ => "ServiceUnavailable",
     };
     let body = json!({

@@ -44,7 +44,12 @@ struct Fate {
     lost: Option<Loss>,
     reply_lost: Option<Loss>,
     refused: Option<u16>,
+    /// The request is done, and the answer is that of a server that failed all the same.
+    failed: Option<u16>,
 }
+
+/// A server that gives up on a request takes so long, at most, in milliseconds.
+const GIVES_UP: u64 = 5_000;
 
 impl Fate {
     fn draw(state: &mut State, process: ProcessId, request: &Request) -> Self {
@@ -55,6 +60,7 @@ impl Fate {
             lost: None,
             reply_lost: None,
             refused: None,
+            failed: None,
         };
         let writes = request.method != Method::Get;
         for (left, fault) in state.faults.now() {
@@ -64,8 +70,39 @@ impl Fate {
                 state.counters.fired(fired);
             }
         }
+        if state.faults.failing > 0 && random.percent(state.faults.failing) {
+            state.counters.fired(fate.fail(writes, &mut random));
+        }
         state.random = random;
         fate
+    }
+
+    /// The request fails in one of the ways in which requests do; the name of it.
+    fn fail(&mut self, writes: bool, random: &mut Random) -> &'static str {
+        match random.between(0, 3) {
+            0 => {
+                self.refused = Some(500);
+                "refused with 500"
+            }
+            1 => {
+                self.refused = Some(429);
+                "refused with 429"
+            }
+            2 => {
+                let code = if writes && random.percent(50) {
+                    &mut self.failed
+                } else {
+                    &mut self.refused
+                };
+                *code = Some(504);
+                self.back += ms(random.between(0, GIVES_UP));
+                "given up with 504"
+            }
+            _ => {
+                self.reply_lost = Some(Loss::Broken);
+                "lost reply"
+            }
+        }
     }
 
     /// What a fault does to a request; its name, if it has an effect.
@@ -187,6 +224,10 @@ async fn journey(
         None => cluster.arrive(process, agent, request, sent).await,
     };
     tokio::time::sleep(fate.back).await;
+    let reply = match fate.failed {
+        Some(code) => Reply::Response(refusal(code)),
+        None => reply,
+    };
     if let Some(loss) = fate.reply_lost {
         return lost(loss).await;
     }

@@ -40,6 +40,8 @@ pub enum Edit {
     Enough(u32),
     /// Another value of the annotation that the container reads.
     Config(u32),
+    /// No annotation that the container reads any more.
+    ConfigGone,
     /// Another image for both containers.
     Both(u32),
     /// `minReadySeconds`.

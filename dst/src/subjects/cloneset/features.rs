@@ -29,12 +29,17 @@ const ORDER: Purpose = Purpose(29);
 const RESTARTS: Purpose = Purpose(30);
 /// Pods that are spread over a rollout.
 const SCATTER: Purpose = Purpose(33);
+/// Containers that start slowly.
+const STARTUP: Purpose = Purpose(34);
+/// Annotations that are removed.
+const CONFIG_GONE: Purpose = Purpose(35);
 
 /// Adds to a scenario what its seed decides.
 pub fn add(draft: &mut Draft) {
     resources(draft);
     hooks(draft);
     config(draft);
+    startup(draft);
     batches(draft);
     strategies(draft);
     times(draft);
@@ -116,12 +121,27 @@ fn config(draft: &mut Draft) {
         return;
     }
     draft.start.config = true;
+    let mut gone = Random::new(draft.scenario.seed, CONFIG_GONE);
     for at in moments(draft) {
         if random.percent(30) {
             let at = at + random.between(1, 22_000);
-            draft.edit(at, &Edit::Config(random.between(1, 4) as u32));
+            let changed = Edit::Config(random.between(1, 4) as u32);
+            draft.edit(
+                at,
+                if gone.percent(25) {
+                    &Edit::ConfigGone
+                } else {
+                    &changed
+                },
+            );
         }
     }
+}
+
+/// A container that takes a while until its startup probe passes.
+fn startup(draft: &mut Draft) {
+    let mut random = Random::new(draft.scenario.seed, STARTUP);
+    draft.start.startup = random.percent(15);
 }
 
 /// A second container, whose image changes with that of the first and after it.

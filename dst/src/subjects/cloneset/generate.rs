@@ -111,6 +111,7 @@ pub fn draft(seed: u64) -> Draft {
     let scenario = Scenario {
         seed,
         bug: None,
+        failing: None,
         brief,
         managers: if random.percent(35) { 2 } else { 1 },
         subjects: BTreeMap::new(),

@@ -49,8 +49,16 @@ pub fn set(start: &Start) -> Value {
         set["spec"]["template"]["metadata"]["annotations"]["config"] = "0".into();
         let variables = set["spec"]["template"]["spec"]["containers"][0]["env"].as_array_mut();
         if let Some(list) = variables {
-            list.push(config());
+            // Only the pod has this label, the template has not.
+            let id = "metadata.labels['apps.kruise.io/cloneset-instance-id']";
+            list.push(reading("CONFIG", "metadata.annotations['config']"));
+            list.push(reading("ID", id));
         }
+    }
+    if start.startup {
+        // Beyond its period: it fails once, or is not run yet.
+        let probe = json!({"exec": {"command": ["started"]}, "initialDelaySeconds": 7, "periodSeconds": 3});
+        set["spec"]["template"]["spec"]["containers"][0]["startupProbe"] = probe;
     }
     if start.resources {
         let first = &mut set["spec"]["template"]["spec"]["containers"][0];
@@ -110,10 +118,9 @@ fn barriers(containers: &mut Value) {
     }
 }
 
-/// A variable that reads an annotation of its pod.
-fn config() -> Value {
-    let field = json!({"fieldPath": "metadata.annotations['config']"});
-    json!({"name": "CONFIG", "valueFrom": {"fieldRef": field}})
+/// A variable that reads a label or an annotation of its pod.
+fn reading(name: &str, path: &str) -> Value {
+    json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
 /// This much of a processor as request and as limit.

@@ -92,6 +92,7 @@ fn clean(policy: Policy) -> Scenario {
     Scenario {
         seed: 1,
         bug: None,
+        failing: None,
         brief: false,
         managers: 1,
         subjects: [(NAME.to_owned(), serde_json::to_value(start).unwrap_or_default())].into(),

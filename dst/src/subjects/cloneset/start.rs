@@ -36,6 +36,8 @@ pub struct Start {
     pub restarts: bool,
     /// The container reads an annotation of its pod.
     pub config: bool,
+    /// The container starts slowly, and has a startup probe.
+    pub startup: bool,
     /// There is a second container, which changes after the first.
     pub batches: bool,
     /// `progressDeadlineSeconds`; zero for none.

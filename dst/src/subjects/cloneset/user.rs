@@ -87,6 +87,9 @@ async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
         Edit::Env(number) => container(&|one| one["env"][0]["value"] = number.to_string().into()),
         Edit::Annotation(number) => annotation("team", number.to_string()),
         Edit::Config(number) => annotation("config", number.to_string()),
+        Edit::ConfigGone => {
+            json!({"spec": {"template": {"metadata": {"annotations": {"config": null}}}}})
+        }
         Edit::Cpu(hundredths) | Edit::Enough(hundredths) => {
             container(&|one| one["resources"] = amounts(&format!("{hundredths}0m")))
         }

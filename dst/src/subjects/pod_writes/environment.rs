@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use crate::engine::oracles::{Mirror, Object, PODS, Violation, Write};
 use crate::subjects::labels::{GATE, STATE};
 
-/// The annotation that containers of scenarios read.
+/// The annotation that containers of scenarios read, and the variable that reads it.
 const KEY: &str = "config";
+const VARIABLE: &str = "CONFIG";
 
 /// Judges writes that report that a pod was updated, or that make it available again.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
@@ -33,7 +34,12 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
 pub fn read(pod: &Object, mirror: &Mirror) -> Result<(), String> {
     let value = |object: &Object| object.value()["metadata"]["annotations"][KEY].clone();
     let wanted = value(pod);
-    if wanted.is_null() {
+    let containers = pod.value()["spec"]["containers"].as_array();
+    let variables = containers
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["env"].as_array());
+    if !variables.flatten().any(|one| one["name"] == VARIABLE) {
         return Ok(());
     }
     let statuses = pod.value()["status"]["containerStatuses"].as_array();

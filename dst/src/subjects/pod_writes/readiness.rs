@@ -38,6 +38,10 @@ pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<V
         let what = format!("made {name} available before {container} ran its image");
         return violation("available when complete", what);
     }
+    if comes_back && !after.have_started(write.now) {
+        let what = format!("made {name} available on a report of the container before");
+        return violation("available when complete", what);
+    }
     None
 }
 

@@ -60,7 +60,13 @@ async fn write_configuration(
         name: manifests::SERVICE.into(),
     };
     let served = |path: &str| routes.contains_key(path);
-    let wanted = webhooks(&current, b"ca", &endpoint, served, Some((&pods_of_sets, desired)))?;
+    let wanted = webhooks(
+        &current,
+        b"ca",
+        &endpoint,
+        served,
+        Some((&pods_of_sets, desired, client.now())),
+    )?;
     if let Some(patch) = wanted.patch {
         client
             .patch::<IgnoredAny>(&path, "application/merge-patch+json", &patch)

@@ -53,7 +53,7 @@ impl Reconciler for SidecarSets {
         let mut repairs = tried.clone();
         let plan = inputs.with_snapshot(&parameters, |snapshot| {
             let mut plan = plan(snapshot, now);
-            self.write_locks().lock(&set.metadata.name, &mut plan);
+            self.write_locks().lock(&set.metadata.name, &mut plan, memory);
             learn(&mut repairs, snapshot, &plan, now);
             self.uninjected_metric
                 .set(&[&set.metadata.name], uninjected(snapshot));

@@ -126,7 +126,7 @@ async fn a_deleted_or_invalid_sidecarset_holds_no_write_lock() {
     let (sets, _) = sets(true);
     let may_write = |set: &str| {
         let mut plan = deletion();
-        sets.write_locks().lock(set, &mut plan);
+        sets.write_locks().lock(set, &mut plan, &Memory::default());
         !plan.writes.is_empty()
     };
     assert!(may_write("gone") && !may_write("other"));

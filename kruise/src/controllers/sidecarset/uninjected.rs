@@ -24,7 +24,7 @@ pub struct Uninjected {
 struct Candidates {
     /// The SidecarSet that they were collected for.
     set: Arc<Set>,
-    /// When it was created: it does not apply to pods that are older.
+    /// The second in which it was created: it does not apply to pods that are older.
     since: Option<Timestamp>,
     pods: BTreeSet<ObjectKey>,
 }
@@ -118,7 +118,7 @@ fn since(set: &Set) -> Option<Timestamp> {
 fn is_candidate(set: &Set, since: Option<Timestamp>, pod: &PodView) -> bool {
     let list = pod.annotations.get(names::INJECTED_LIST).unwrap_or_default();
     (pod.is_active() || pod.deleting)
-        && since.is_none_or(|since| pod.created.is_some_and(|created| created > since))
+        && since.is_none_or(|since| pod.created.is_some_and(|created| created >= since))
         && !is_in_list(list, &set.name)
         && set.matcher.matches_pod(|key| pod.labels.get(key))
         && !is_elsewhere(set, pod)
@@ -236,9 +236,9 @@ mod tests {
             kept.of(&dated, &pods).is_empty(),
             "without a creation time they count as older than the set"
         );
-        let old = created(9, "f", "2026-01-01T00:00:00Z", false);
+        let old = created(9, "f", "2025-12-31T23:59:59Z", false);
         assert!(update(&kept, &pods, Event::Modified(old)).is_empty());
-        let young = |version, deleting| created(version, "g", "2026-01-01T00:00:01Z", deleting);
+        let young = |version, deleting| created(version, "g", "2026-01-01T00:00:00Z", deleting);
         assert_eq!(update(&kept, &pods, Event::Added(young(10, false))), ["logs"]);
         assert_eq!(update(&kept, &pods, Event::Modified(young(11, true))), ["logs"]);
         assert_eq!(

@@ -1,11 +1,12 @@
 use kruise_admission::{
     Lookups, Request,
     lookup::{Lookup, LookupResult},
-    pod::sidecars::decisions,
+    pod::sidecars::{Reach, condition, decisions},
 };
 use kruise_sim::{Config, Method, Options, Outcome, World};
 use kube_cache::{Event, Version};
 use serde_json::json;
+use std::time::Duration;
 
 use super::*;
 
@@ -115,8 +116,8 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
     assert_eq!(find(versioned("a", "v2")), None);
 }
 
-#[tokio::test]
-async fn the_match_condition_is_published_only_when_it_changes() {
+#[tokio::test(start_paused = true)]
+async fn the_match_condition_is_published_when_it_changes_and_becomes_narrower_after_a_minute() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
     let mut conditions = caches.match_condition();
@@ -146,8 +147,18 @@ async fn the_match_condition_is_published_only_when_it_changes() {
         .apply(Event::Modified(version("102", paused)))
         .unwrap();
     caches.sorted.invalidate();
+    let begun = Instant::now();
     conditions.changed().await.unwrap();
     assert_eq!(*conditions.borrow_and_update(), DesiredCondition::Absent);
+    assert_eq!(begun.elapsed(), Duration::from_mins(1));
+    conditions.changed().await.unwrap();
+    assert_eq!(
+        begun.elapsed(),
+        Duration::from_secs(62),
+        "widenings for the first set have expired"
+    );
+    let more = tokio::time::timeout(Duration::from_hours(1), conditions.changed());
+    assert!(more.await.is_err());
     stop.send_replace(true);
     task.await.unwrap();
 }
@@ -261,7 +272,7 @@ fn the_match_condition_selects_exactly_the_pods_that_are_injected() {
         let lookups = Lookups::from_iter([(Lookup::SidecarSets, result)]);
         let decisions = decisions(&Request::from_review(review).unwrap(), &lookups).unwrap();
         let expected = decisions.iter().any(|decision| decision.injected);
-        let expression = condition(&sets);
+        let expression = condition(&Reach::of_all(&sets));
         let called = calls_webhook(&mut world, expression.as_deref(), &pod);
         assert_eq!(called, expected, "{sets:?}\n{pod}\n{expression:?}");
         injected += usize::from(expected);

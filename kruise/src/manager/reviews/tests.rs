@@ -121,8 +121,13 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
 }
 
 fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> Arc<Reviews> {
-    let reviews = Reviews::new(Options::default(), cache, client(server), metrics);
-    Arc::new(reviews)
+    Arc::new(Reviews::new(
+        Options::default(),
+        cache,
+        client(server),
+        metrics,
+        None,
+    ))
 }
 
 /// The decision of a webhook about a request.

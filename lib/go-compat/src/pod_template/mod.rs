@@ -7,6 +7,7 @@
 //! Canonicalising is idempotent, and so is taking a value that Go wrote.
 
 mod canonical;
+mod known;
 #[rustfmt::skip]
 mod core_v1;
 pub mod table;
@@ -56,6 +57,11 @@ impl CoreType {
 /// A pod template as Go would write it: equal for equal meaning, however it was spelled.
 pub fn canonical_pod_template(template: &Value) -> Value {
     CoreType::PodTemplate.canonical(template)
+}
+
+/// A canonical pod template without the fields that the table does not know: what a program of its types stores of it.
+pub fn known_pod_template(template: &Value) -> Value {
+    known::of_struct(template, &POD_TEMPLATE_SPEC)
 }
 
 /// A volume claim as Go would write it.

@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{CoreType, canonical_claim, canonical_pod_template, claim_templates_hash, revision_data};
+use super::{
+    CoreType, canonical_claim, canonical_pod_template, claim_templates_hash, known_pod_template,
+    revision_data,
+};
 use crate::revision::revision_hash;
 
 fn web() -> Value {
@@ -177,4 +180,22 @@ proptest! {
         let once = canonical_pod_template(&json!({"metadata": metadata, "spec": spec}));
         prop_assert_eq!(canonical_pod_template(&once), once);
     }
+}
+
+#[test]
+fn the_known_part_of_a_template_is_what_the_types_have() {
+    let novel = json!({"metadata": {"labels": {"app": "web"}, "novel": 1}, "spec": {
+        "hostnameOverride": "x", "restartPolicy": "Always", "nodeSelector": {"any": "key"},
+        "containers": [{"name": "main", "novel": {"a": [1]}, "ports": [{"containerPort": 80, "novel": true}]}],
+    }});
+    let known = json!({"metadata": {"labels": {"app": "web"}}, "spec": {
+        "restartPolicy": "Always", "nodeSelector": {"any": "key"},
+        "containers": [{"name": "main", "ports": [{"containerPort": 80}]}],
+    }});
+    let canonical = canonical_pod_template(&novel);
+    assert_eq!(known_pod_template(&canonical), canonical_pod_template(&known));
+    assert_eq!(
+        known_pod_template(&canonical_pod_template(&known)),
+        canonical_pod_template(&known)
+    );
 }

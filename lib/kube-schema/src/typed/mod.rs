@@ -5,10 +5,12 @@
 //! their canonical form. Reading what was written changes nothing.
 
 mod decode;
+mod inspect;
 mod scalar;
 
 use serde_json::Value;
 
+pub use self::inspect::{Findings, inspect};
 use crate::table::{Kind, Table, TypeId};
 
 /// A value that Go could not read into its struct.

@@ -163,6 +163,15 @@ fn probe(errors: &mut Errors, probe: &Value, always_once: bool, path: &str) {
             );
         }
     }
+    let grace = integer(probe, "terminationGracePeriodSeconds");
+    let path_of_grace = format!("{path}.terminationGracePeriodSeconds");
+    match grace {
+        Some(seconds) if !always_once => {
+            errors.invalid(path_of_grace, seconds, "must not be set for readinessProbes");
+        }
+        Some(seconds) if seconds <= 0 => errors.invalid(path_of_grace, seconds, "must be greater than 0"),
+        _ => {}
+    }
     if always_once && let Some(count) = integer(probe, "successThreshold").filter(|count| *count > 1) {
         errors.invalid(format!("{path}.successThreshold"), count, "must be 1");
     }

@@ -14,7 +14,8 @@
 //! | `env` | named, one source at most, references complete |
 //! | `volumeMounts` | name a volume or claim, at distinct paths |
 //! | `resources` | quantities, not negative, requests within limits |
-//! | probes | one handler, counts not negative, one success for liveness and startup |
+//! | probes | one handler, counts not negative, one success and a positive grace period for liveness and startup, no grace
+//! period for readiness |
 //! | `restartPolicy` | known |
 //! | `volumes` | DNS labels, unique; of one type |
 //! | `ephemeralContainers` | none |
@@ -75,7 +76,7 @@ pub fn pod_template(template: &Value, claims: &[Value], path: &str) -> Vec<Field
     errors.0
 }
 
-/// Checks claim templates: names, which become volumes, and quantities.
+/// Checks claim templates: names, which become volumes, and quantities, of which storage must be one.
 pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let mut seen = BTreeSet::new();
@@ -87,8 +88,13 @@ pub fn claims(claims: &[Value], path: &str) -> Vec<FieldError> {
             &mut seen,
             format!("{path}.metadata.name"),
         );
-        if let Some(found) = member(claim, "spec").and_then(|spec| member(spec, "resources")) {
+        let spec = member(claim, "spec").unwrap_or(&Value::Null);
+        if let Some(found) = member(spec, "resources") {
             resources::requirements(&mut errors, found, &format!("{path}.spec.resources"));
+        }
+        let storage = spec.pointer("/resources/requests/storage");
+        if storage.is_none_or(Value::is_null) {
+            errors.required(format!("{path}.spec.resources.requests.storage"), "");
         }
     }
     errors.0

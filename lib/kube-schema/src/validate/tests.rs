@@ -203,6 +203,16 @@ fn each_rule_refuses_what_breaks_it() {
             "spec.containers[0].livenessProbe.successThreshold: Invalid value: -2: must be greater",
         ),
         (
+            "/spec/containers/0/livenessProbe",
+            json!({"exec": {}, "terminationGracePeriodSeconds": 0}),
+            "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            "/spec/initContainers/0",
+            json!({"name": "i", "image": "i", "readinessProbe": {"exec": {}, "terminationGracePeriodSeconds": 5}}),
+            "spec.initContainers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 5: must not be set",
+        ),
+        (
             "/spec/volumes/0/name",
             json!("t_p"),
             "spec.volumes[0].name: Invalid value: \"t_p\"",
@@ -281,13 +291,19 @@ fn claims_are_volumes_with_quantities() {
             good,
             json!({}),
             json!({"metadata": {"name": "a"}, "spec": {"resources": {"requests": {"storage": "big"}}}}),
+            json!({"metadata": {"name": "b"}, "spec": {"resources": {"limits": {"storage": "1Gi"}}}}),
         ],
         "spec.volumeClaimTemplates",
     ));
     assert!(
+        found.ends_with("spec.volumeClaimTemplates[4].spec.resources.requests.storage: Required value]"),
+        "{found}"
+    );
+    assert!(
         found.starts_with(
             "[spec.volumeClaimTemplates[1].metadata.name: Duplicate value: \"data\", \
          spec.volumeClaimTemplates[2].metadata.name: Required value, \
+         spec.volumeClaimTemplates[2].spec.resources.requests.storage: Required value, \
          spec.volumeClaimTemplates[3].spec.resources.requests[storage]: Invalid value: \"big\""
         ),
         "{found}"

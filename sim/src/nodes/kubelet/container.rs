@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Timings;
-use super::images::{self, Images};
+use super::images::{self, Fetch, Images};
 use super::spec::{ContainerSpec, RestartPolicy, Role};
 
 /// The first pause of a container that keeps crashing; it doubles up to [`LONGEST_BACKOFF`].
@@ -21,6 +21,23 @@ const FORGET_CRASHES: Duration = Duration::from_mins(10);
 
 /// The exit code of a process that was killed.
 const KILLED: i64 = 137;
+
+/// What a node records of a container in events.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Note {
+    Pulling,
+    /// How long the pull took, and how long with the pulls before it; none if the image was there.
+    Pulled(Option<[Duration; 2]>),
+    NotPulled,
+    PullBackOff,
+    NotConfigured,
+    Started,
+    /// Stopped to begin anew, for its image or its resources.
+    Restarts(&'static str),
+    /// Stopped for good.
+    Stops,
+    BackOff,
+}
 
 /// What a container is doing.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +79,30 @@ pub(super) struct Run {
     pub(super) ready: Timestamp,
     /// What it read of the pod's labels and annotations.
     pub(super) environment: Vec<(String, String)>,
+    /// What the node records of its specification.
+    pub(super) plain_hash: u64,
+    /// Until when the node reports that it has started and is ready, because the one before it was.
+    pub(super) inherits: Option<Timestamp>,
+}
+
+impl Run {
+    /// A process that begins as the specification says now.
+    pub(super) fn of(spec: &ContainerSpec<'_>, image: &str, since: Timestamp) -> Self {
+        let started = later(since, spec.startup_delay);
+        Self {
+            image: image.to_owned(),
+            since,
+            started,
+            ready: later(since, spec.readiness_delay).max(started),
+            environment: spec.environment.clone(),
+            plain_hash: spec.version.plain_hash(spec),
+            inherits: None,
+        }
+    }
+
+    fn inherits(&self, now: Timestamp) -> bool {
+        self.inherits.is_some_and(|until| now < until)
+    }
 }
 
 /// How a run ended.
@@ -92,8 +133,14 @@ pub(super) struct Container {
     /// The readiness probe fails.
     pub(super) unready: bool,
     image: String,
-    /// Is to begin again, though nothing else is to run.
-    again: bool,
+    /// Is to begin again, though nothing else is to run, and why.
+    again: Option<&'static str>,
+    /// It is recorded that its image is not pulled again at once.
+    waits_to_pull: bool,
+    /// How long the pull of its image takes.
+    pulls: Option<[Duration; 2]>,
+    /// What happened to it, until the node records that.
+    pub(super) notes: Vec<Note>,
 }
 
 impl Container {
@@ -109,7 +156,10 @@ impl Container {
             crashes: 0,
             unready: false,
             image: String::new(),
-            again: false,
+            again: None,
+            waits_to_pull: false,
+            pulls: None,
+            notes: Vec::new(),
         }
     }
 
@@ -139,14 +189,20 @@ impl Container {
                 State::Waiting => self.pull(spec, images, timings, now),
                 _ if self.is_coming() && self.image != spec.image => self.pull(spec, images, timings, now),
                 State::Pulling { until } if until <= now && spec.missing.is_some() => {
+                    self.notes.extend([Note::Pulled(self.pulls), Note::NotConfigured]);
                     self.state = State::Unconfigured {
                         since: until,
                         retry: None,
                     };
                 }
                 State::Pulling { until } if until <= now => {
+                    self.notes.push(Note::Pulled(self.pulls));
                     let until = later(until, timings.container_start);
                     self.state = State::Starting { until };
+                }
+                State::Unpulled { since } if !self.waits_to_pull && later(since, FRESH_FAILURE) <= now => {
+                    self.waits_to_pull = true;
+                    self.notes.push(Note::PullBackOff);
                 }
                 State::Unconfigured { since, retry } => self.configure(spec, timings, since, retry, now),
                 State::Starting { until } if until <= now => self.start(spec, until),
@@ -170,8 +226,17 @@ impl Container {
         spec.image.clone_into(&mut self.image);
         self.restart = None;
         self.state = match images.fetch(spec.image, now, timings) {
-            Some(until) => State::Pulling { until },
-            None => State::Unpulled { since: now },
+            Some(Fetch { until, takes }) => {
+                let all = until.duration_since(now).unsigned_abs();
+                self.pulls = takes.map(|takes| [takes, all]);
+                self.notes.extend(self.pulls.map(|_| Note::Pulling));
+                State::Pulling { until }
+            }
+            None => {
+                self.waits_to_pull = false;
+                self.notes.extend([Note::Pulling, Note::NotPulled]);
+                State::Unpulled { since: now }
+            }
         };
     }
 
@@ -230,18 +295,14 @@ impl Container {
     }
 
     fn start(&mut self, spec: &ContainerSpec<'_>, since: Timestamp) {
-        let started = later(since, spec.startup_delay);
-        self.run = Some(Run {
-            image: self.image.clone(),
-            since,
-            started,
-            ready: later(since, spec.readiness_delay).max(started),
-            environment: spec.environment.clone(),
-        });
+        let mut run = Run::of(spec, &self.image, since);
         if let Some(exit) = self.exit.take() {
             self.last = Some(exit);
             self.restarts += 1;
+            run.inherits = spec.inherits.map(|period| later(since, period));
         }
+        self.run = Some(run);
+        self.notes.push(Note::Started);
         self.state = State::Running;
     }
 
@@ -259,15 +320,19 @@ impl Container {
                 self.end(ends, 0, "Completed");
                 self.schedule(policy, 0);
             }
-        } else if self.image != spec.image || std::mem::take(&mut self.again) {
+            return;
+        }
+        let changed = (self.image != spec.image).then_some("definition changed, will be restarted");
+        if let Some(why) = changed.or_else(|| self.again.take()) {
+            self.notes.push(Note::Restarts(why));
             let until = later(now, timings.container_stop + spec.pre_stop);
             self.state = State::Stopping { until, code: 0 };
         }
     }
 
-    /// Begins again, if it runs; else its next run is another one anyway.
-    pub(super) fn restart(&mut self) {
-        self.again = self.state == State::Running;
+    /// Begins again, if it runs; else its next run is another one anyway. `why` follows the name in the event.
+    pub(super) fn restart(&mut self, why: &'static str) {
+        self.again = (self.state == State::Running).then_some(why);
     }
 
     /// The process ends by itself.
@@ -314,13 +379,19 @@ impl Container {
                 .min(LONGEST_BACKOFF),
         };
         self.restart = again.then(|| (later(exit.finished, pause), pause));
+        if again && !pause.is_zero() {
+            self.notes.push(Note::BackOff);
+        }
     }
 
     /// Stops the container for good, at the latest at `deadline`.
     pub(super) fn stop(&mut self, stop: Duration, deadline: Timestamp, now: Timestamp) {
         self.restart = None;
         match self.state {
-            State::Running => self.state = bounded(later(now, stop), 0, deadline),
+            State::Running => {
+                self.notes.push(Note::Stops);
+                self.state = bounded(later(now, stop), 0, deadline);
+            }
             _ if self.is_coming() => {
                 self.state = if self.exit.is_some() {
                     State::Exited
@@ -345,7 +416,7 @@ impl Container {
 
     pub(super) fn is_started(&self, now: Timestamp) -> bool {
         let run = self.run.as_ref().filter(|_| self.is_alive());
-        run.is_some_and(|run| run.started <= now)
+        run.is_some_and(|run| run.started <= now || run.inherits(now))
     }
 
     pub(super) fn is_ready(&self, now: Timestamp) -> bool {
@@ -353,7 +424,7 @@ impl Container {
             return self.has_succeeded();
         }
         let run = self.run.as_ref().filter(|_| self.is_alive());
-        !self.unready && run.is_some_and(|run| run.ready <= now)
+        !self.unready && run.is_some_and(|run| run.ready <= now || run.inherits(now))
     }
 
     pub(super) fn has_succeeded(&self) -> bool {
@@ -378,7 +449,7 @@ impl Container {
             State::Running => {
                 let run = self.run.as_ref()?;
                 let ends = (self.role == Role::Init).then(|| later(run.since, timings.init_run));
-                let times = [Some(run.started), Some(run.ready), ends];
+                let times = [Some(run.started), Some(run.ready), run.inherits, ends];
                 times.into_iter().flatten().filter(|at| *at > now).min()
             }
         }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use go_compat::{hash::dump_hash, json::to_go_json};
+use go_compat::container::environment_hash;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub(super) fn look(
     if restarts {
         let pairs = runtime.containers.iter_mut().zip(specs);
         for (container, _) in pairs.filter(|(one, spec)| is_outdated((&**one, spec))) {
-            container.restart();
+            container.restart("environment changed, will be restarted");
         }
     }
     if let Some(report) = reports {
@@ -103,15 +103,9 @@ fn report(runtime: &Pod, specs: &[ContainerSpec<'_>], pod: &Value) -> Option<Str
                 return None;
             }
             let variables = run.environment.iter();
-            let variables: Vec<Value> = variables
-                .map(|(name, value)| json!({"name": name, "value": value}))
-                .collect();
-            let text = |value: &Value| dump_hash(&to_go_json(value));
-            // Of a container that reads nothing the list is null, as Go writes an empty one.
-            let environment = Some(variables).filter(|list| !list.is_empty());
-            let environment = environment.map_or(Value::Null, Value::from);
-            let hashes = json!({"plainHash": text(&json!({"image": run.image, "name": spec.name})),
-                "extractedEnvFromMetadataHash": text(&environment)});
+            let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
+            let hashes = json!({"plainHash": run.plain_hash,
+                "extractedEnvFromMetadataHash": environment_hash(variables)});
             Some(
                 json!({"name": spec.name, "containerID": id, "restartCount": container.restarts,
                 "hashes": hashes}),

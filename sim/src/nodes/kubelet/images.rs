@@ -4,6 +4,7 @@
 //! those of a registry below `.invalid`: such a name leads nowhere, on any cluster.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -17,14 +18,28 @@ pub(super) struct Images {
     busy: Option<Timestamp>,
 }
 
+/// An image that is there, or will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fetch {
+    /// When.
+    pub(super) until: Timestamp,
+    /// How long the pull alone takes; none if it was there.
+    pub(super) takes: Option<Duration>,
+}
+
 impl Images {
     /// When the image is there, if the pull begins now; `None` if it cannot be had.
-    pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Option<Timestamp> {
+    pub(super) fn fetch(&mut self, image: &str, now: Timestamp, timings: &Timings) -> Option<Fetch> {
         if is_nowhere(registry(image)) {
             return None;
         }
         if let Some(complete) = self.complete.get(image) {
-            return Some((*complete).max(now));
+            // Of a pull that another pod began the rest counts.
+            let rest = complete.duration_since(now);
+            return Some(Fetch {
+                until: (*complete).max(now),
+                takes: rest.is_positive().then(|| rest.unsigned_abs()),
+            });
         }
         let shares = self
             .complete
@@ -39,7 +54,10 @@ impl Images {
         let complete = start.checked_add(takes).unwrap_or(start);
         self.busy = Some(complete);
         self.complete.insert(image.to_owned(), complete);
-        Some(complete)
+        Some(Fetch {
+            until: complete,
+            takes: Some(takes),
+        })
     }
 }
 
@@ -82,11 +100,16 @@ mod tests {
         let start = Timestamp::UNIX_EPOCH;
         let at = |millis: i64| Some(start + millis.milliseconds());
         let then = |millis: i64| start + millis.milliseconds();
-        assert_eq!(images.fetch("web:1", start, &timings), at(5000));
-        assert_eq!(images.fetch("web:1", then(100), &timings), at(5000));
-        assert_eq!(images.fetch("db:1", then(100), &timings), at(10_000));
-        assert_eq!(images.fetch("web:2", then(20_000), &timings), at(21_500));
-        assert_eq!(images.fetch("web:1", then(30_000), &timings), at(30_000));
+        let mut fetch = |image: &str, after: i64| {
+            let fetch = images.fetch(image, then(after), &timings)?;
+            let takes = fetch.takes.map(|takes| takes.as_millis());
+            Some((Some(fetch.until), takes))
+        };
+        assert_eq!(fetch("web:1", 0), Some((at(5000), Some(5000))));
+        assert_eq!(fetch("web:1", 100), Some((at(5000), Some(4900))));
+        assert_eq!(fetch("db:1", 100), Some((at(10_000), Some(5000))));
+        assert_eq!(fetch("web:2", 20_000), Some((at(21_500), Some(1500))));
+        assert_eq!(fetch("web:1", 30_000), Some((at(30_000), None)));
     }
 
     #[test]

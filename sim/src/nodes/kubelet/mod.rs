@@ -8,6 +8,7 @@
 //! * Another image restarts only its own container: it is stopped, the image pulled, and started with a new id and one
 //!   more restart.
 //! * A container whose environment is made of a ConfigMap or Secret that is not there waits for it.
+//! * What kubelets of other versions do otherwise, a node does that is created with that version ([`version`]).
 //! * Other resources are given where there is room, at once, and restart a container if its policy requires that.
 //! * An agent with a new pod takes its status for what runs.
 
@@ -17,6 +18,7 @@ mod config;
 mod container;
 mod daemon;
 mod environment;
+mod events;
 mod identity;
 mod images;
 mod pod;
@@ -24,6 +26,7 @@ mod resize;
 mod spec;
 mod status;
 mod timings;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +41,8 @@ use self::pod::Pod;
 use self::resize::Room;
 use self::spec::{ContainerSpec, RestartPolicy, containers};
 pub use self::timings::Timings;
+pub(super) use self::version::NEWEST;
+use self::version::Version;
 use crate::object::{at, metadata_text};
 use crate::scheduler::request::Amounts;
 use crate::store::Key;
@@ -52,10 +57,14 @@ pub(super) struct Kubelets {
     pub(super) addresses: Addresses,
     /// What each node has to give.
     allocatable: BTreeMap<String, Amounts>,
+    /// Which version of the kubelet each node runs.
+    versions: BTreeMap<String, Version>,
     /// Nodes on which a pod went or got less.
     freed: BTreeSet<String>,
     /// Whether OpenKruise's daemon runs on the nodes.
     daemon: bool,
+    /// Whether they record events.
+    events: bool,
 }
 
 /// The node that a pod was given.
@@ -64,13 +73,15 @@ pub(super) fn node_of(pod: &Value) -> Option<&str> {
 }
 
 impl Kubelets {
-    pub(super) fn new(timings: Timings, daemon: bool) -> Self {
+    pub(super) fn new(timings: Timings, daemon: bool, events: bool) -> Self {
         Self {
             daemon,
+            events,
             timings,
             pods: BTreeMap::new(),
             images: BTreeMap::new(),
             allocatable: BTreeMap::new(),
+            versions: BTreeMap::new(),
             freed: BTreeSet::new(),
             addresses: Addresses::default(),
         }
@@ -84,8 +95,9 @@ impl Kubelets {
         }
     }
 
-    /// Learns what a node has to give.
+    /// Learns what a node has to give, and its version.
     pub(super) fn learn(&mut self, name: &str, node: &Value) {
+        self.versions.insert(name.to_owned(), Version::of(node));
         let allocatable = Amounts::of_list(at(node, "/status/allocatable"));
         if self.allocatable.get(name) != Some(&allocatable) {
             self.allocatable.insert(name.to_owned(), allocatable);
@@ -152,12 +164,19 @@ impl Kubelets {
     pub(super) fn forget_node(&mut self, node: &str) {
         self.images.remove(node);
         self.allocatable.remove(node);
+        self.versions.remove(node);
+    }
+
+    /// The version of the node that a pod was given.
+    fn version(&self, pod: &Value) -> Version {
+        let node = node_of(pod).unwrap_or_default();
+        self.versions.get(node).copied().unwrap_or_default()
     }
 
     /// Brings a pod's containers towards its spec; returns when to reconcile again.
     pub(super) fn sync(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let mut specs = containers(pod);
+        let mut specs = containers(pod, self.version(pod));
         for spec in &mut specs {
             spec.missing = config::missing(client.api, &key.namespace, &spec.needs);
         }
@@ -183,6 +202,7 @@ impl Kubelets {
             now,
         );
         runtime.advance(&specs, RestartPolicy::of(pod), images, &self.timings, now);
+        events::record(client, pod, runtime, &specs, self.events);
         if let Some(patch) = status::patch(runtime, &specs, pod, false, now) {
             let answer = client.strategic(&format!("{}/status", pod_path(key)), &patch);
             let is_taken = answer.is_some_and(|answer| answer.code == 200);
@@ -208,7 +228,7 @@ impl Kubelets {
     /// Stops a pod's containers, and removes the pod once they are stopped; returns when to reconcile again.
     pub(super) fn terminate(&mut self, client: &mut Client<'_>, key: &Key, pod: &Value) -> Option<Timestamp> {
         let now = client.now;
-        let specs = containers(pod);
+        let specs = containers(pod, self.version(pod));
         let runtime = known(
             &mut self.pods,
             &mut self.addresses,
@@ -219,6 +239,7 @@ impl Kubelets {
             now,
         );
         let stopped = runtime.stop(pod, &specs, &self.timings, now);
+        events::record(client, pod, runtime, &specs, self.events);
         if let Some(patch) = status::patch(runtime, &specs, pod, stopped, now) {
             client.strategic(&format!("{}/status", pod_path(key)), &patch);
         }
@@ -254,7 +275,9 @@ impl Kubelets {
     }
 
     fn container(&mut self, key: &Key, pod: &Value, name: &str) -> Option<&mut container::Container> {
-        let at = containers(pod).iter().position(|spec| spec.name == name)?;
+        let at = containers(pod, Version::default())
+            .iter()
+            .position(|spec| spec.name == name)?;
         let runtime = self.pods.get_mut(key)?;
         runtime.containers.get_mut(at)
     }

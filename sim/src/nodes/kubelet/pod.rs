@@ -235,13 +235,7 @@ fn restore(spec: &ContainerSpec<'_>, status: &Value) -> Option<Container> {
         .unwrap_or_default() as u32;
     let started = at(found, "/state/running/startedAt").and_then(Value::as_str);
     if let Some(since) = started.and_then(|text| text.parse().ok()) {
-        let run = Run {
-            image: image.to_owned(),
-            since,
-            started: later(since, spec.startup_delay),
-            ready: later(since, spec.readiness_delay),
-            environment: spec.environment.clone(),
-        };
+        let run = Run::of(spec, image, since);
         let mut container = Container::adopted(spec.role, run, restarts);
         container.last = exit(
             at(found, "/lastState/terminated"),

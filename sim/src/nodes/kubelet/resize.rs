@@ -73,7 +73,7 @@ pub(super) fn give(has: &mut [Value], containers: &mut [Container], specs: &[Con
             of(has) != of(spec.resources)
         };
         if spec.restarts_for.iter().any(|name| differs(name)) {
-            container.restart();
+            container.restart("resize requires restart");
         }
         has.clone_from(spec.resources);
     }

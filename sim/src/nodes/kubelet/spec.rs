@@ -6,7 +6,11 @@ use serde_json::Value;
 
 use super::config::{self, Need};
 use super::environment;
+use super::version::Version;
 use crate::object::at;
+
+/// How often a probe runs that does not say, in seconds.
+const PERIOD: u64 = 10;
 
 /// When and how long a container runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +43,18 @@ impl RestartPolicy {
 /// The specification of a container.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerSpec<'a> {
+    /// All of it.
+    pub(super) object: &'a Value,
     pub(super) name: &'a str,
     pub(super) image: &'a str,
     pub(super) role: Role,
     /// From the start to the first probes. Probes pass unless a stage fails them.
     pub(super) startup_delay: Duration,
     pub(super) readiness_delay: Duration,
+    /// How long the node reports the probes of the container before it.
+    pub(super) inherits: Option<Duration>,
+    /// The version of the node that runs it.
+    pub(super) version: Version,
     /// How long a `preStop` hook sleeps.
     pub(super) pre_stop: Duration,
     /// Requests and limits.
@@ -59,17 +69,22 @@ pub(super) struct ContainerSpec<'a> {
     pub(super) missing: Option<String>,
 }
 
-/// Init containers (sidecars among them), then the others, in the order of the spec.
-pub(super) fn containers(pod: &Value) -> Vec<ContainerSpec<'_>> {
+/// Init containers (sidecars among them), then the others, in the order of the spec, for a node of this version.
+pub(super) fn containers(pod: &Value, version: Version) -> Vec<ContainerSpec<'_>> {
     let list = |name: &str| {
         let items = pod.get("spec").and_then(|spec| spec.get(name)?.as_array());
         items.into_iter().flatten()
     };
     let init = list("initContainers").map(|one| {
         let sidecar = one.get("restartPolicy") == Some(&"Always".into());
-        read(one, if sidecar { Role::Sidecar } else { Role::Init }, pod)
+        read(
+            one,
+            if sidecar { Role::Sidecar } else { Role::Init },
+            pod,
+            version,
+        )
     });
-    init.chain(list("containers").map(|one| read(one, Role::Main, pod)))
+    init.chain(list("containers").map(|one| read(one, Role::Main, pod, version)))
         .collect()
 }
 
@@ -82,18 +97,25 @@ fn restarts_for(container: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn read<'a>(container: &'a Value, role: Role, pod: &'a Value) -> ContainerSpec<'a> {
+fn read<'a>(container: &'a Value, role: Role, pod: &'a Value, version: Version) -> ContainerSpec<'a> {
     let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
     let seconds = |pointer: &str| {
         let seconds = at(container, pointer).and_then(Value::as_u64);
         Duration::from_secs(seconds.unwrap_or_default())
     };
+    let period = container.get("startupProbe").map(|probe| {
+        let period = probe.get("periodSeconds").and_then(Value::as_u64);
+        Duration::from_secs(period.unwrap_or(PERIOD))
+    });
     ContainerSpec {
+        object: container,
         name: text("name"),
         image: text("image"),
         role,
         startup_delay: seconds("/startupProbe/initialDelaySeconds"),
         readiness_delay: seconds("/readinessProbe/initialDelaySeconds"),
+        inherits: period.filter(|_| version.inherits_probes()),
+        version,
         pre_stop: seconds("/lifecycle/preStop/sleep/seconds"),
         resources: container.get("resources").unwrap_or(&Value::Null),
         restarts_for: restarts_for(container),

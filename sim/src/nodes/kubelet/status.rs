@@ -9,7 +9,7 @@ use super::identity::{container_id, image_id};
 use super::pod::{Pod, has_run};
 use super::resize::Refusal;
 use super::spec::{ContainerSpec, Role};
-use crate::object::{metadata_text, seconds};
+use crate::object::{get_metadata, metadata_text, seconds};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -69,6 +69,14 @@ pub(super) fn patch(
             status.insert(name.to_owned(), value);
         }
     };
+    let generation = get_metadata(pod, "generation").as_i64();
+    let reports = specs
+        .first()
+        .is_some_and(|spec| spec.version.reports_generations());
+    let generation = generation.filter(|_| reports);
+    if let Some(generation) = generation {
+        say("observedGeneration", generation.into());
+    }
     say("phase", phase.name().into());
     say("startTime", seconds(runtime.start).into());
     say("hostIP", runtime.host.as_str().into());
@@ -95,9 +103,9 @@ pub(super) fn patch(
     let conditions = conditions(runtime, specs, pod, phase, now);
     let mut changed: Vec<Value> = conditions
         .iter()
-        .filter_map(|one| change(one, stored, now))
+        .filter_map(|one| change(one, stored, generation, now))
         .collect();
-    changed.extend(pending(runtime, stored, now));
+    changed.extend(pending(runtime, stored, generation, now));
     if !changed.is_empty() {
         say("conditions", changed.into());
     }
@@ -110,7 +118,7 @@ pub(super) fn patch(
 }
 
 /// What a patch must say for a condition to be as it should.
-fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value> {
+fn change(condition: &Condition, stored: &Value, generation: Option<i64>, now: Timestamp) -> Option<Value> {
     let list = stored.get("conditions").and_then(Value::as_array);
     let found = list
         .into_iter()
@@ -118,7 +126,10 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
         .find(|one| one.get("type").and_then(Value::as_str) == Some(condition.kind));
     let text = |name: &str| found.and_then(|one| one.get(name)?.as_str()).unwrap_or_default();
     let status = if condition.holds { "True" } else { "False" };
-    if (text("status"), text("reason"), text("message")) == (status, condition.reason, &condition.message) {
+    let observed = found.and_then(|one| one.get("observedGeneration")?.as_i64());
+    if (text("status"), text("reason"), text("message")) == (status, condition.reason, &condition.message)
+        && observed == generation
+    {
         return None;
     }
     let since = if text("status") == status {
@@ -129,6 +140,9 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
     let mut change = json!({"type": condition.kind, "status": status, "lastProbeTime": null,
         "lastTransitionTime": since});
     if let Value::Object(members) = &mut change {
+        if let Some(generation) = generation {
+            members.insert("observedGeneration".into(), generation.into());
+        }
         for (name, value) in [("reason", condition.reason), ("message", &condition.message)] {
             if !value.is_empty() {
                 members.insert(name.into(), value.into());
@@ -141,7 +155,7 @@ fn change(condition: &Condition, stored: &Value, now: Timestamp) -> Option<Value
 }
 
 /// The condition with the reason why containers do not get what they request; there is none if they have it.
-fn pending(runtime: &Pod, stored: &Value, now: Timestamp) -> Option<Value> {
+fn pending(runtime: &Pod, stored: &Value, generation: Option<i64>, now: Timestamp) -> Option<Value> {
     let kind = "PodResizePending";
     if let Some(Refusal { reason, message }) = runtime.refusal.clone() {
         let condition = Condition {
@@ -150,7 +164,7 @@ fn pending(runtime: &Pod, stored: &Value, now: Timestamp) -> Option<Value> {
             reason,
             message,
         };
-        return change(&condition, stored, now);
+        return change(&condition, stored, generation, now);
     }
     let mut list = stored
         .get("conditions")

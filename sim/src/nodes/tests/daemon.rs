@@ -20,9 +20,9 @@ fn play(daemon: bool) -> Play {
 /// A pod whose container reads the annotation `config`.
 fn reading(play: &mut Play) {
     let mut pod = pod("a");
-    pod["metadata"]["annotations"] = json!({"config": "web"});
+    pod["metadata"]["annotations"] = json!({"config": "foo"});
     let field = json!({"fieldPath": "metadata.annotations['config']"});
-    pod["spec"]["containers"][0]["env"] = json!([{"name": "CFG", "valueFrom": {"fieldRef": field}}]);
+    pod["spec"]["containers"][0]["env"] = json!([{"name": "e2", "valueFrom": {"fieldRef": field}}]);
     play.post(PODS, &pod);
     play.rest();
 }
@@ -55,10 +55,26 @@ fn what_a_container_runs_with_is_reported_as_published() {
     let report = report(&pod);
     let id = &pod["status"]["containerStatuses"][0]["containerID"];
     assert_eq!(report["containers"][0]["containerID"], *id);
-    // Of `{"image":"web:1","name":"main"}` and `[{"name":"CFG","value":"web"}]`.
+    // Of `[{"name":"e2","value":"foo"}]`.
     let hashes = &report["containers"][0]["hashes"];
     assert!(hashes["plainHash"].is_u64());
-    assert_eq!(hashes["extractedEnvFromMetadataHash"], 498_188_604);
+    assert_eq!(hashes["extractedEnvFromMetadataHash"], 2_053_173_458);
+}
+
+#[test]
+fn an_annotation_that_is_gone_is_reported_as_a_variable_without_a_value() {
+    let mut play = play(true);
+    reading(&mut play);
+    let pod_path = format!("{PODS}/a");
+    let gate = json!({"conditions": [{"type": "InPlaceUpdateReady", "status": "False"}]});
+    play.merge(&format!("{pod_path}/status"), &json!({"status": gate}));
+    play.merge(&pod_path, &json!({"metadata": {"annotations": {"config": null}}}));
+    play.rest();
+    let pod = play.pod("a");
+    assert_eq!(*restarts(&pod), 1);
+    let hash = &report(&pod)["containers"][0]["hashes"]["extractedEnvFromMetadataHash"];
+    // Of `[{"name":"e2"}]`.
+    assert_eq!(*hash, 1_885_397_378);
 }
 
 #[test]

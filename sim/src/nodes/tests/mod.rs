@@ -1,10 +1,12 @@
 //! The life of pods, as a watch shows it.
 
 mod daemon;
+mod events;
 mod held;
 mod properties;
 mod resize;
 mod stages;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -189,8 +191,11 @@ fn another_image_restarts_only_its_container() {
         );
         play.rest();
     });
+    let running = "MODIFIED Running [SBICR]  (main+0 running web:1, side+0 running side:1)";
     let expected = [
-        "MODIFIED Running [SBICR]  (main+0 running web:1, side+0 running side:1)",
+        running,
+        // its node has seen the change
+        running,
         "MODIFIED Running [SBI] ContainersNotReady (main-0 ended 0, side+0 running side:1)",
         "MODIFIED Running [SBICR]  (main+1 running web:2, side+0 running side:1)",
     ];
@@ -252,12 +257,14 @@ fn a_deleted_pod_stops_before_it_is_removed_and_its_grace_period_bounds_that() {
             play.delete(&format!("{PODS}/{name}"));
             play.rest();
         });
+        // the deletion, and its node has seen it
         assert_eq!(
-            seen[0], "MODIFIED Running [SBICR]  (main+0 running web:1)",
+            seen[..2],
+            ["MODIFIED Running [SBICR]  (main+0 running web:1)"; 2],
             "{name}"
         );
         assert_eq!(
-            seen[1..],
+            seen[2..],
             [
                 format!("MODIFIED {end}"),
                 format!("MODIFIED {end}"),
@@ -280,8 +287,11 @@ fn sidecars_stop_after_the_containers_they_serve() {
         play.rest();
     });
     let end = "Succeeded [SI] PodCompleted (side-0 ended 0, main-0 ended 0)";
+    let running = "MODIFIED Running [SBICR]  (side+0 running s:1, main+0 running web:1)";
     let expected = [
-        "MODIFIED Running [SBICR]  (side+0 running s:1, main+0 running web:1)".to_owned(),
+        running.to_owned(),
+        // its node has seen the deletion
+        running.into(),
         "MODIFIED Running [SBI] ContainersNotReady (side+0 running s:1, main-0 ended 0)".into(),
         format!("MODIFIED {end}"),
         // its grace period ends, and it goes

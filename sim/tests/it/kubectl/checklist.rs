@@ -280,7 +280,9 @@ fn watches_and_waits(kubectl: &Kubectl) {
         &["get", "-n", "shop", "all"],
         &["pod/web-", "replicaset.apps/web-", "service/side"],
     );
-    kubectl.shows(&["get", "nodes", "-o", "wide"], &["n1", "Ready"]);
+    kubectl.shows(&["get", "nodes", "-o", "wide"], &["n1", "Ready", "v1.34"]);
+    let sorted = kubectl.run(&["get", "nodes", "--sort-by=.metadata.name", "--no-headers"], "");
+    assert!(sorted.starts_with("n1 ") && sorted.contains("\nn2 "), "{sorted}");
     kubectl.shows(
         &["describe", "-n", "shop", "deploy/web"],
         &["nginx:3", "3 desired"],

@@ -160,6 +160,17 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     Ok(manager)
 }
 
+/// Waits until no match condition is wider than SidecarSets need: for a minute after one was created it may be.
+pub(crate) fn until_narrow(kubectl: &Kubectl) {
+    wait::until_true("match conditions are narrow again", LIMIT, || {
+        let name = "kruise-mutating-webhook-configuration";
+        let stored = kubectl.get("mutatingwebhookconfigurations", name)?;
+        let widened = &stored["metadata"]["annotations"]["kruise.io/widened-match-conditions"];
+        Ok(widened.is_null())
+    })
+    .unwrap();
+}
+
 /// Waits until the API server reaches the webhooks of the current manager: it uses another address a moment after that is
 /// written.
 pub(crate) fn until_webhooks_answer(kubeconfig: &Path) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, Stopped, scenario, scenario_alone, text, variable, web};
+use crate::cluster::{LIMIT, Scenario, Stopped, scenario, scenario_alone, text, until_narrow, variable, web};
 
 /// A SidecarSet, deleted however the scenario ends.
 struct Injected<'a> {
@@ -393,6 +393,7 @@ fn while_no_manager_answers_only_pods_that_need_sidecars_wait() {
     kubectl.apply(&deployment("plain", "none", 2)).unwrap();
     until_deployed(&scenario, "plain", 2);
 
+    until_narrow(kubectl);
     let stopped = Stopped::shared(kubectl.kubeconfig());
     kubectl
         .run(&["set", "image", "deployment/plain", "main=nginx:2"])

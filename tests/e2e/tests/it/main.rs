@@ -43,6 +43,8 @@ mod sidecarset;
 mod stored;
 mod takeover;
 mod templates;
+mod together;
 mod tutorial;
+mod unreliable;
 mod visible;
 mod webhooks;

@@ -2,7 +2,6 @@
 //! for it, a few at a time.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
@@ -100,8 +99,6 @@ fn pods_created_while_no_webhook_answered_are_reported_and_recreated_one_at_a_ti
     let kubectl = &scenario.kubectl;
     let name = "sidecar-repair";
     let set = Set::new(&scenario, name, &json!({}));
-    // Pods of the same second as the set do not count.
-    wait::observe_for(Duration::from_secs(2));
     let stopped = Stopped::shared(kubectl.kubeconfig());
     let lenient = Lenient::new(kubectl);
     let alone = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone", "labels": {"app": "web", "alone": "yes"}},

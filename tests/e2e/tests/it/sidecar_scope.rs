@@ -4,7 +4,7 @@ use kruise_e2e::kubectl::Kubectl;
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, Stopped, scenario_alone, text};
+use crate::cluster::{LIMIT, Scenario, Stopped, scenario_alone, text, until_narrow};
 
 /// Of the scenario's namespace, of the label that the sets select by, and on the sets.
 const NAME: &str = "sidecar-scope";
@@ -129,6 +129,7 @@ fn hundreds_of_sidecarsets_are_distinguished_by_the_server_and_more_by_their_key
         containers(&elsewhere, Some(&value(1))).unwrap(),
         ["agent-001", "main"]
     );
+    until_narrow(kubectl);
     let stopped = Stopped::shared(kubectl.kubeconfig());
     until_refused(kubectl, &value(MANY - 1));
     until_refused(&elsewhere, &value(MANY - 1));
@@ -151,6 +152,7 @@ fn hundreds_of_sidecarsets_are_distinguished_by_the_server_and_more_by_their_key
     for kubectl in [kubectl, &elsewhere] {
         assert_eq!(containers(kubectl, Some(&value(999))).unwrap(), plain());
     }
+    until_narrow(kubectl);
     let _stopped = Stopped::shared(kubectl.kubeconfig());
     // Asked about although no set is for it: wider, never wrong.
     until_refused(kubectl, &value(999));

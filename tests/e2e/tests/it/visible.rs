@@ -149,37 +149,47 @@ fn a_stalled_rollout_is_reported_in_condition_event_and_explanation_until_it_mov
     let scenario = scenario("stalled");
     scenario.kubectl.apply(&web(2)).unwrap();
     scenario.until_status(&json!({"availableReplicas": 2}));
-    let progressing = |status: &str, reason: &str| {
-        wait::until(&format!("Progressing is {status}, {reason}"), LIMIT, || {
-            let set = scenario.kubectl.get("clonesets", "web")?;
-            let conditions = set["status"]["conditions"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
+    let conditions = || -> anyhow::Result<Vec<Value>> {
+        let set = scenario.kubectl.get("clonesets", "web")?;
+        let conditions = set["status"]["conditions"].as_array();
+        Ok(conditions.cloned().unwrap_or_default())
+    };
+    let until = |kind: &str, status: &str, reason: &str| {
+        wait::until(&format!("{kind} is {status}, {reason}"), LIMIT, || {
             let found = |condition: &Value| {
-                condition["type"] == "Progressing"
-                    && condition["status"] == status
-                    && condition["reason"] == reason
+                condition["type"] == kind && condition["status"] == status && condition["reason"] == reason
             };
-            Ok(conditions.into_iter().find(found))
+            Ok(conditions()?.into_iter().find(found))
         })
         .unwrap()
     };
     // Pods that no node takes.
     let template = |selector: &Value| json!({"spec": {"progressDeadlineSeconds": 3, "template": {"spec": {"nodeSelector": selector}}}});
     scenario.patch(&template(&json!({"lab.test/nowhere": "yes"})));
-    let late = progressing("False", "ProgressDeadlineExceeded");
+    let late = until("Progressing", "False", "ProgressDeadlineExceeded");
     let message = text(&late, "/message");
-    assert!(message.contains("has timed out progressing; pods: "), "{message}");
+    assert!(message.ends_with(" has timed out progressing"), "{message}");
+    let stalled = until("Stalled", "True", "ProgressDeadlineExceeded");
+    let message = text(&stalled, "/message");
+    assert!(
+        message.starts_with("no progress for 3 seconds; pods: "),
+        "{message}"
+    );
     until_event(&scenario, "Warning", "Stalled", &message);
     wait::until_true("the explanation says so", LIMIT, || {
         let output = explained(&scenario, &["clone/web", "--namespace", "stalled"]);
-        let waits_for = "pods: 1 updated and not available, 1 of older revisions in all";
+        let waits_for = "pods: 1 updated and not available, 1 without a node, 1 of older revisions in all";
         Ok(output.contains("stalled: nothing has moved for ") && output.contains(waits_for))
     })
     .unwrap();
 
     scenario.patch(&template(&Value::Null));
     scenario.until_status(&json!({"replicas": 2, "updatedAvailableReplicas": 2, "availableReplicas": 2}));
-    progressing("True", "CloneSetAvailable");
+    until("Progressing", "True", "CloneSetAvailable");
+    assert!(
+        conditions()
+            .unwrap()
+            .iter()
+            .all(|condition| condition["type"] != "Stalled")
+    );
 }

@@ -3,10 +3,10 @@
 //! | Fields | Rule | Where |
 //! |---|---|---|
 //! | `metadata` | name, labels and annotations are well formed | here |
-//! | `spec.replicas`, `progressDeadlineSeconds` | ranges | [`spec`] |
+//! | `spec.replicas`, `minReadySeconds`, `progressDeadlineSeconds` | ranges | [`spec`] |
 //! | `spec.selector` | valid, not empty, matches the template | [`spec`] |
 //! | `spec.template`, `volumeClaimTemplates` | could become pods that always restart | [`spec`] |
-//! | `spec.updateStrategy` | known values; an update can make progress | [`strategy`] |
+//! | `spec.updateStrategy` | known values, ranges; an update can make progress | [`strategy`] |
 //! | `spec.scaleStrategy.podsToDelete` | distinct pods of this set | [`pods_to_delete`] |
 //! | UPDATE | the selector stays; `InPlaceOnly` changes only what can change in place | here |
 //! | DELETE | deletion protection | [`crate::deletion`] |
@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::version::Version;
 use crate::json::member;
 use crate::kinds::Scope;
+use crate::kinds::advice::{empty_hooks, large_partition};
 use crate::workload;
 
 /// Everything that needs no other object.
@@ -37,14 +38,31 @@ pub(super) fn rules(errors: &mut Errors, object: &Value, scope: &Scope<'_>) {
     }
 }
 
+/// What OpenKruise accepts, and an author hardly means.
+pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let Some(spec) = member(object, "spec") else {
+        return Vec::new();
+    };
+    let version = Version::of(scope);
+    let partition = version
+        .strategy(spec)
+        .and_then(|strategy| strategy.get("partition"));
+    let mut texts = empty_hooks(spec);
+    texts.extend(large_partition(spec, partition, version.strategy_path()));
+    texts
+}
+
 /// What an UPDATE must leave alone.
 pub(super) fn changes(errors: &mut Errors, new: &Value, old: &Value, scope: &Scope<'_>) {
     let (Some(new), Some(old)) = (member(new, "spec"), member(old, "spec")) else {
         return;
     };
     workload::same_selector(errors, new, old);
-    if Version::of(scope).policy(new) == "InPlaceOnly" {
-        workload::changes_in_place(errors, new, old, scope.options);
+    let version = Version::of(scope);
+    if version.policy(new) == "InPlaceOnly" {
+        // OpenKruise refuses resources in `v1alpha1`, with the gate too.
+        let resizes = scope.options.vertical_scaling && version == Version::V1beta1;
+        workload::changes_in_place(errors, new, old, scope.options, resizes);
     }
 }
 

@@ -15,6 +15,7 @@ const NO_DEADLINE: i64 = i32::MAX as i64;
 /// Everything but the strategies.
 pub(super) fn check(errors: &mut Errors, spec: &Value, options: Options) {
     not_negative(errors, spec, "replicas", "spec.replicas");
+    not_negative(errors, spec, "minReadySeconds", "spec.minReadySeconds");
     deadline(errors, spec);
     workload::selector(errors, spec, "CloneSet");
     let template = spec.get("template").unwrap_or(&Value::Null);

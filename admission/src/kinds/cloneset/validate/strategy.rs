@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::spec::{int_or_string, not_negative};
 use crate::json::{items, member, text};
 use crate::kinds::cloneset::version::Version;
+use crate::workload;
 
 const POLICIES: &[&str] = &["ReCreate", "InPlaceIfPossible", "InPlaceOnly"];
 /// `OnDelete` is what a stored `v1beta1` object of that type reads as.
@@ -38,6 +39,7 @@ pub(super) fn check(errors: &mut Errors, spec: &Value, version: Version) {
         errors.one_of(format!("{path}.podUpdatePolicy"), policy, POLICIES);
         pre_download(errors, strategy, &format!("{path}.inPlaceUpdateStrategy"));
     }
+    workload::grace_period(errors, strategy, path);
     let needed = version == Version::V1beta1 || kind != "OnDelete";
     let replicas = spec.get("replicas").and_then(Value::as_i64);
     let replicas = i32::try_from(replicas.unwrap_or(1)).unwrap_or(i32::MAX);

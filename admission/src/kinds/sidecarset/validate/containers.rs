@@ -11,6 +11,19 @@ use serde_json::{Map, Value, json};
 use crate::json::{items, text};
 use crate::pod::sidecars::expression::{Amount, evaluate, has_malformed_number};
 
+/// Where a container may name a host to connect to.
+const HOSTS: [&str; 10] = [
+    "livenessProbe.httpGet.host",
+    "livenessProbe.tcpSocket.host",
+    "readinessProbe.httpGet.host",
+    "readinessProbe.tcpSocket.host",
+    "startupProbe.httpGet.host",
+    "startupProbe.tcpSocket.host",
+    "lifecycle.postStart.httpGet.host",
+    "lifecycle.postStart.tcpSocket.host",
+    "lifecycle.preStop.httpGet.host",
+    "lifecycle.preStop.tcpSocket.host",
+];
 const POSITIONS: &[&str] = &["BeforeAppContainer", "AfterAppContainer"];
 const SHARES: &[&str] = &["enabled", "disabled"];
 const MODES: &[&str] = &["sum", "max"];
@@ -150,6 +163,27 @@ fn flaw(expression: &str, samples: &[&str]) -> Option<String> {
         }
     }
     flaw
+}
+
+/// Warns of probes and handlers with a `host`: Pod Security refuses the pods that they are injected into.
+pub(in crate::kinds::sidecarset) fn hosts(set: &Value) -> Vec<String> {
+    let spec = set.get("spec").unwrap_or(&Value::Null);
+    let mut texts = Vec::new();
+    for list in ["containers", "initContainers"] {
+        for (index, sidecar) in items(spec, list).iter().enumerate() {
+            let is_set = |field: &&&str| {
+                let host = sidecar.pointer(&format!("/{}", field.replace('.', "/")));
+                host.and_then(Value::as_str).is_some_and(|host| !host.is_empty())
+            };
+            texts.extend(HOSTS.iter().filter(is_set).map(|field| {
+                format!(
+                    "spec.{list}[{index}].{field}: from Kubernetes 1.34 on, Pod Security \"baseline\" refuses pods with this \
+                     sidecar"
+                )
+            }));
+        }
+    }
+    texts
 }
 
 /// What a pod of nothing but these would be refused for.

@@ -12,7 +12,7 @@
 //! | all of these | no other set for the same pods is in the way; base and revision exist; annotations are allowed | [`others`] |
 //! | UPDATE | no container is added; how one is upgraded stays | here |
 
-mod containers;
+pub(super) mod containers;
 pub(super) mod others;
 mod spec;
 

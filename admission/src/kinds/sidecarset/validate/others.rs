@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use kruise_api::meta::{LabelRequirement, LabelSelector, null_as_default};
-use kruise_plan_kit::sidecars::{Matcher, canary_of, names::CANARY_BASE};
+use kruise_plan_kit::sidecars::{
+    Matcher, canary_of,
+    names::{CANARY_BASE, SET_NAME},
+};
 use kube_schema::validate::{Errors, FieldError, new_errors};
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -43,11 +46,17 @@ fn errors_of(set: &Value, options: Options, reader: &mut Reader<'_>) -> Vec<Fiel
             overlap(one, two, Presence::Excludes)
         });
     }
-    if let Some(wanted) = &this.revision
-        && let Read::NotFound = reader.object(Lookup::Revision(wanted.clone()))
-    {
-        let detail = format!("{wanted} is not found");
-        errors.invalid("spec.injectionStrategy.revision", wanted.to_string(), &detail);
+    if let Some(wanted) = &this.revision {
+        let detail = match reader.object(Lookup::Revision(wanted.clone())) {
+            Read::NotFound => Some(format!("{wanted} is not found")),
+            Read::Found(revision) if !is_revision_of(revision, &this.name) => {
+                Some(format!("{wanted} is none of this SidecarSet"))
+            }
+            Read::Found(_) | Read::Missing => None,
+        };
+        if let Some(detail) = detail {
+            errors.invalid("spec.injectionStrategy.revision", wanted.to_string(), &detail);
+        }
     }
     if !items(this.spec(), "patchPodMetadata").is_empty() {
         match reader.setting(WHITELIST) {
@@ -57,6 +66,11 @@ fn errors_of(set: &Value, options: Options, reader: &mut Reader<'_>) -> Vec<Fiel
         }
     }
     errors.0
+}
+
+fn is_revision_of(revision: &Value, set: &str) -> bool {
+    let labels = revision.pointer("/metadata/labels").unwrap_or(&Value::Null);
+    text(labels, SET_NAME) == set
 }
 
 /// The base of a canary is a set, and no canary itself. It may have been made just before.

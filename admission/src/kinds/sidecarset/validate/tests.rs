@@ -41,14 +41,15 @@ fn answer(operation: &str, object: &Value, old: &Value) -> Response {
     let mut lookups = among(&[]);
     loop {
         match outcome(operation, object, old, options, &lookups) {
-            Outcome::Response(response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(
                         matches!(lookup, Lookup::Revision(_) | Lookup::SidecarSet(_)),
                         "{lookup:?}"
                     );
-                    lookups.insert(lookup, LookupResult::Object(json!({})));
+                    let found = json!({"metadata": {"labels": {"kruise.io/sidecarset-name": "s"}}});
+                    lookups.insert(lookup, LookupResult::Object(found));
                 }
             }
         }
@@ -369,7 +370,7 @@ fn refusal_among(object: &Value, old: Option<&Value>, lookups: &Lookups) -> Stri
     let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
     let old = old.unwrap_or(&Value::Null);
     match outcome(operation, object, old, Options::default(), lookups) {
-        Outcome::Response(Response::Allow { .. }) => String::new(),
+        Outcome::Response(Response::Allow { .. }) | Outcome::Widen(..) => String::new(),
         Outcome::Response(Response::Deny { code, message }) => {
             assert_eq!(code, 422);
             message
@@ -426,7 +427,8 @@ fn sets_that_may_meet_in_a_pod_though_they_are_taken_apart_are_stored_with_a_war
         let lookups = among(&[&stored]);
         let set = named("s", one.clone());
         match outcome("CREATE", &set, &Value::Null, Options::default(), &lookups) {
-            Outcome::Response(Response::Allow { warnings, .. }) => warnings,
+            Outcome::Response(Response::Allow { warnings, .. })
+            | Outcome::Widen(_, Response::Allow { warnings, .. }) => warnings,
             other => panic!("{other:?}"),
         }
     };
@@ -526,7 +528,7 @@ fn annotations_are_patched_only_where_the_whitelist_allows() {
             ..Options::default()
         };
         match outcome("CREATE", &set, &Value::Null, options, &lookups) {
-            Outcome::Response(answer) => answer == Response::ALLOW,
+            Outcome::Response(answer) | Outcome::Widen(_, answer) => answer == Response::ALLOW,
             Outcome::Missing(missing) => panic!("{missing:?}"),
         }
     };
@@ -595,7 +597,7 @@ fn the_base_of_a_canary_exists_and_neither_is_in_the_others_way() {
 }
 
 #[test]
-fn the_revision_to_inject_exists() {
+fn the_revision_to_inject_exists_and_is_one_of_the_set() {
     let set = with(
         "/spec/injectionStrategy",
         json!({"revision": {"revisionName": "s-1", "policy": "Always"}}),
@@ -608,7 +610,18 @@ fn the_revision_to_inject_exists() {
     lookups.insert(wanted.clone(), LookupResult::NotFound);
     let message = refusal_among(&set, None, &lookups);
     assert!(message.contains("spec.injectionStrategy.revision"), "{message}");
-    lookups.insert(wanted, LookupResult::Object(json!({})));
+    let of = |set: &str| json!({"metadata": {"labels": {"kruise.io/sidecarset-name": set}}});
+    for other in [json!({}), of("other")] {
+        lookups.insert(wanted.clone(), LookupResult::Object(other));
+        let message = refusal_among(&set, None, &lookups);
+        assert!(message.contains("is none of this SidecarSet"), "{message}");
+        assert_eq!(
+            refusal_among(&set, Some(&set), &lookups),
+            "",
+            "it is stored already"
+        );
+    }
+    lookups.insert(wanted, LookupResult::Object(of("s")));
     assert_eq!(refusal_among(&set, None, &lookups), "");
 }
 

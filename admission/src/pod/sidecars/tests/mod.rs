@@ -30,7 +30,7 @@ fn known(sets: &[Value]) -> Lookups {
 fn applied(pod: &Value, outcome: Outcome) -> Value {
     match outcome {
         Outcome::Response(response) => response.applied_to(pod),
-        Outcome::Missing(missing) => panic!("{missing:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -194,7 +194,9 @@ fn mounts_and_the_variables_in_their_paths_are_shared_when_asked() {
 fn variables_are_copied_but_never_over_own_ones() {
     let mut pod = pod();
     pod["metadata"]["annotations"] = json!({"from": "main"});
-    pod["spec"]["containers"][0]["env"] = json!([{"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
+    // The container sees the last of the variables of one name.
+    pod["spec"]["containers"][0]["env"] = json!([
+        {"name": "A", "value": "earlier"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
     let by_name = json!([{"sourceContainerName": "main", "envNames": ["B", "ZZZ"], "envName": "A"}]);
     let by_annotation = |path: &str| {
         json!([{"sourceContainerName": "main",
@@ -438,6 +440,22 @@ fn part_of_the_pods_get_a_revision_by_selector_or_by_chance() {
         image("Partial", json!({"partition": "100%"}), "u", json!({})),
         "c:1"
     );
+}
+
+#[test]
+fn chance_decides_once_for_a_pod_that_passes_two_webhooks() {
+    let (set, wanted, revision) = versioned("Partial", json!({"partition": "50%"}));
+    let mut known = known(&[set]);
+    known.insert(Lookup::Revision(wanted), LookupResult::Object(revision));
+    let passed =
+        |pod: &Value, uid: &str| applied(pod, review(&request(pod, uid), Options::default(), &known));
+    let mut images = std::collections::BTreeSet::new();
+    for n in 0..50 {
+        let first = passed(&pod(), &format!("first-{n}"));
+        assert_eq!(passed(&first, &format!("second-{n}")), first);
+        images.insert(first["spec"]["containers"][1]["image"].to_string());
+    }
+    assert_eq!(images.len(), 2, "both were drawn");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
     let fits = |spec: &Spec| {
         let available = spec_of(spec.min_ready_seconds);
         // One that may have been believed not to be available costs nothing.
-        let free = pod.may_be(|object| !object.is_available(spec.min_ready_seconds, write.decided));
+        let free = pod.may_be(|object| !object.is_certainly_available(spec.min_ready_seconds, write.decided));
         let others = known
             .pods
             .iter()

@@ -35,7 +35,7 @@ pub fn judge(write: &Write<'_>, known: &Knowledge<'_>, mirror: &Mirror) -> Optio
         known
             .specs
             .iter()
-            .all(|spec| object.is_available(spec.min_ready_seconds, write.decided))
+            .all(|spec| object.is_certainly_available(spec.min_ready_seconds, write.decided))
     };
     if pod.may_be(|object| !serves(object)) {
         return None;

@@ -31,6 +31,9 @@ fn metadata_and_spec() -> Vec<Rule> {
         (one("spec.template.spec.restartPolicy", json!("Never")), "spec.template.spec.restartPolicy: Unsupported value: \"Never\""),
         (one("spec.template.spec.activeDeadlineSeconds", json!(1)), "spec.template.spec.activeDeadlineSeconds: Forbidden"),
         (one("spec.volumeClaimTemplates", json!([{"metadata": {"name": "a b"}}])), "spec.volumeClaimTemplates[0].metadata.name: Invalid"),
+        (one("spec.volumeClaimTemplates", json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}])), "spec.volumeClaimTemplates[0].spec.resources.requests.storage: Required"),
+        (one("spec.minReadySeconds", json!(-1)), "spec.minReadySeconds: Invalid value: -1"),
+        (one("spec.template.spec.containers.0.livenessProbe", json!({"exec": {}, "terminationGracePeriodSeconds": -1})), "containers[0].livenessProbe.terminationGracePeriodSeconds: Invalid value: -1"),
         (one("spec.scaleStrategy.podsToDelete", json!(["a", "b", "a"])), "spec.scaleStrategy.podsToDelete[2]: Duplicate value: \"a\""),
         (one("spec.progressDeadlineSeconds", json!(-1)), "spec.progressDeadlineSeconds: Invalid value: -1"),
         (vec![("spec.progressDeadlineSeconds", json!(10)), ("spec.minReadySeconds", json!(10))], "spec.progressDeadlineSeconds: Invalid value: 10: must be greater"),
@@ -41,6 +44,7 @@ fn metadata_and_spec() -> Vec<Rule> {
 fn strategy() -> Vec<Rule> {
     vec![
         (one("spec.updateStrategy.type", json!("Sometimes")), "spec.updateStrategy.type: Unsupported value: \"Sometimes\""),
+        (one("~.inPlaceUpdateStrategy", json!({"gracePeriodSeconds": -1})), "~.inPlaceUpdateStrategy.gracePeriodSeconds: Invalid value: -1"),
         (one("~.partition", Value::Null), "~.partition: Required"),
         (one("~.partition", json!(-1)), "~.partition: Invalid value: -1"),
         (one("~.partition", json!("-10%")), "~.partition: Invalid value: \"-10%\""),

@@ -1,0 +1,300 @@
+//! What the author of an object is warned of, whatever its kind. OpenKruise accepts it.
+
+use serde_json::Value;
+
+use super::{KindWebhooks, Scope, parts};
+use crate::json::{member, present};
+
+/// More warnings than this are counted only: an API server drops what is too long together.
+const MOST: usize = 10;
+
+/// The warnings about an object. On UPDATE, only those that the stored object does not deserve too.
+pub(super) fn advice(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let mut texts = about(kind, object, scope);
+    match scope.old {
+        Some(old) => {
+            let known = about(kind, old, scope);
+            texts.retain(|text| !known.contains(text));
+        }
+        None => texts.splice(0..0, idle(kind, scope)).for_each(drop),
+    }
+    let more = texts.len().saturating_sub(MOST);
+    if more > 0 {
+        texts.truncate(MOST);
+        texts.push(format!("and {more} more warnings of this kind"));
+    }
+    texts
+}
+
+/// Nothing acts on the kind.
+fn idle(kind: &KindWebhooks, scope: &Scope<'_>) -> Option<String> {
+    let name = kind.kind.kind;
+    scope.options.without_controller.contains(&name).then(|| {
+        format!(
+            "this version of the manager has no controller for {name}: the object is stored, and the manager does nothing \
+             with it"
+        )
+    })
+}
+
+fn about(kind: &KindWebhooks, object: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let unknown = parts::unknown(kind, scope.version, object).into_iter();
+    let mut texts: Vec<String> = unknown
+        .map(|path| {
+            format!("unknown field \"{path}\": what is created has it only if the API server knows it")
+        })
+        .collect();
+    for (path, template) in parts::pod_templates(kind, object) {
+        let seconds = template.pointer("/spec/terminationGracePeriodSeconds");
+        if let Some(seconds) = seconds.and_then(Value::as_i64).filter(|seconds| *seconds < 0) {
+            texts.push(format!(
+                "{path}.spec.terminationGracePeriodSeconds: the API server reads {seconds} as 1"
+            ));
+        }
+    }
+    texts.extend((kind.advice)(object, scope));
+    texts
+}
+
+/// Warns of lifecycle hooks that hold no pod.
+pub(super) fn empty_hooks(spec: &Value) -> Vec<String> {
+    let lifecycle = member(spec, "lifecycle").unwrap_or(&Value::Null);
+    let is_empty = |hook: &Value, name: &str| match present(hook, name) {
+        Some(Value::Object(labels)) => labels.is_empty(),
+        Some(Value::Array(finalizers)) => finalizers.is_empty(),
+        _ => true,
+    };
+    let hooks = ["preDelete", "inPlaceUpdate", "preNormal"].into_iter();
+    let empty = hooks.filter(|name| {
+        let hook = member(lifecycle, name);
+        hook.is_some_and(|hook| is_empty(hook, "labelsHandler") && is_empty(hook, "finalizersHandler"))
+    });
+    let text =
+        |name| format!("spec.lifecycle.{name}: without labelsHandler and finalizersHandler it holds no pod");
+    empty.map(text).collect()
+}
+
+/// Warns of a partition of more pods than there are.
+pub(super) fn large_partition(spec: &Value, partition: Option<&Value>, path: &str) -> Option<String> {
+    let replicas = spec.get("replicas").map_or(Some(1), Value::as_i64)?;
+    let partition = partition?.as_i64().filter(|partition| *partition > replicas)?;
+    Some(format!(
+        "{path}.partition: {partition} is more than the {replicas} replicas, so no pod is updated"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{put, sample, samples};
+    use super::*;
+    use crate::Options;
+
+    const IDLE: &[&str] = &["StatefulSet", "ImagePullJob", "EphemeralJob"];
+
+    #[test]
+    fn an_object_of_a_kind_without_a_controller_is_created_with_a_warning_that_says_so() {
+        let options = Options {
+            without_controller: IDLE,
+            ..Options::DEFAULT
+        };
+        for (case, object) in samples() {
+            let case = case.with(options);
+            let kind = object["kind"].as_str().unwrap();
+            let warnings = case.warnings("CREATE", &object, &Value::Null);
+            let says_so = warnings
+                .iter()
+                .any(|text| text.contains("no controller for") && text.contains(kind));
+            assert_eq!(says_so, IDLE.contains(&kind), "{kind}: {warnings:?}");
+            assert!(case.warnings("UPDATE", &object, &object).is_empty(), "{kind}");
+        }
+    }
+
+    /// The warnings about a sample with these changes, which must be the same for both versions. They must not be repeated
+    /// for what is stored.
+    #[track_caller]
+    fn warned(kind: &str, changes: &[(&str, Value)]) -> Vec<String> {
+        let mut all = Vec::new();
+        for (case, object) in samples().filter(|(case, _)| case.is_of(kind)) {
+            let mut changed = object.clone();
+            for (place, value) in changes {
+                put(&mut changed["spec"], place, value);
+            }
+            let warnings = case.warnings("CREATE", &changed, &Value::Null);
+            assert_eq!(case.warnings("UPDATE", &changed, &object), warnings, "{kind}");
+            assert!(
+                case.warnings("UPDATE", &changed, &changed).is_empty(),
+                "{kind}: is stored"
+            );
+            assert!(
+                case.warnings("CREATE", &object, &Value::Null).is_empty(),
+                "{kind}: the sample"
+            );
+            all.push(warnings);
+        }
+        all.dedup();
+        let [warnings] = all.as_slice() else {
+            panic!("{all:?}")
+        };
+        warnings.clone()
+    }
+
+    #[test]
+    fn unknown_fields_of_templates_are_warned_of() {
+        for (kind, place, path) in [
+            ("BroadcastJob", "template.spec", "spec.template.spec"),
+            (
+                "CloneSet",
+                "template.spec.containers.0",
+                "spec.template.spec.containers[0]",
+            ),
+            (
+                "DaemonSet",
+                "template.spec.containers.0",
+                "spec.template.spec.containers[0]",
+            ),
+            (
+                "EphemeralJob",
+                "template.ephemeralContainers.0",
+                "spec.template.ephemeralContainers[0]",
+            ),
+            ("SidecarSet", "containers.0", "spec.containers[0]"),
+            (
+                "StatefulSet",
+                "volumeClaimTemplates.0.spec",
+                "spec.volumeClaimTemplates[0].spec",
+            ),
+            (
+                "UnitedDeployment",
+                "template.cloneSetTemplate.spec.template.spec",
+                "spec.template.cloneSetTemplate.spec.template.spec",
+            ),
+        ] {
+            let warnings = warned(kind, &[(&format!("{place}.imagePullpolicy"), json!("Always"))]);
+            let expected = format!("unknown field \"{path}.imagePullpolicy\"");
+            assert_eq!(warnings.len(), 1, "{kind}: {warnings:?}");
+            assert!(warnings[0].starts_with(&expected), "{kind}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_of_either_template_of_an_advancedcronjob_are_warned_of() {
+        let (case, mut object) = sample("AdvancedCronJob");
+        for (template, path) in [
+            (
+                json!({"jobTemplate": {"spec": {"template": {"spec": {"Containers": []}}}}}),
+                "jobTemplate.spec.template.spec.Containers",
+            ),
+            (
+                json!({"broadcastJobTemplate": {"spec": {"template": {"spec": {"Containers": []}}}}}),
+                "broadcastJobTemplate.spec.template.spec.Containers",
+            ),
+        ] {
+            object["spec"]["template"] = template;
+            let found = parts::unknown(case.entry(), "v1beta1", &object);
+            assert_eq!(found, [format!("spec.template.{path}")]);
+        }
+    }
+
+    #[test]
+    fn many_warnings_are_counted() {
+        let (case, mut object) = sample("CloneSet");
+        for index in 0..15 {
+            object["spec"]["template"]["spec"][format!("newer{index}")] = json!(1);
+        }
+        let warnings = case.warnings("CREATE", &object, &Value::Null);
+        assert_eq!(warnings.len(), MOST + 1);
+        assert!(warnings[MOST].contains("5 more"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_negative_grace_period_of_pods_is_warned_of_because_the_api_server_reads_it_as_one() {
+        for kind in ["CloneSet", "StatefulSet", "DaemonSet", "BroadcastJob"] {
+            let warnings = warned(
+                kind,
+                &[("template.spec.terminationGracePeriodSeconds", json!(-5))],
+            );
+            let text = "spec.template.spec.terminationGracePeriodSeconds: the API server reads -5 as 1";
+            assert_eq!(warnings, [text], "{kind}");
+        }
+    }
+
+    #[test]
+    fn hooks_that_hold_no_pod_are_warned_of() {
+        let lifecycle = json!({
+            "preDelete": {"labelsHandler": {}, "finalizersHandler": []}, "preNormal": {"markPodNotReady": true},
+            "inPlaceUpdate": {"finalizersHandler": ["a.b/c"]},
+        });
+        let holds_no_pod = "without labelsHandler and finalizersHandler it holds no pod";
+        let expected =
+            ["preDelete", "preNormal"].map(|name| format!("spec.lifecycle.{name}: {holds_no_pod}"));
+        assert_eq!(warned("CloneSet", &[("lifecycle", lifecycle)]), expected);
+        let hooks = json!({"preDelete": {}});
+        for kind in ["DaemonSet", "StatefulSet"] {
+            assert_eq!(
+                warned(kind, &[("lifecycle", hooks.clone())]),
+                expected[..1],
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_partition_beyond_the_replicas_is_warned_of() {
+        let (new, old) = (
+            (
+                "updateStrategy",
+                json!({"rollingUpdate": {"partition": 7, "maxUnavailable": 1}}),
+            ),
+            ("updateStrategy", json!({"partition": 7, "maxUnavailable": 1})),
+        );
+        let of_version = |version: &str, change: (&str, Value), replicas: i64| {
+            let mut found = samples().filter(|(case, _)| case.is_of("CloneSet"));
+            let is_it = |(_, object): &(_, Value)| object["apiVersion"].as_str().unwrap().ends_with(version);
+            let (case, mut object) = found.find(is_it).unwrap();
+            put(&mut object["spec"], change.0, &change.1);
+            object["spec"]["replicas"] = json!(replicas);
+            case.warnings("CREATE", &object, &Value::Null)
+        };
+        for (version, change, path) in [
+            ("v1beta1", new, "spec.updateStrategy.rollingUpdate"),
+            ("v1alpha1", old, "spec.updateStrategy"),
+        ] {
+            let expected = format!("{path}.partition: 7 is more than the 5 replicas, so no pod is updated");
+            assert_eq!(of_version(version, change.clone(), 5), [expected]);
+            assert!(of_version(version, change, 7).is_empty());
+        }
+        let path = "updateStrategy.rollingUpdate.partition";
+        let warnings = warned("StatefulSet", &[(path, json!(4))]);
+        assert_eq!(
+            warnings,
+            [format!(
+                "spec.{path}: 4 is more than the 3 replicas, so no pod is updated"
+            )]
+        );
+    }
+
+    #[test]
+    fn hosts_of_sidecars_are_warned_of() {
+        let probe = json!({"httpGet": {"port": 80, "host": "example.com"}});
+        let handlers = json!({"preStop": {"tcpSocket": {"port": 80, "host": "127.0.0.1"}},
+            "postStart": {"httpGet": {"port": 80, "host": ""}}});
+        let changes = [
+            ("containers.0.livenessProbe", probe),
+            ("containers.0.lifecycle", handlers),
+        ];
+        let warnings = warned("SidecarSet", &changes);
+        let refuses = "from Kubernetes 1.34 on, Pod Security \"baseline\" refuses pods with this sidecar";
+        let expected = ["livenessProbe.httpGet.host", "lifecycle.preStop.tcpSocket.host"];
+        assert_eq!(
+            warnings,
+            expected.map(|path| format!("spec.containers[0].{path}: {refuses}"))
+        );
+        let init =
+            json!([{"name": "i", "image": "i:1", "startupProbe": {"tcpSocket": {"port": 1, "host": "h"}}}]);
+        let warnings = warned("SidecarSet", &[("initContainers", init)]);
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].starts_with("spec.initContainers[0].startupProbe.tcpSocket.host: "));
+    }
+}

@@ -1,0 +1,193 @@
+//! Work goes on although some requests fail.
+//!
+//! Each scenario is played without faults, and again with a constant small rate of failed requests. What users do is the
+//! same, close together, so that managers have work left at the end. The second play may take four times as long as the
+//! first ([`SLOWER`]), and managers may not write nothing for ten seconds more than in the first ([`PAUSE`]).
+
+use std::{
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{
+    course::Settling,
+    play::{Keep, play},
+    scenario::{Action, Scenario},
+    subject::Subjects,
+    verdict::Violation,
+};
+
+/// So many times as long may a scenario take.
+const SLOWER: u32 = 4;
+/// And no shorter scenario than this is compared: one failed request at the end takes its time, however little there is to do.
+const SHORTEST: Duration = Duration::from_secs(10);
+/// So much longer may managers write nothing.
+const PAUSE: Duration = Duration::from_secs(10);
+/// Users act so many times faster than in other scenarios.
+const FASTER: u64 = 10;
+
+/// A scenario that was played both ways.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Its seed.
+    pub seed: u64,
+    /// The subject that drew it.
+    pub subject: &'static str,
+    /// Without faults.
+    pub calm: Settling,
+    /// With failed requests.
+    pub unreliable: Settling,
+    /// How many of them.
+    pub failed: u32,
+}
+
+/// The result of many.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// By seed.
+    pub scenarios: Vec<Compared>,
+    /// What must not happen, by seed.
+    pub violations: Vec<(u64, Violation)>,
+}
+
+impl Compared {
+    /// How many times as long the play with failed requests took.
+    pub fn ratio(&self) -> f64 {
+        self.unreliable.took.as_secs_f64() / self.calm.took.max(SHORTEST).as_secs_f64()
+    }
+
+    /// How much longer managers wrote nothing.
+    pub fn longer_pause(&self) -> Duration {
+        self.unreliable.pause.saturating_sub(self.calm.pause)
+    }
+
+    fn violation(&self) -> Option<Violation> {
+        let what = if self.unreliable.took > self.calm.took.max(SHORTEST) * SLOWER {
+            "took longer"
+        } else if self.longer_pause() > PAUSE {
+            "paused longer"
+        } else {
+            return None;
+        };
+        Some(Violation {
+            oracle: "liveness",
+            what: format!(
+                "{what}: {:?} with {} failed requests, {:?} without",
+                self.unreliable, self.failed, self.calm
+            ),
+        })
+    }
+}
+
+/// The scenario of a seed as it is played: what users do, and nothing else.
+pub fn scenario(subjects: Subjects, seed: u64, percent: u8) -> anyhow::Result<(&'static str, Scenario)> {
+    let (subject, mut scenario) = subjects.generate(seed)?;
+    scenario.brief = false;
+    scenario.managers = 1;
+    scenario.failing = Some(percent);
+    scenario.steps.retain(|step| matches!(step.what, Action::Edit(_)));
+    for step in &mut scenario.steps {
+        step.at /= FASTER;
+    }
+    Ok((subject.name(), scenario))
+}
+
+/// Plays the seeds from `first` on, so many, on so many threads, with so many percent of failed requests.
+pub fn run(
+    subjects: Subjects,
+    first: u64,
+    count: u64,
+    threads: u64,
+    percent: u8,
+) -> anyhow::Result<Comparison> {
+    let next = AtomicU64::new(first);
+    let end = first.saturating_add(count);
+    let all = Mutex::new(Comparison::default());
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return Ok(());
+            }
+            let (compared, violation) = compare(subjects, seed, percent)?;
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.scenarios.extend(compared);
+            all.violations.extend(violation.map(|what| (seed, what)));
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
+    })?;
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    all.scenarios.sort_by_key(|one| one.seed);
+    all.violations.sort_by_key(|(seed, _)| *seed);
+    Ok(all)
+}
+
+fn compare(
+    subjects: Subjects,
+    seed: u64,
+    percent: u8,
+) -> anyhow::Result<(Option<Compared>, Option<Violation>)> {
+    let (subject, calm) = scenario(subjects, seed, 0)?;
+    let (_, unreliable) = scenario(subjects, seed, percent)?;
+    let (calm, unreliable) = (
+        play(subjects, &calm, Keep::Hash)?,
+        play(subjects, &unreliable, Keep::Hash)?,
+    );
+    let violation = calm.violation.or(unreliable.violation);
+    let (Some(calm), Some(settling)) = (calm.settling, unreliable.settling) else {
+        return Ok((None, violation));
+    };
+    let compared = Compared {
+        seed,
+        subject,
+        calm,
+        unreliable: settling,
+        failed: unreliable.counters.fired.values().sum(),
+    };
+    let violation = violation.or_else(|| compared.violation());
+    Ok((Some(compared), violation))
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed: u32 = self.scenarios.iter().map(|one| one.failed).sum();
+        writeln!(
+            f,
+            "{} scenarios, without faults and with {failed} failed requests",
+            self.scenarios.len()
+        )?;
+        let slowest = self
+            .scenarios
+            .iter()
+            .max_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+        let longest = self.scenarios.iter().max_by_key(|one| one.longer_pause());
+        for (what, one) in [("slowest", slowest), ("longest pause", longest)] {
+            if let Some(one) = one {
+                writeln!(
+                    f,
+                    "{what}: seed {} of {}: {:.1} s instead of {:.1} s, {:.1} times as long; longest pause {:.1} s instead of {:.1} s",
+                    one.seed,
+                    one.subject,
+                    one.unreliable.took.as_secs_f64(),
+                    one.calm.took.as_secs_f64(),
+                    one.ratio(),
+                    one.unreliable.pause.as_secs_f64(),
+                    one.calm.pause.as_secs_f64(),
+                )?;
+            }
+        }
+        for (seed, violation) in &self.violations {
+            writeln!(f, "FAILED seed {seed}: {}: {}", violation.oracle, violation.what)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! A pod: the fields that planners read.
+
+mod report;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::{
+    AmountsView, Labels, OwnerView, WrittenView,
+    environment::{MetadataMap, MetadataVariable},
+};
+
+/// Identity, placement, images, conditions and container states of a pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodView {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Version of the stored object.
+    pub resource_version: Box<str>,
+    /// Labels, all of them.
+    pub labels: Labels,
+    /// Annotations that planners or environments of containers read. Pods with injected sidecars keep all of them, because a
+    /// SidecarSet may patch any.
+    pub annotations: Labels,
+    /// Finalizers.
+    pub finalizers: Box<[Box<str>]>,
+    /// Creation time.
+    pub created: Option<Timestamp>,
+    /// Being deleted?
+    pub deleting: bool,
+    /// `deletionTimestamp`: when the grace period of a pod that is being deleted ends.
+    pub gone_by: Option<Timestamp>,
+    /// The controlling owner.
+    pub controller: Option<Box<OwnerView>>,
+    /// Node it is bound to.
+    pub node: Option<Box<str>>,
+    /// Condition types in `spec.readinessGates`.
+    pub gates: Box<[Box<str>]>,
+    /// Names of the init containers, in order; empty for pods without injected sidecars.
+    pub init_containers: Box<[Box<str>]>,
+    /// Regular containers in order.
+    pub containers: Box<[ContainerView]>,
+    /// Is `restartPolicy` `Always`?
+    pub restarts_always: bool,
+    /// Is one of its volumes a persistent volume claim?
+    pub has_claims: bool,
+    /// Phase.
+    pub phase: Phase,
+    /// Conditions.
+    pub conditions: Box<[ConditionView]>,
+    /// States of the regular containers.
+    pub statuses: Box<[ContainerStatusView]>,
+    /// Is its status older than its specification? Known only of nodes that report the generation that they have seen:
+    /// kubelets from 1.34.
+    pub unobserved: bool,
+    /// From when on `ready` and `Ready` are believed. Kubelets 1.35 to 1.37 report of a container that began anew what they
+    /// knew of the one before, until its startup probe has run for the first time. None if that cannot be so.
+    pub trusted_at: Option<Timestamp>,
+}
+
+/// A container of the specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerView {
+    /// Name.
+    pub name: Box<str>,
+    /// Image as written.
+    pub image: Box<str>,
+    /// Launch priority, from the barrier variable; the highest starts first.
+    pub priority: Option<i64>,
+    /// CPU and memory of its specification; none if it has neither.
+    pub resources: Option<Box<AmountsView>>,
+    /// Which of these amounts this program wrote last by `resize`.
+    pub written: WrittenView,
+    /// Environment variables that read a label or an annotation of the pod.
+    pub variables: Box<[MetadataVariable]>,
+    /// What kubelets before 1.31 report as its hash. Only known while it is waited for: of a pod that is being updated in
+    /// place and that a node agent reports on.
+    pub whole_hash: Option<u32>,
+}
+
+/// Phase of a pod, in the order in which surplus pods are deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Not started, or a phase this build does not know.
+    #[default]
+    Pending,
+    /// `Unknown`: the node does not report.
+    Unknown,
+    /// Running.
+    Running,
+    /// All containers ended with exit code 0.
+    Succeeded,
+    /// A container failed.
+    Failed,
+}
+
+/// Status of a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Truth {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`, empty or anything else.
+    #[default]
+    Unknown,
+}
+
+/// A condition of a pod.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConditionView {
+    /// Type.
+    pub kind: Box<str>,
+    /// Status.
+    pub status: Truth,
+    /// When the status last changed.
+    pub since: Option<Timestamp>,
+    /// Reason; empty when absent.
+    pub reason: Box<str>,
+    /// Message; empty when absent.
+    pub message: Box<str>,
+}
+
+/// The state of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "wire::ContainerStatus")]
+pub struct ContainerStatusView {
+    /// Name.
+    pub name: Box<str>,
+    /// Image as the runtime reports it.
+    pub image: Box<str>,
+    /// Digest or id of the image that runs.
+    pub image_id: Box<str>,
+    /// Id of the running container.
+    pub container_id: Box<str>,
+    /// Passing its readiness probe?
+    pub ready: bool,
+    /// Restarts so far.
+    pub restart_count: i32,
+    /// Has it ended, or is it waiting to start?
+    pub between_runs: bool,
+    /// Has it ended with exit code 0?
+    pub succeeded: bool,
+    /// Is it waiting because a ConfigMap or Secret that it names is missing (`CreateContainerConfigError`)?
+    pub unconfigured: bool,
+    /// CPU and memory that its node reports; none if the node does not report them.
+    pub resources: Option<Box<AmountsView>>,
+}
+
+impl ContainerStatusView {
+    /// Id of the running container; empty if none runs, because the next one gets a new id whatever image it runs.
+    pub fn running_id(&self) -> &str {
+        if self.between_runs { "" } else { &self.container_id }
+    }
+}
+
+impl PodView {
+    /// The condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&ConditionView> {
+        self.conditions.iter().find(|condition| &*condition.kind == kind)
+    }
+
+    /// Is the condition present and True?
+    pub fn is_true(&self, kind: &str) -> bool {
+        self.condition(kind)
+            .is_some_and(|condition| condition.status == Truth::True)
+    }
+
+    /// Is this condition type among the readiness gates?
+    pub fn has_gate(&self, kind: &str) -> bool {
+        self.gates.iter().any(|gate| &**gate == kind)
+    }
+
+    /// Neither ended nor being deleted.
+    pub fn is_active(&self) -> bool {
+        !self.deleting && !matches!(self.phase, Phase::Succeeded | Phase::Failed)
+    }
+
+    /// The state of a container.
+    pub fn status_of(&self, container: &str) -> Option<&ContainerStatusView> {
+        self.statuses.iter().find(|status| &*status.name == container)
+    }
+
+    /// The image of a container.
+    pub fn image_of(&self, container: &str) -> Option<&str> {
+        self.containers
+            .iter()
+            .find(|have| &*have.name == container)
+            .map(|have| &*have.image)
+    }
+
+    /// What a container that begins now reads in a variable; empty if the pod has no such label or annotation.
+    pub fn value_of(&self, variable: &MetadataVariable) -> &str {
+        let map = match variable.map {
+            MetadataMap::Labels => &self.labels,
+            MetadataMap::Annotations => &self.annotations,
+        };
+        map.get(&variable.key).unwrap_or_default()
+    }
+
+    /// CPU and memory in the specification of a container.
+    pub fn resources_of(&self, container: &str) -> Option<&AmountsView> {
+        let found = self.containers.iter().find(|have| &*have.name == container);
+        found.and_then(|found| found.resources.as_deref())
+    }
+}
+
+kube_cache::cached!(PodView; deleting);

@@ -1,0 +1,426 @@
+//! A pod as the server writes it.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use kruise_api::{meta::OwnerReference, names};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::Value;
+
+use super::{ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth, report};
+use crate::{
+    AmountsView, Labels, OwnerView, WrittenView, amounts,
+    environment::{MetadataMap, MetadataVariable},
+    written,
+};
+
+fn is_read(annotation: &str) -> bool {
+    annotation == names::DELETION_COST
+        || annotation == names::INPLACE_STATE_LEGACY
+        || annotation == names::INPLACE_GRACE_LEGACY
+        || annotation == names::INPLACE_STATE
+        || annotation == names::INPLACE_GRACE
+        || annotation == names::RUNTIME_CONTAINERS_META
+        || annotation == names::LIFECYCLE_TIMESTAMP
+        || annotation == names::LAUNCH_COMPLETED
+}
+
+impl<'de> Deserialize<'de> for PodView {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Object::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// The JSON of the server.
+#[derive(Default)]
+struct Object {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Member {
+    Metadata,
+    Spec,
+    Status,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a pod")
+            }
+
+            // The server writes the metadata first. They say whether more of the specification is needed than is kept of it.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                let mut object = Object::default();
+                while let Some(member) = map.next_key()? {
+                    match member {
+                        Member::Metadata => object.metadata = map.next_value()?,
+                        Member::Spec if object.metadata.awaits_hashes() => {
+                            object.spec = Spec::with_hashes(&map.next_value()?).map_err(A::Error::custom)?;
+                        }
+                        Member::Spec => object.spec = map.next_value()?,
+                        Member::Status => object.status = map.next_value()?,
+                        Member::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(object)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+impl Metadata {
+    /// May hashes of whole containers complete an update of this pod?
+    fn awaits_hashes(&self) -> bool {
+        let has = |annotation: &str| self.annotations.get(annotation).is_some();
+        let state = self.labels.get(names::LIFECYCLE_STATE);
+        has(names::RUNTIME_CONTAINERS_META)
+            && (has(names::INPLACE_STATE) || has(names::INPLACE_STATE_LEGACY))
+            && state.is_none_or(|state| state == "Updating")
+    }
+}
+
+impl Spec {
+    fn with_hashes(spec: &Value) -> Result<Self, serde_json::Error> {
+        let mut read = Self::deserialize(spec)?;
+        let containers = spec.get("containers").and_then(Value::as_array);
+        let containers = containers.into_iter().flatten();
+        for (read, container) in read.containers.iter_mut().flatten().zip(containers) {
+            read.whole_hash = u32::try_from(go_compat::container::whole_hash(container)).ok();
+        }
+        Ok(read)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    name: Box<str>,
+    namespace: Box<str>,
+    uid: Box<str>,
+    resource_version: Box<str>,
+    generation: i64,
+    labels: Labels,
+    annotations: Labels,
+    finalizers: Option<Box<[Box<str>]>>,
+    creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<Timestamp>,
+    owner_references: Option<Vec<OwnerReference>>,
+    managed_fields: Option<Vec<written::Entry>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    node_name: Option<Box<str>>,
+    restart_policy: Option<Box<str>>,
+    readiness_gates: Option<Vec<Gate>>,
+    containers: Option<Vec<Container>>,
+    init_containers: Option<Vec<Init>>,
+    volumes: Option<Vec<Volume>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Volume {
+    persistent_volume_claim: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Init {
+    name: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Container {
+    pub(super) name: Box<str>,
+    image: Box<str>,
+    env: Option<Vec<Variable>>,
+    #[serde(deserialize_with = "amounts::boxed")]
+    resources: Option<Box<AmountsView>>,
+    pub(super) startup_probe: Option<Probe>,
+    /// Not of the server.
+    #[serde(skip)]
+    whole_hash: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Probe {
+    pub(super) period_seconds: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Variable {
+    name: Box<str>,
+    value_from: Option<Source>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Source {
+    config_map_key_ref: Option<Key>,
+    field_ref: Option<Field>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Field {
+    field_path: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Key {
+    key: Box<str>,
+}
+
+impl From<Container> for ContainerView {
+    fn from(wire: Container) -> Self {
+        let (mut barrier, mut variables) = (None, Vec::new());
+        for Variable { name, value_from } in wire.env.into_iter().flatten() {
+            let source = value_from.unwrap_or_default();
+            if let Some(field) = source.field_ref {
+                variables.extend(MetadataVariable::of(&name, &field.field_path));
+            }
+            if &*name == names::LAUNCH_BARRIER_VARIABLE && barrier.is_none() {
+                barrier = Some(source.config_map_key_ref);
+            }
+        }
+        let key = barrier.flatten();
+        Self {
+            name: wire.name,
+            image: wire.image,
+            priority: key.and_then(|key| key.key.strip_prefix("p_")?.parse().ok()),
+            resources: wire.resources,
+            written: WrittenView::default(),
+            variables: variables.into(),
+            whole_hash: wire.whole_hash,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Gate {
+    condition_type: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: Option<Box<str>>,
+    observed_generation: i64,
+    conditions: Option<Vec<Condition>>,
+    container_statuses: Option<Vec<ContainerStatus>>,
+    /// `status.resize`: servers before 1.33 report here what newer ones report in conditions.
+    resize: Option<Box<str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Condition {
+    #[serde(rename = "type")]
+    pub(super) kind: Box<str>,
+    pub(super) observed_generation: Option<i64>,
+    status: Box<str>,
+    last_transition_time: Option<Timestamp>,
+    reason: Option<Box<str>>,
+    message: Option<Box<str>>,
+}
+
+impl From<Object> for PodView {
+    fn from(wire: Object) -> Self {
+        let Object {
+            metadata,
+            spec,
+            status,
+        } = wire;
+        let is_injected = metadata
+            .annotations
+            .get(names::sidecarset::INJECTED_LIST)
+            .is_some();
+        let written = written::by_container(metadata.managed_fields.unwrap_or_default());
+        let container = |wire| {
+            let mut container = ContainerView::from(wire);
+            container.written = written.get(&container.name).copied().unwrap_or_default();
+            container
+        };
+        let conditions = status.conditions.unwrap_or_default();
+        let statuses = status.container_statuses.unwrap_or_default();
+        let containers = spec.containers.unwrap_or_default();
+        let trusted_at = report::trusted_at(&conditions, &containers, &statuses);
+        let unobserved =
+            status.observed_generation < metadata.generation && report::reports_generations(&conditions);
+        let containers: Box<[ContainerView]> = containers.into_iter().map(container).collect();
+        let is_variable = |key: &str| {
+            let mut variables = containers.iter().flat_map(|container| &container.variables);
+            variables.any(|variable| variable.map == MetadataMap::Annotations && *variable.key == *key)
+        };
+        let is_kept =
+            |key: &str| is_read(key) || (is_injected && key != names::LAST_APPLIED) || is_variable(key);
+        let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
+        let controller = metadata
+            .owner_references
+            .unwrap_or_default()
+            .into_iter()
+            .find(|owner| owner.controller);
+        Self {
+            controller: controller.as_ref().map(OwnerView::boxed),
+            namespace: metadata.namespace,
+            name: metadata.name,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            labels: metadata.labels,
+            annotations: metadata.annotations.filtered(is_kept),
+            finalizers: metadata.finalizers.unwrap_or_default(),
+            created: metadata.creation_timestamp,
+            deleting: metadata.deletion_timestamp.is_some(),
+            gone_by: metadata.deletion_timestamp,
+            node: spec.node_name.filter(|node| !node.is_empty()),
+            gates: spec
+                .readiness_gates
+                .unwrap_or_default()
+                .into_iter()
+                .map(|gate| gate.condition_type)
+                .collect(),
+            init_containers: inits.into_iter().map(|init| init.name).collect(),
+            containers,
+            restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
+            has_claims: spec
+                .volumes
+                .unwrap_or_default()
+                .iter()
+                .any(|volume| volume.persistent_volume_claim.is_some()),
+            phase: match status.phase.as_deref() {
+                Some("Running") => Phase::Running,
+                Some("Succeeded") => Phase::Succeeded,
+                Some("Failed") => Phase::Failed,
+                Some("Unknown") => Phase::Unknown,
+                _ => Phase::Pending,
+            },
+            conditions: conditions
+                .into_iter()
+                .map(ConditionView::from)
+                .chain(status.resize.and_then(pending))
+                .collect(),
+            statuses: statuses.into_iter().map(ContainerStatusView::from).collect(),
+            unobserved,
+            trusted_at,
+        }
+    }
+}
+
+/// The condition by which newer servers report that a resize waits for its node.
+fn pending(resize: Box<str>) -> Option<ConditionView> {
+    matches!(&*resize, "Deferred" | "Infeasible").then(|| ConditionView {
+        kind: names::POD_RESIZE_PENDING.into(),
+        status: Truth::True,
+        reason: resize,
+        ..ConditionView::default()
+    })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ContainerStatus {
+    pub(super) name: Box<str>,
+    image: Box<str>,
+    #[serde(rename = "imageID")]
+    image_id: Box<str>,
+    #[serde(rename = "containerID")]
+    container_id: Box<str>,
+    pub(super) ready: bool,
+    pub(super) restart_count: i32,
+    state: Option<State>,
+    #[serde(deserialize_with = "amounts::boxed")]
+    resources: Option<Box<AmountsView>>,
+}
+
+/// State of a container, reduced to the flags of [`ContainerStatusView`].
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct State {
+    running: Option<Running>,
+    waiting: Option<Waiting>,
+    terminated: Option<Terminated>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Running {
+    started_at: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Waiting {
+    reason: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Terminated {
+    exit_code: Option<i32>,
+}
+
+impl ContainerStatus {
+    /// When the container that runs began.
+    pub(super) fn started_at(&self) -> Option<Timestamp> {
+        self.state.as_ref()?.running.as_ref()?.started_at
+    }
+}
+
+impl From<ContainerStatus> for ContainerStatusView {
+    fn from(wire: ContainerStatus) -> Self {
+        let State {
+            waiting, terminated, ..
+        } = wire.state.unwrap_or_default();
+        let reason = waiting.as_ref().and_then(|waiting| waiting.reason.as_deref());
+        Self {
+            name: wire.name,
+            image: wire.image,
+            image_id: wire.image_id,
+            container_id: wire.container_id,
+            ready: wire.ready,
+            restart_count: wire.restart_count,
+            resources: wire.resources,
+            unconfigured: reason == Some("CreateContainerConfigError"),
+            between_runs: waiting.is_some() || terminated.is_some(),
+            succeeded: terminated.is_some_and(|ended| ended.exit_code == Some(0)),
+        }
+    }
+}
+
+impl From<Condition> for ConditionView {
+    fn from(wire: Condition) -> Self {
+        Self {
+            kind: wire.kind,
+            status: match &*wire.status {
+                "True" => Truth::True,
+                "False" => Truth::False,
+                _ => Truth::Unknown,
+            },
+            since: wire.last_transition_time,
+            reason: wire.reason.unwrap_or_default(),
+            message: wire.message.unwrap_or_default(),
+        }
+    }
+}
