@@ -1,11 +1,6 @@
 //! What every replica serves: webhooks over TLS, probes and metrics.
 
-use std::{
-    collections::hash_map::RandomState,
-    hash::{BuildHasher, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::bail;
 use kruise_api::definition::Kind;
@@ -33,6 +28,7 @@ use crate::controllers::webhook_caches::conditional_webhook;
 
 use super::{
     config::Config,
+    jitter::jitter,
     process::{MatchConditions, Routes},
     registrar::Registrar,
     registration::agent,
@@ -72,6 +68,7 @@ impl Phases {
         close: watch::Sender<bool>,
     ) {
         tokio::select! {
+            biased;
             () = stopped(self.announced) => {}
             () = stopped(self.closing.clone()) => {}
         }
@@ -152,6 +149,7 @@ pub(super) async fn start(
     let limit = config.webhook.initialize_timeout;
     let started = async {
         tokio::select! {
+            biased;
             // The webhook controller ends without success only when the manager stops.
             _ = succeeded => {}
             () = stopped(stop) => {}
@@ -221,12 +219,6 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
         served: Arc::new(move |path: &str| server.routes.contains_key(path)),
         conditional: Some((conditional_webhook(), match_conditions)),
     }
-}
-
-/// A random number to spread retries. The standard library seeds each hasher state with entropy, so that no crate for
-/// randomness is needed.
-pub(super) fn jitter() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 fn plain(

@@ -4,6 +4,7 @@ mod admission;
 mod config;
 mod endpoints;
 mod flags;
+mod jitter;
 mod logging;
 mod narrow;
 mod process;

@@ -6,7 +6,8 @@ use kruise_server::webhook_controller::{Api, ApiError, Phase};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::watched_objects::DEFINITIONS;
+/// Path of the definitions.
+pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 const MERGE: &str = "application/merge-patch+json";
 

@@ -21,11 +21,13 @@ use crate::controllers;
 
 use super::{
     config::Config,
-    endpoints::{self, Phases, Webhooks, jitter},
+    endpoints::{self, Phases, Webhooks},
+    jitter::jitter,
     process::{Host, process},
+    registrar::DEFINITIONS,
     registration::agent,
     sockets::Sockets,
-    watched_objects::{DEFINITIONS, on_change},
+    watched_objects::on_change,
 };
 
 /// Pauses between requests for what is served, after a definition has changed.
@@ -148,6 +150,7 @@ async fn definition_appears(client: &Client, served: &Served) -> String {
         }
     };
     tokio::select! {
+        biased;
         kind = appears => kind,
         // Watches end only with their stop signal.
         _ = join_all(watches) => pending().await,

@@ -17,12 +17,9 @@ use tokio::{
 };
 
 use super::{
-    endpoints::jitter,
-    registrar::{collection_of_configurations, secrets},
+    jitter::jitter,
+    registrar::{DEFINITIONS, collection_of_configurations, secrets},
 };
-
-/// Path of the definitions.
-pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// The identity of an object; all else is skipped when it is read.
 #[derive(Debug, Default, Deserialize)]

@@ -1,5 +1,8 @@
 //! The programs of a control plane: found, or built from Go modules.
 //!
+//! Those of Kubernetes are kept apart for each version, so that changing the version builds nothing twice; the default
+//! version is in the folder itself.
+//!
 //! `kube` holds kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and kubectl in one program, because one
 //! link of the shared packages takes a fifth of the time and space of five. Each program takes its place in one step
 //! when it is complete: a process of the old one is not disturbed.
@@ -15,26 +18,38 @@ const DEFAULT_KUBERNETES: &str = "1.34.2";
 const KUBE_MAIN: &str = include_str!("../../assets/kube-main.go.txt");
 const ETCD_MAIN: &str = include_str!("../../assets/etcd-main.go.txt");
 
-/// A folder with `etcd`, `kube`, `kubectl` and `kwok`.
+/// The versions of Kubernetes that the suite runs on, by their minor version: the oldest, that of CI, the newest.
+pub(crate) const TESTED: [(u32, &str); 3] = [(30, "1.30.14"), (34, DEFAULT_KUBERNETES), (37, "1.37.2")];
+
+/// A folder with `etcd` and `kwok`, and one with `kube` and `kubectl`.
 #[derive(Clone, Debug)]
 pub(crate) struct Binaries {
     folder: PathBuf,
+    kubernetes: String,
 }
 
 impl Binaries {
-    /// The programs in `KRUISE_LAB_BIN` (default: `.cache/kube-lab/bin` of the home folder); what is missing, or of
-    /// another version than `K8S_VERSION`, is built there.
+    /// The programs in `KRUISE_LAB_BIN` (default: `.cache/kube-lab/bin` of the home folder), with Kubernetes as
+    /// `K8S_VERSION` says: `1.34.2`, or `1.34` for the tested one. What is missing is built there.
     pub(crate) fn find_or_build() -> Result<Self> {
+        let wanted = std::env::var("K8S_VERSION").unwrap_or_else(|_| DEFAULT_KUBERNETES.into());
+        Self::of_version(&wanted)
+    }
+
+    /// As [`Binaries::find_or_build`], with this version of Kubernetes.
+    pub(crate) fn of_version(kubernetes: &str) -> Result<Self> {
         let folder = match std::env::var_os("KRUISE_LAB_BIN") {
             Some(folder) => PathBuf::from(folder),
             None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set; set KRUISE_LAB_BIN")?)
                 .join(".cache/kube-lab/bin"),
         };
-        let binaries = Self { folder };
-        let wanted = std::env::var("K8S_VERSION").unwrap_or_else(|_| DEFAULT_KUBERNETES.into());
-        let missing = binaries.missing(&wanted);
+        let binaries = Self {
+            folder,
+            kubernetes: full(kubernetes)?,
+        };
+        let missing = binaries.missing();
         if !missing.is_empty() {
-            binaries.build(&missing, &wanted)?;
+            binaries.build(&missing)?;
         }
         Ok(binaries)
     }
@@ -44,15 +59,33 @@ impl Binaries {
         &self.folder
     }
 
-    /// Path of one program.
-    pub(crate) fn program(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    /// Minor version of Kubernetes.
+    pub(crate) fn minor(&self) -> Result<u32> {
+        minor(&self.kubernetes)
     }
 
-    fn missing(&self, wanted: &str) -> Vec<&'static str> {
-        let have = std::fs::read_to_string(self.folder.join(".kube-version")).unwrap_or_default();
+    /// Path of one program.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        match name {
+            "kube" | "kubectl" => self.folder_of_kubernetes().join(name),
+            _ => self.folder.join(name),
+        }
+    }
+
+    fn folder_of_kubernetes(&self) -> PathBuf {
+        match self.kubernetes.as_str() {
+            DEFAULT_KUBERNETES => self.folder.clone(),
+            other => self.folder.join(format!("kubernetes-{other}")),
+        }
+    }
+
+    fn missing(&self) -> Vec<&'static str> {
+        let have =
+            std::fs::read_to_string(self.folder_of_kubernetes().join(".kube-version")).unwrap_or_default();
         let complete = |name: &str| match name {
-            "kube" => have.trim() == wanted && self.program("kubectl").exists() && self.holds_kubelet(),
+            "kube" => {
+                have.trim() == self.kubernetes && self.program("kubectl").exists() && self.holds_kubelet()
+            }
             _ => self.program(name).exists(),
         };
         ["etcd", "kube", "kwok"]
@@ -68,7 +101,7 @@ impl Binaries {
         answer.is_ok_and(|answer| answer.status.success())
     }
 
-    fn build(&self, missing: &[&'static str], kubernetes: &str) -> Result<()> {
+    fn build(&self, missing: &[&'static str]) -> Result<()> {
         if Command::new("go").arg("version").output().is_err() {
             bail!(
                 "{} missing in {}, and Go (1.24 or newer) is not installed to build them: install Go, or point \
@@ -77,12 +110,12 @@ impl Binaries {
                 self.folder.display()
             );
         }
-        std::fs::create_dir_all(&self.folder)?;
+        std::fs::create_dir_all(self.folder_of_kubernetes())?;
         for name in missing {
             eprintln!("building {name} (the whole set takes about ten minutes on two cores, once)");
             match *name {
                 "etcd" => self.build_etcd()?,
-                "kube" => self.build_kube(kubernetes)?,
+                "kube" => self.build_kube(&self.kubernetes)?,
                 _ => self.build_kwok()?,
             }
         }
@@ -113,7 +146,7 @@ impl Binaries {
         std::fs::write(source.join("go.mod"), format!("{module}\n{replaces}"))?;
         go(&source, &["mod", "tidy"], &[])?;
         let package = "k8s.io/component-base/version";
-        let minor = version.split('.').nth(1).unwrap_or_default();
+        let minor = minor(version)?;
         let flags = format!(
             "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor=1 -X {package}.gitMinor={minor}"
         );
@@ -122,7 +155,8 @@ impl Binaries {
         if std::fs::symlink_metadata(&kubectl).is_err() {
             std::os::unix::fs::symlink("kube", &kubectl)?;
         }
-        std::fs::write(self.folder.join(".kube-version"), version).context("cannot note the version")
+        std::fs::write(self.folder_of_kubernetes().join(".kube-version"), version)
+            .context("cannot note the version")
     }
 
     /// Builds the program of a source folder beside its place, then moves it there.
@@ -149,6 +183,25 @@ impl Binaries {
         std::fs::write(dir.join("main.go"), main)?;
         Ok(dir)
     }
+}
+
+/// The version with its patch: that of the tested ones if there is none.
+fn full(version: &str) -> Result<String> {
+    let number = minor(version)?;
+    if version.split('.').count() > 2 {
+        return Ok(version.to_owned());
+    }
+    let tested = TESTED.iter().find(|(minor, _)| *minor == number);
+    let (_, full) =
+        tested.with_context(|| format!("which patch of {version}? Write K8S_VERSION as 1.34.2"))?;
+    Ok((*full).to_owned())
+}
+
+fn minor(version: &str) -> Result<u32> {
+    let number = version.strip_prefix("1.").and_then(|rest| rest.split('.').next());
+    number
+        .and_then(|number| number.parse().ok())
+        .with_context(|| format!("K8S_VERSION must look like 1.34.2, is {version}"))
 }
 
 /// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones.
@@ -225,22 +278,42 @@ mod tests {
     }
 
     #[test]
+    fn a_minor_version_stands_for_its_tested_patch() {
+        assert_eq!(full("1.30").unwrap(), "1.30.14");
+        assert_eq!(full("1.36.1").unwrap(), "1.36.1");
+        for wrong in ["1.29", "v1.30.1", "30", "1.x"] {
+            assert!(full(wrong).is_err(), "{wrong}");
+        }
+        for (number, version) in TESTED {
+            assert_eq!(minor(version).unwrap(), number);
+        }
+    }
+
+    #[test]
     fn another_kubernetes_version_or_no_kubelet_makes_only_kube_missing() {
         let folder = std::env::temp_dir().join(format!("kruise-lab-bin-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let binaries = Binaries {
+        let of = |kubernetes: &str| Binaries {
             folder: folder.clone(),
+            kubernetes: kubernetes.to_owned(),
         };
-        assert_eq!(binaries.missing("1.34.2"), ["etcd", "kube", "kwok"]);
+        let (default, other) = (of(DEFAULT_KUBERNETES), of("1.30.1"));
+        assert_eq!(default.missing(), ["etcd", "kube", "kwok"]);
+        for binaries in [&default, &other] {
+            std::fs::create_dir_all(binaries.folder_of_kubernetes()).unwrap();
+        }
         for name in ["etcd", "kubectl", "kwok"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
         program(&folder.join("kube"), 0);
-        std::fs::write(folder.join(".kube-version"), "1.34.2\n").unwrap();
-        assert_eq!(binaries.missing("1.34.2"), Vec::<&str>::new());
-        assert_eq!(binaries.missing("1.30.1"), ["kube"]);
+        std::fs::write(folder.join(".kube-version"), format!("{DEFAULT_KUBERNETES}\n")).unwrap();
+        assert_eq!(default.missing(), Vec::<&str>::new());
+        assert_eq!(other.missing(), ["kube"], "each version has programs of its own");
+        program(&other.program("kube"), 0);
+        std::fs::write(other.program("kubectl"), "").unwrap();
+        std::fs::write(other.folder_of_kubernetes().join(".kube-version"), "1.30.1").unwrap();
+        assert_eq!(other.missing(), Vec::<&str>::new());
         program(&folder.join("kube"), 1);
-        assert_eq!(binaries.missing("1.34.2"), ["kube"], "it knows no kubelet");
+        assert_eq!(default.missing(), ["kube"], "it knows no kubelet");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

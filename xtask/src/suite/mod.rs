@@ -14,12 +14,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::installation::{Executable, install};
-use crate::lab::binaries::Binaries;
+use crate::lab::binaries::{Binaries, TESTED};
 use crate::lab::cluster::{Cluster, Settings};
 use crate::lab::components::Audit;
 use crate::lab::nodes::{self, RealNodes};
 use crate::lab::{self, folder};
-use crate::workspace;
+use crate::{interrupt, workspace};
 use group::Ended;
 
 /// Longest time of the whole suite, repetitions included.
@@ -42,6 +42,9 @@ pub(crate) struct Options {
     /// Install the packages that real nodes need, where they are missing.
     #[arg(long, requires = "real_nodes")]
     install: bool,
+    /// On every version of Kubernetes that is tested, one after the other. The programs of each are built once.
+    #[arg(long, conflicts_with = "playground")]
+    versions: bool,
     #[command(flatten)]
     executable: Executable,
 }
@@ -53,15 +56,36 @@ enum Place {
     RealNodes(RealNodes),
 }
 
-/// Runs the suite, and what failed once more; fails if a test fails twice.
+/// Runs the suite; with `--versions` on each version, also after one has failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if !options.versions {
+        return run_on(options, Binaries::find_or_build, "");
+    }
+    let mut failed = Vec::new();
+    for (_, version) in TESTED {
+        println!("\n== Kubernetes {version}");
+        if let Err(error) = run_on(options, || Binaries::of_version(version), version) {
+            interrupt::check()?;
+            println!("Kubernetes {version}: {error:#}");
+            failed.push(version);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("the suite failed on Kubernetes {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Runs the suite, and what failed once more; fails if a test fails twice. `suffix` distinguishes its folder.
+fn run_on(options: &Options, binaries: impl FnOnce() -> Result<Binaries>, suffix: &str) -> Result<()> {
     // What is missing is reported before anything is built.
     let place = options.place()?;
     let known = names()?;
-    let chosen = selection::arguments(&place, options.filter.as_deref(), &known)?;
-    let name = place.name();
+    let binaries = binaries()?;
+    let chosen = selection::arguments(&place, options.filter.as_deref(), binaries.minor()?, &known)?;
+    let name = [place.name(), suffix].join(if suffix.is_empty() { "" } else { "-" });
     let lab = Lab {
-        binaries: Binaries::find_or_build()?,
+        binaries,
         kruise: options.executable.path()?,
         place,
         deadline: Instant::now() + LIMIT,
@@ -69,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let threads = lab.place.threads();
     let mut arguments = vec![threads.as_str()];
     arguments.extend(chosen.iter().map(String::as_str));
-    let first = failed(&lab.run(name, &arguments)?, &known)?;
+    let first = failed(&lab.run(&name, &arguments)?, &known)?;
     if first.is_empty() {
         return Ok(());
     }
@@ -81,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     arguments.extend(first.iter().map(String::as_str));
     let again = format!("{name}-again");
     let again = failed(&lab.run(&again, &arguments)?, &known)?;
-    verdict::close(&first, &again, &folder(None, name).display().to_string())
+    verdict::close(&first, &again, &folder(None, &name).display().to_string())
 }
 
 impl Options {

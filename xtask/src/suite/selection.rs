@@ -6,16 +6,24 @@ use super::Place;
 
 /// Tests that cannot run on the playground, a line each: the whole name of a test and the reason.
 const NOT_EMBEDDED: &str = include_str!("../../assets/not-in-the-playground.txt");
+/// Tests that need a version of Kubernetes, a line each: the whole name of a test, the least minor version, and the reason.
+const NOT_BEFORE: &str = include_str!("../../assets/not-before.txt");
 /// How the names of the tests begin that need real nodes, and run on nothing else.
 const OF_REAL_NODES: &str = "nodes::";
 
-/// Arguments that choose the tests whose names contain the filter and that can run there. Fails if there is none: a run
-/// of nothing would pass.
-pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
+/// Arguments that choose the tests whose names contain the filter and that can run there, on this minor version of
+/// Kubernetes. Fails if there is none: a run of nothing would pass.
+pub(super) fn arguments(
+    place: &Place,
+    filter: Option<&str>,
+    minor: u32,
+    tests: &[String],
+) -> Result<Vec<String>> {
+    let newer = newer(minor)?;
     let embedded = match place {
-        Place::RealNodes(_) => return on_real_nodes(filter, tests),
+        Place::RealNodes(_) => return on_real_nodes(filter, &newer, tests),
         Place::Playground => skipped(NOT_EMBEDDED),
-        Place::ControlPlane => Vec::new(),
+        Place::ControlPlane => newer,
     };
     check(&embedded, tests)?;
     let skipped: Vec<&str> = embedded.into_iter().chain([OF_REAL_NODES]).collect();
@@ -29,9 +37,10 @@ pub(super) fn arguments(place: &Place, filter: Option<&str>, tests: &[String]) -
 }
 
 /// The tests of real nodes whose names contain the filter; fails without one.
-fn on_real_nodes(filter: Option<&str>, tests: &[String]) -> Result<Vec<String>> {
+fn on_real_nodes(filter: Option<&str>, newer: &[&str], tests: &[String]) -> Result<Vec<String>> {
     let filter = filter.unwrap_or_default();
-    let all = tests.iter().filter(|name| name.starts_with(OF_REAL_NODES));
+    let runs = |name: &&String| name.starts_with(OF_REAL_NODES) && !newer.contains(&name.as_str());
+    let all = tests.iter().filter(runs);
     let chosen: Vec<String> = all.filter(|name| name.contains(filter)).cloned().collect();
     if chosen.is_empty() {
         bail!("no test of real nodes has {filter} in its name");
@@ -45,10 +54,32 @@ fn check(skipped: &[&str], tests: &[String]) -> Result<()> {
     for name in skipped {
         let found: Vec<&String> = tests.iter().filter(|test| test.contains(name)).collect();
         if found != [name] {
-            bail!("not-in-the-playground.txt: {name} must name one test, and stands for {found:?}");
+            bail!("a list of tests that are skipped: {name} must name one test, and stands for {found:?}");
         }
     }
     Ok(())
+}
+
+/// The tests that need a newer version than this.
+fn newer(minor: u32) -> Result<Vec<&'static str>> {
+    let lines = NOT_BEFORE.lines().filter(|line| !line.starts_with('#'));
+    let mut newer = Vec::new();
+    for line in lines {
+        let mut words = line.split_whitespace();
+        let least = words
+            .clone()
+            .nth(1)
+            .and_then(|version| version.strip_prefix("1."));
+        match (words.next(), least.map(str::parse::<u32>)) {
+            (Some(name), Some(Ok(least))) if words.count() > 1 => {
+                newer.extend((least > minor).then_some(name));
+            }
+            _ => bail!(
+                "not-before.txt: a line is the name of a test, a version such as 1.33, and a reason: {line}"
+            ),
+        }
+    }
+    Ok(newer)
 }
 
 /// The names of a list with reasons.
@@ -61,17 +92,29 @@ fn skipped(list: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
+    /// Newer than anything that a test needs.
+    const NEWEST: u32 = u32::MAX;
+
+    #[test]
+    fn older_versions_skip_what_they_lack_for_a_reason() {
+        assert_eq!(newer(NEWEST).unwrap(), [""; 0]);
+        assert_eq!(newer(34).unwrap(), [""; 0], "CI skips nothing");
+        assert!(newer(30).unwrap().iter().any(|name| name.contains("cpu_changes")));
+    }
+
     #[test]
     fn on_real_nodes_run_their_own_tests_and_elsewhere_all_others() {
         let tests = ["nodes::a::one", "nodes::b::two", "rollout::nodes_one"].map(String::from);
-        let chosen = |filter| on_real_nodes(filter, &tests).unwrap();
+        let chosen = |filter| on_real_nodes(filter, &["nodes::c"], &tests).unwrap();
         assert_eq!(chosen(None), ["--exact", "nodes::a::one", "nodes::b::two"]);
         assert_eq!(chosen(Some("one")), ["--exact", "nodes::a::one"]);
-        assert!(on_real_nodes(Some("three"), &tests).is_err());
-        let elsewhere = arguments(&Place::ControlPlane, Some("one"), &tests).unwrap();
+        assert!(on_real_nodes(Some("three"), &[], &tests).is_err());
+        let older = on_real_nodes(None, &["nodes::a::one"], &tests).unwrap();
+        assert_eq!(older, ["--exact", "nodes::b::two"]);
+        let elsewhere = arguments(&Place::ControlPlane, Some("one"), NEWEST, &tests).unwrap();
         assert_eq!(elsewhere, ["one", "--skip", "nodes::"]);
         for none in ["nodes::", "two", "three"] {
-            let error = arguments(&Place::ControlPlane, Some(none), &tests).unwrap_err();
+            let error = arguments(&Place::ControlPlane, Some(none), NEWEST, &tests).unwrap_err();
             assert!(error.to_string().contains(none), "{error}");
         }
     }

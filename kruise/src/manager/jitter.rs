@@ -1,0 +1,12 @@
+//! Random numbers of a manager with sockets; a simulation has its own.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hasher},
+};
+
+/// A random number to spread retries. The standard library seeds each hasher state with entropy, so that no crate for
+/// randomness is needed.
+pub(super) fn jitter() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
