@@ -29,13 +29,14 @@ pub const SERVICE: &str = "kruise-webhook-service";
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
-/// takes the `webhooks` written here as the new template. `readiness_gate_for_all` is the gate
-/// `KruisePodReadinessGate`: with it every pod outside the excluded namespaces passes through us.
-pub fn configurations(namespace: &str, readiness_gate_for_all: bool) -> Vec<Value> {
+/// takes the `webhooks` written here as the new template. With `all_pods` every pod outside the excluded namespaces passes
+/// through us: that is needed with the gate `KruisePodReadinessGate`, and with `EnableExternalCerts`, where nobody adds the
+/// entry [`PODS_OF_SETS`].
+pub fn configurations(namespace: &str, all_pods: bool) -> Vec<Value> {
     let entries = |phase| -> Vec<Value> {
         let of_phase = webhooks().filter(|webhook| webhook.phase == phase);
         of_phase
-            .map(|webhook| entry(&webhook, namespace, readiness_gate_for_all))
+            .map(|webhook| entry(&webhook, namespace, all_pods))
             .collect()
     };
     vec![
@@ -62,7 +63,7 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
 }
 
 /// A row of the table: what all have in common, and what depends on its subject.
-fn entry(webhook: &Webhook, namespace: &str, readiness_gate_for_all: bool) -> Value {
+fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     let has_effect = match webhook.subject {
         Subject::Pods => false,
         Subject::Kind(kind) => kind.has_effect(webhook.phase),
@@ -79,7 +80,7 @@ fn entry(webhook: &Webhook, namespace: &str, readiness_gate_for_all: bool) -> Va
         "timeoutSeconds": webhook.time_limit().server_seconds,
     });
     let own = match webhook.subject {
-        Subject::Pods => pods(readiness_gate_for_all),
+        Subject::Pods => pods(all_pods),
         Subject::Kind(kind) => objects(kind, webhook.phase),
     };
     if let (Some(entry), Value::Object(own)) = (entry.as_object_mut(), own) {
@@ -98,7 +99,7 @@ pub fn is_in_reach(namespace: &str, control_plane: Option<&str>) -> bool {
     namespace != SYSTEM && control_plane != Some(OURS)
 }
 
-fn pods(readiness_gate_for_all: bool) -> Value {
+fn pods(all_pods: bool) -> Value {
     let mut pods = json!({
         "rules": [{
             "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"],
@@ -110,7 +111,7 @@ fn pods(readiness_gate_for_all: bool) -> Value {
         ]},
         "reinvocationPolicy": "Never",
     });
-    if let (false, Some(pods)) = (readiness_gate_for_all, pods.as_object_mut()) {
+    if let (false, Some(pods)) = (all_pods, pods.as_object_mut()) {
         pods.insert("matchConditions".into(), pod_conditions());
     }
     pods

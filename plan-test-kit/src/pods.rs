@@ -124,10 +124,13 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
                 wrote(pod, manager, "main", "requests/cpu");
             }
         }
-        // It came to its revision with other resources.
-        "came" => {
+        // It came to its revision with other resources, or was given some back since.
+        "came" | "gaveBack" => {
             let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
-            let state = json!({"revision": revision, "updateTimestamp": ago(600), "lastContainerStatuses": null, "updateResources": true});
+            let mut state = json!({"revision": revision, "updateTimestamp": ago(600), "lastContainerStatuses": null, "updateResources": true});
+            if key == "gaveBack" {
+                state["givenBack"] = json!(true);
+            }
             pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"] = json!(state.to_string());
         }
         // What its node says to that.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -98,6 +99,7 @@ fn boot(definitions: &[Value]) -> anyhow::Result<World> {
         timings: Timings::default(),
         daemon: true,
         events: false,
+        garbage: Duration::ZERO,
         patience: SignedDuration::ZERO,
     };
     let mut world = World::new(&config, &options, origin()).context("the world does not boot")?;

@@ -5,8 +5,10 @@
 use std::{
     future::pending,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
+use jiff::Timestamp;
 use kruise_admission::{
     lookup::{Lookup, LookupResult, Pod},
     manifests::{MUTATE_POD, PODS_OF_SETS},
@@ -16,7 +18,10 @@ use kruise_admission::{
 use kruise_api::meta::StringMap;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::{Served, caches::Caches};
-use kruise_server::configuration::{ConditionalWebhook, DesiredCondition};
+use kruise_server::configuration::{
+    ConditionalWebhook, DesiredCondition,
+    widening::{KEPT, Widened},
+};
 use kruise_views::{Labels, NamespaceView, NodeView, PodView};
 use kube_cache::{ObjectKey, SharedInformer};
 use serde_json::Value;
@@ -59,6 +64,8 @@ pub struct WebhookCaches {
     sorted: Arc<SortedSets>,
     desired: watch::Sender<DesiredCondition>,
     awaited: Awaited,
+    /// When the last widening expires that the configuration has.
+    widened_until: watch::Sender<Option<Instant>>,
 }
 
 /// All SidecarSets sorted by name. They are sorted again at the first read after a change.
@@ -88,6 +95,7 @@ impl WebhookCaches {
             })
             .0,
             awaited: Awaited::default(),
+            widened_until: watch::channel(None).0,
         };
         let sorted = webhook_caches.sorted.clone();
         caches.on_change(&SIDECARSETS, move |_| sorted.invalidate());
@@ -117,6 +125,22 @@ impl WebhookCaches {
         self.awaited.add(set);
     }
 
+    /// Notes the widenings that a webhook configuration has now. The SidecarSets that they are for are about to be stored.
+    pub fn conditions_are_widened(&self, widened: &[Widened], now: Timestamp) {
+        let left = |one: &Widened| Duration::try_from(one.until.duration_since(now)).unwrap_or_default();
+        for one in widened.iter().filter(|one| one.webhook == PODS_OF_SETS) {
+            let set = StoredSoon {
+                name: one.object.name.clone(),
+                uid: one.object.uid.clone(),
+                generation: one.object.generation,
+            };
+            self.awaited.add_after(&set, KEPT.saturating_sub(left(one)));
+        }
+        if let Some(left) = widened.iter().map(left).max() {
+            self.widened_until.send_replace(Some(Instant::now() + left));
+        }
+    }
+
     /// True if a SidecarSet was reviewed a moment ago and is not in the cache yet.
     fn lacks_reviewed_sets(&self) -> bool {
         self.awaited.are_missing(&self.sidecarsets)
@@ -131,9 +155,16 @@ impl WebhookCaches {
     /// The condition becomes narrower only after a minute, and is published again when widenings have expired.
     pub async fn derive_match_condition(self, mut stop: watch::Receiver<bool>) {
         let mut changes = self.sorted.changed.subscribe();
+        let mut widened = self.widened_until.subscribe();
         let mut needed = Needed::default();
+        widened.mark_changed();
         loop {
             changes.mark_unchanged();
+            if widened.has_changed().unwrap_or(false)
+                && let Some(until) = *widened.borrow_and_update()
+            {
+                needed.is_widened(until);
+            }
             if let Some(sets) = self.sorted_sets() {
                 let (desired, is_due) = needed.update(&sets, Instant::now());
                 self.desired.send_if_modified(|current| {
@@ -153,8 +184,9 @@ impl WebhookCaches {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return,
-                // No error: `self` holds the sender.
+                // No errors: `self` holds the senders.
                 _ = changes.changed() => {}
+                _ = widened.changed() => widened.mark_changed(),
                 () = next => {}
             }
         }

@@ -6,6 +6,7 @@ mod endpoints;
 mod flags;
 mod jitter;
 mod logging;
+mod narrow;
 mod process;
 mod registrar;
 mod registration;

@@ -33,9 +33,10 @@ use crate::{
 use super::{
     admission,
     config::Config,
+    narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
-    widening::Widener,
+    widening::{Widener, elsewhere},
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
@@ -130,9 +131,15 @@ where
         let widener = (pods_are_reviewed && writes_configurations)
             .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
         let options = controllers::reviews::options(config);
-        let reviews = Reviews::new(options, cache, client, metrics.pods.clone(), widener);
+        let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
         let routes = admission::routes(reviews, pods_are_reviewed);
-        open(routes, webhook_caches.match_condition(), closing).await
+        let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
+        narrow::warn(&client, &config.gates).await;
+        let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
+        endpoints.spawn(async move {
+            elsewhere::follow_widenings(&client, &caches, jitter, closing).await;
+        });
+        anyhow::Ok(endpoints)
     };
     let mut endpoints = {
         let mut opening = pin!(opening);

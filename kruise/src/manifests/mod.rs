@@ -14,6 +14,18 @@ use workload::Workload;
 #[cfg(test)]
 pub(crate) use rbac::rules_of_controllers;
 
+/// Feature gates with which every pod must reach the pod webhook, and what pods miss that do not.
+pub(crate) const NEED_ALL_PODS: [(&str, &str); 2] = [
+    (
+        "KruisePodReadinessGate",
+        "pods that no workload of Kruise creates get no readiness gate",
+    ),
+    (
+        "EnableExternalCerts",
+        "nobody changes these conditions with the SidecarSets, so pods are created without their sidecars",
+    ),
+];
+
 /// Default namespace of the manager.
 pub(crate) const NAMESPACE: &str = "kruise-system";
 
@@ -97,10 +109,42 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     }
     objects.extend(webhooks::configurations(
         namespace,
-        gates.on("KruisePodReadinessGate"),
+        NEED_ALL_PODS.iter().any(|(gate, _)| gates.on(gate)),
     ));
     for object in &mut objects {
         client_config::settle(object, options.webhook_url.as_deref());
     }
     objects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_sends_all_pods_if_a_gate_needs_them() {
+        for (gates, is_narrow) in [
+            ("", true),
+            ("KruisePodReadinessGate=true", false),
+            ("EnableExternalCerts=true", false),
+        ] {
+            let options = Options {
+                namespace: NAMESPACE.to_owned(),
+                image: String::new(),
+                replicas: 2,
+                feature_gates: gates.to_owned(),
+                without_manager: false,
+                webhook_url: None,
+            };
+            let printed = objects(&options, &crate::gates::Gates::parse(gates, "").unwrap());
+            let webhooks = printed
+                .iter()
+                .filter_map(|object| object.get("webhooks")?.as_array());
+            let mut of_pods = webhooks
+                .flatten()
+                .filter(|webhook| webhook["name"] == "mpod.kb.io");
+            let conditions = of_pods.next().unwrap().get("matchConditions");
+            assert_eq!(conditions.is_some(), is_narrow, "{gates}");
+        }
+    }
 }

@@ -41,6 +41,9 @@ pub(super) struct Options {
     stages: Option<PathBuf>,
 }
 
+/// From the deletion of an owner to that of its dependents.
+const GARBAGE: Duration = Duration::from_secs(1);
+
 fn duration(text: &str) -> Result<Duration, String> {
     let duration = go_compat::duration::parse(text).map_err(|error| error.to_string())?;
     Duration::try_from(duration).map_err(|_| "a time cannot be negative".to_owned())
@@ -60,6 +63,7 @@ impl Options {
             timings: self.timings(),
             daemon: false,
             events: true,
+            garbage: if self.fast { GARBAGE / 20 } else { GARBAGE },
             patience: SignedDuration::from_secs(40),
         })
     }

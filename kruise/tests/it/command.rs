@@ -62,11 +62,16 @@ impl Folder {
 
     /// Writes a kubeconfig for a plain HTTP server, and returns the flag for it.
     pub(crate) fn kubeconfig(&self, server: SocketAddr) -> String {
+        self.kubeconfig_in(server, "default")
+    }
+
+    /// As [`Folder::kubeconfig`], with a context in this namespace.
+    pub(crate) fn kubeconfig_in(&self, server: SocketAddr, namespace: &str) -> String {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
             "clusters": [{"name": "it", "cluster": {"server": format!("http://{server}")}}],
             "users": [{"name": "it", "user": {}}],
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it", "namespace": namespace}}],
         });
         let path = self.0.join("kubeconfig");
         std::fs::write(&path, config.to_string()).unwrap();

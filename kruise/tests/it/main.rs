@@ -20,6 +20,7 @@ mod crds;
 mod demo;
 #[cfg(feature = "playground")]
 mod dry_run;
+mod explain;
 #[cfg(feature = "playground")]
 mod files;
 #[cfg(all(feature = "playground", target_os = "linux"))]

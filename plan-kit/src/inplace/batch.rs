@@ -162,6 +162,7 @@ pub(super) fn next(state: &UpdateState) -> Change {
             .map(|(name, amounts)| (name.clone(), Resize::recorded(amounts.clone())))
             .collect(),
         metadata: json!({}),
+        gives_back: false,
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Change {
     pub resources: BTreeMap<String, Resize>,
     /// Merge patch for `metadata`: all other `labels`, `annotations`, `finalizers` that differ; `{}` if none do.
     pub metadata: Value,
+    /// Does it give resources back that an update had taken that broke off?
+    pub gives_back: bool,
 }
 
 impl Change {

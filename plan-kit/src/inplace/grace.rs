@@ -80,6 +80,7 @@ impl Grace {
                 .map(|(name, amounts)| (name.clone(), Resize::recorded(amounts.clone())))
                 .collect(),
             metadata,
+            gives_back: false,
         })
     }
 }
@@ -128,6 +129,7 @@ mod tests {
             read: [("main".into(), json!({"annotations": {"config": "v2"}}))].into(),
             resources: [("main".into(), Resize::recorded(json!({"limits": {"cpu": "2"}})))].into(),
             metadata: json!({"labels": {"tier": null}}),
+            ..Change::default()
         };
         let grace = Grace::of(&change, "web-abc", 10);
         let text = serde_json::to_string(&grace).unwrap();

@@ -5,17 +5,19 @@
 //! is left alone: the API server remembers who wrote an amount last.
 //!
 //! An amount that differs may also be what somebody made of our request (an admission webhook of the `resize` endpoint). To ask
-//! for it again would change it again, and may restart a container each time. So nothing is given back to a
-//! pod whose record says that it came to its revision with resources, which giving back writes too: it is done once at most,
-//! and once more with each update. And only amounts of another revision are taken for left behind.
+//! for it again would change it again, and may restart a container each time. So resources are given back to a pod once,
+//! which its record says, until they have arrived or another update begins. And only amounts of another revision are taken for
+//! left behind.
 
 use std::collections::BTreeMap;
 
+use kruise_api::names::INPLACE_STATE;
 use kruise_views::{AmountsView, ContainerView, PodView, amount};
 use serde_json::Value;
 
 use super::{
     read_state,
+    record::serialize,
     resources::{LISTS, NAMES, Resize, VerticalScaling, asked, containers, each, restarts_for},
 };
 use crate::put;
@@ -120,13 +122,29 @@ impl Amounts {
     }
 }
 
-/// Has the pod come to this revision with resources, by an update or by being given some back?
-pub fn came_with_resources(pod: &PodView, is_revision: impl Fn(&str) -> bool) -> bool {
+/// Have resources of this revision been given back to the pod already, and not arrived?
+pub fn was_given_back(pod: &PodView, is_revision: impl Fn(&str) -> bool) -> bool {
     match read_state(pod) {
-        Ok(state) => state.is_some_and(|state| state.update_resources && is_revision(&state.revision)),
+        Ok(state) => state.is_some_and(|state| state.given_back && is_revision(&state.revision)),
         // It is not known.
         Err(_) => true,
     }
+}
+
+/// The record of a pod to which resources were given back, once they have arrived; `None` for every other pod.
+pub fn record_of_arrival(
+    pod: &PodView,
+    wanted: impl FnOnce() -> Option<Amounts>,
+    scaling: VerticalScaling,
+) -> Option<String> {
+    // Most records are not worth parsing.
+    pod.annotations
+        .get(INPLACE_STATE)
+        .filter(|text| text.contains("givenBack"))?;
+    let mut state = read_state(pod).ok()??;
+    let arrived = state.given_back && wanted()?.missing(pod, scaling).is_empty();
+    state.given_back = false;
+    arrived.then(|| serialize(&state))
 }
 
 /// Does the server take it? It refuses a request above its limit and another class of service, which init containers, that

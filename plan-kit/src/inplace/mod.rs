@@ -28,7 +28,7 @@ mod state;
 pub use completion::{Progress, is_pending, progress};
 pub use diff::{Change, NotInPlace, diff};
 pub use finish::{Finish, finish};
-pub use leftover::{Amounts, came_with_resources};
+pub use leftover::{Amounts, record_of_arrival, was_given_back};
 pub use patches::{Patches, RevisionLabels, UpdateLabel, UpdateSpec};
 pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};

@@ -117,6 +117,7 @@ impl UpdateSpec {
             update_env_from_metadata: !change.read.is_empty(),
             update_resources: !change.resources.is_empty(),
             update_images: !change.images.is_empty(),
+            given_back: change.gives_back,
             ..UpdateState::default()
         };
         let applied = batch::apply(&change, &PodView::default(), &mut state, &now);

@@ -41,6 +41,9 @@ pub struct UpdateState {
     /// Batches so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub container_batches_record: Vec<Batch>,
+    /// Only resources change, which an update that broke off had taken. OpenKruise neither writes nor reads it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub given_back: bool,
 }
 
 /// What a container ran.

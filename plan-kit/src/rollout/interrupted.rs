@@ -11,7 +11,7 @@ use kruise_views::PodView;
 use super::{Pod, Rollout, Updater};
 use crate::{
     history::revision::Revision,
-    inplace::{Amounts, Resize, came_with_resources},
+    inplace::{Amounts, Resize, was_given_back},
     lifecycle::State,
     plan::ObjectWrites,
 };
@@ -75,7 +75,7 @@ fn left_behind<'m, 'a>(rollout: &'m Rollout<'_>, pods: &'m [Pod<'a>]) -> Vec<Lef
         let Some(revision) = rollout.history.by_label(label) else {
             continue;
         };
-        if came_with_resources(pod.view, |name| revision.labels(name)) {
+        if was_given_back(pod.view, |name| revision.labels(name)) {
             continue;
         }
         let amounts = wanted
@@ -95,7 +95,7 @@ fn left_behind<'m, 'a>(rollout: &'m Rollout<'_>, pods: &'m [Pod<'a>]) -> Vec<Lef
 
 /// What an interrupted update has kept a pod from having, which is about to be updated to this revision.
 ///
-/// Whether it came to the one before with resources does not matter: this is asked once for each update.
+/// Whether it was given some back before does not matter: this is asked once for each update.
 pub(super) fn lacking(rollout: &Rollout<'_>, pod: &PodView, revision: &Revision) -> BTreeMap<String, Resize> {
     let scaling = rollout.options.vertical_scaling;
     if !scaling.has_endpoint() || !is_written(pod) {

@@ -9,7 +9,7 @@ use super::{Pod, Rollout};
 use crate::{
     events,
     history::revision::short_hash,
-    inplace::{self, Finish, Progress},
+    inplace::{self, Amounts, Finish, Progress},
     lifecycle::{self, State},
     plan::{EventNote, ObjectWrites, Plan},
     pod_writes::{Guard, guard_by_version, patch},
@@ -112,7 +112,15 @@ impl Rollout<'_> {
             let path = ["metadata", "labels", POD_TEMPLATE_HASH];
             put(&mut finish.patch, &path, short_hash(label).into());
         }
-        let finish = finish?;
+        let mut finish = finish?;
+        let wanted = || Some(Amounts::of(&self.history.by_label(label)?.template));
+        if let Some(record) = inplace::record_of_arrival(view, wanted, self.options.vertical_scaling) {
+            put(
+                &mut finish.patch,
+                &["metadata", "annotations", INPLACE_STATE],
+                record.into(),
+            );
+        }
         let (intent, part) = if finish.conditions {
             (Intent::MarkReady, Part::Status)
         } else {

@@ -10,7 +10,7 @@ use crate::{
     events,
     history::revision::Revision,
     injected::{Bug, is_injected},
-    inplace::{NotInPlace, Resize},
+    inplace::{Change, NotInPlace, Resize},
     lifecycle::{self, State},
     plan::{EventNote, FailureNote, ObjectWrites, Plan, Step, Why},
     pod_writes::{Guard, guard_by_version, patch},
@@ -132,7 +132,10 @@ impl<'r> Updater<'r> {
         pod: &Pod<'_>,
         resources: BTreeMap<String, Resize>,
     ) -> Option<ObjectWrites> {
-        let change = UpdatePath::of_resources(resources);
+        let change = Change {
+            gives_back: true,
+            ..UpdatePath::of_resources(resources)
+        };
         let asks_first = change.restarts() && self.rollout.update_hook().is_some();
         let mut path = UpdatePath::of(change);
         path.reason = "an update broke off: resources of its revision".into();

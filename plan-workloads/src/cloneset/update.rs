@@ -14,6 +14,11 @@ use kruise_views::Labels;
 
 use super::numbers::Numbers;
 
+/// Why a pod that is not among the next stays.
+const PARTITION: &str = "stays on its revision: the partition holds it";
+/// Why a pod waits that is neither next nor held.
+const LATER: &str = "waits: its turn comes after others";
+
 /// The updates that a plan may make.
 pub(super) struct Updaters<'r> {
     /// To the update revision.
@@ -73,9 +78,18 @@ impl<'r> Updaters<'r> {
             // Of updated pods those that stay have nothing to wait for.
             let subject_count = if back { count } else { able.len() };
             let names: BTreeSet<&str> = chosen.iter().map(|pod| &*pod.view.name).collect();
-            let subjects = able.iter().take(subject_count);
-            for pod in subjects.filter(|pod| !names.contains(&*pod.view.name)) {
-                rollout.explain(plan, pod, &*limit);
+            // The partition holds the last ones. Others that are not next are surplus to a surge.
+            let partition = usize::try_from(rollout.budget.partition).unwrap_or_default();
+            let kept_from = able.len().saturating_sub(partition).max(count);
+            for (index, pod) in able.iter().take(subject_count).enumerate() {
+                let text = match limit.as_str() {
+                    _ if index >= kept_from => PARTITION,
+                    "" => LATER,
+                    limit => limit,
+                };
+                if !names.contains(&*pod.view.name) {
+                    rollout.explain(plan, pod, text);
+                }
             }
         }
         updater.run(chosen, plan);
@@ -101,7 +115,7 @@ fn candidates<'m, 'a>(rollout: &Rollout<'_>, pods: &'m [Pod<'a>], updated: bool)
     sorted
 }
 
-/// Takes candidates while the limits allow; returns which limit ended it, in plain words.
+/// Takes candidates while the limits allow; returns which limit ended it, in plain words; empty if none did.
 ///
 /// Pods out of service cost nothing, so those in service that users prefer do not hold them up: it is they that such pods
 /// would wait for.
@@ -131,6 +145,5 @@ fn choose<'m, 'a>(
         out += i32::from(pod.service.is_available());
         chosen.push(pod);
     }
-    let held = held.unwrap_or_else(|| "stays on its revision: the partition holds it".to_owned());
-    (chosen, held)
+    (chosen, held.unwrap_or_default())
 }

@@ -627,6 +627,32 @@ fn an_update_that_broke_off_after_it_asked_for_resources_gives_them_back() {
 }
 
 #[test]
+fn a_rollback_that_broke_off_after_it_asked_for_resources_gives_them_back_each_time() {
+    let (spec, events) = at_rest("InPlaceIfPossible", (false, false, false, false));
+    let mut history = History::new(spec);
+    for event in &events {
+        history.happen(event);
+    }
+    // All pods came to the second amount in place.
+    history.happen(&Event::Cpu(2));
+    history.settle();
+    for _ in 0..2 {
+        for event in [Event::Cpu(1), Event::Plan(0b01_11), Event::Cpu(2)] {
+            history.happen(&event);
+        }
+        let amounts = |history: &History| -> BTreeSet<String> {
+            let pods = history.world.pods.values();
+            pods.map(|pod| pod["spec"]["containers"][0]["resources"].to_string())
+                .collect()
+        };
+        assert_eq!(amounts(&history).len(), 2, "one pod was asked to go back");
+        history.settle();
+        let wanted = history.world.set["spec"]["template"]["spec"]["containers"][0]["resources"].to_string();
+        assert_eq!(amounts(&history), BTreeSet::from([wanted]));
+    }
+}
+
+#[test]
 fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service() {
     let all = Event::Plan(u32::MAX);
     let (spec, mut events) = at_rest("InPlaceIfPossible", (false, true, false, true));

@@ -72,8 +72,8 @@ pub(crate) fn assert_given(before: &World, after: &World, write: &Write) {
 }
 
 /// May an update that broke off after it had asked for resources leave them with this pod? Where pods do not change in place,
-/// where giving them back would restart what a hook or the limits want to be served, where the pod came to its revision
-/// with resources, and where no one revision asks for all that was left.
+/// where giving them back would restart what a hook or the limits want to be served, where it was given back
+/// once already, and where no one revision asks for all that was left.
 fn may_keep(world: &World, pod: &Value) -> bool {
     let (spec, memory) = (&world.set["spec"], "/spec/containers/1/resources/limits/memory");
     let rolling = &spec["updateStrategy"]["rollingUpdate"];
@@ -84,14 +84,14 @@ fn may_keep(world: &World, pod: &Value) -> bool {
     let no_room = oracle::Allowed::by(spec).unavailable < 1;
     let kept = !in_place || rolling["paused"] == true || (restarts && (drains || no_room));
     world.resized.contains(&uid_of(pod))
-        && (kept || came_with_resources(world, pod) || !is_left_by_one(world, pod))
+        && (kept || was_given_back(world, pod) || !is_left_by_one(world, pod))
 }
 
-/// Does its record say so of the update revision?
-fn came_with_resources(world: &World, pod: &Value) -> bool {
+/// Does its record say that, of the update revision?
+fn was_given_back(world: &World, pod: &Value) -> bool {
     let record = &pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"];
     let record: Value = serde_json::from_str(record.as_str().unwrap_or("null")).unwrap();
-    record["updateResources"] == true && record["revision"] == *oracle::update_revision(world).unwrap()
+    record["givenBack"] == true && record["revision"] == *oracle::update_revision(world).unwrap()
 }
 
 /// Is each amount that differs from the template what one stored revision asks for?

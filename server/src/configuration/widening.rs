@@ -79,13 +79,16 @@ pub enum Widen {
     Write(Value, Duration),
 }
 
-/// The widenings in a configuration. An annotation that cannot be read counts as absent.
+/// The widenings in a configuration.
 pub fn widened(current: &Value) -> Vec<Widened> {
     let annotations = current.pointer("/metadata/annotations");
-    annotations
-        .and_then(|annotations| annotations.get(WIDENED_CONDITIONS)?.as_str())
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+    let text = annotations.and_then(|annotations| annotations.get(WIDENED_CONDITIONS)?.as_str());
+    text.map(read).unwrap_or_default()
+}
+
+/// The widenings in the text of the annotation. One that cannot be read counts as absent.
+pub fn read(text: &str) -> Vec<Widened> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// What has to be done so that the webhook is called for what is wanted.

@@ -4,23 +4,19 @@
 //! Everything happens in [`Api::tick`], by ordinary requests, in a fixed order; a tick that finds nothing to do
 //! changes nothing.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Api;
+use super::garbage::GARBAGE;
 use crate::crd;
 use crate::object::{finalizers, metadata_text};
 use crate::store::{Key, Place, ResourceId};
-use crate::verbs::{FOREGROUND, ORPHAN};
 use crate::wire::{Method, Request};
 
 // Who acts in the background, as servers name them.
 const ACCOUNTS: &str = "system:serviceaccount:kube-system:service-account-controller";
 const DEFINITIONS: &str = "system:apiserver";
-const GARBAGE: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 const NAMESPACES: &str = "system:serviceaccount:kube-system:namespace-controller";
 
 /// Rounds of one tick: chains of owners longer than this take several ticks.
@@ -60,7 +56,7 @@ impl Api {
     }
 
     /// A request of the background.
-    fn act(&mut self, user: &str, mut request: Request, now: Timestamp) {
+    pub(super) fn act(&mut self, user: &str, mut request: Request, now: Timestamp) {
         user.clone_into(&mut request.user);
         self.submit(request, now);
     }
@@ -171,107 +167,7 @@ impl Api {
         }
     }
 
-    /// Follows owner references: what lost all its owners is deleted; owners that wait for their dependents are
-    /// released.
-    fn collect_garbage(&mut self, now: Timestamp) {
-        let mut bereaved: BTreeSet<Place> = BTreeSet::new();
-        for (uid, places) in self.store.owners() {
-            if !self.store.has_uid(uid) {
-                bereaved.extend(places.iter().cloned());
-            }
-        }
-        for place in bereaved {
-            let stored = self.store.get(&place.0, &place.1);
-            let abandoned = stored.is_some_and(|stored| {
-                let mut owners = stored.head.owners.iter();
-                !stored.head.deleting && owners.all(|owner| !self.store.has_uid(owner))
-            });
-            if abandoned {
-                self.delete_place(GARBAGE, &place, &json!({"propagationPolicy": "Background"}), now);
-            }
-        }
-        for (place, object) in self.waiting_owners() {
-            self.release(&place, &object, now);
-        }
-    }
-
-    /// Objects being deleted whose dependents decide when they go.
-    fn waiting_owners(&self) -> Vec<(Place, Arc<Value>)> {
-        let mut found = Vec::new();
-        for place in self.store.deleting() {
-            let Some(stored) = self.store.get(&place.0, &place.1) else {
-                continue;
-            };
-            let object = stored.value();
-            if finalizers(&object)
-                .iter()
-                .any(|one| *one == ORPHAN || *one == FOREGROUND)
-            {
-                found.push((place.clone(), object));
-            }
-        }
-        found
-    }
-
-    fn release(&mut self, place: &Place, owner: &Value, now: Timestamp) {
-        let uid = metadata_text(owner, "uid").to_owned();
-        let dependents: Vec<Place> = self.store.dependents(&uid).cloned().collect();
-        let orphan = finalizers(owner).contains(&ORPHAN);
-        for dependent in &dependents {
-            if orphan {
-                self.disown(dependent, &uid, now);
-            } else {
-                let foreground = json!({"propagationPolicy": "Foreground"});
-                self.delete_place(GARBAGE, dependent, &foreground, now);
-            }
-        }
-        if !orphan
-            && self
-                .store
-                .dependents(&uid)
-                .any(|dependent| self.blocks(dependent, &uid))
-        {
-            return;
-        }
-        let kept: Vec<&str> = finalizers(owner)
-            .into_iter()
-            .filter(|one| *one != ORPHAN && *one != FOREGROUND)
-            .collect();
-        let patch = json!({"metadata": {"finalizers": kept}});
-        self.patch_place(place, &patch, now);
-    }
-
-    /// Whether an owner has to wait for a dependent, by the reference of the dependent.
-    fn blocks(&self, place: &Place, uid: &str) -> bool {
-        let stored = self.store.get(&place.0, &place.1);
-        let object = stored.map(|stored| stored.value()).unwrap_or_default();
-        let owners = object
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| {
-            owner.get("uid") == Some(&uid.into()) && owner.get("blockOwnerDeletion") == Some(&true.into())
-        })
-    }
-
-    /// Takes one owner from an object.
-    fn disown(&mut self, place: &Place, uid: &str, now: Timestamp) {
-        let Some(stored) = self.store.get(&place.0, &place.1) else {
-            return;
-        };
-        let object = stored.value();
-        let owners = object
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
-        let kept: Vec<&Value> = owners
-            .into_iter()
-            .flatten()
-            .filter(|owner| owner.get("uid") != Some(&uid.into()))
-            .collect();
-        let patch = json!({"metadata": {"ownerReferences": kept}});
-        self.patch_place(place, &patch, now);
-    }
-
-    fn path(&self, place: &Place) -> Option<String> {
+    pub(super) fn path(&self, place: &Place) -> Option<String> {
         let resource = self.registry.by_id(&place.0)?;
         let version = resource.versions.first()?;
         let (group, plural) = (&place.0.group, &place.0.plural);
@@ -290,16 +186,9 @@ impl Api {
         ))
     }
 
-    fn delete_place(&mut self, user: &str, place: &Place, options: &Value, now: Timestamp) {
+    pub(super) fn delete_place(&mut self, user: &str, place: &Place, options: &Value, now: Timestamp) {
         if let Some(path) = self.path(place) {
             self.act(user, Request::new(Method::Delete, &path, Some(options)), now);
-        }
-    }
-
-    fn patch_place(&mut self, place: &Place, patch: &Value, now: Timestamp) {
-        if let Some(path) = self.path(place) {
-            let request = Request::new(Method::Patch, &path, Some(patch));
-            self.act(GARBAGE, request.content_type("application/merge-patch+json"), now);
         }
     }
 }

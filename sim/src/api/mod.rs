@@ -3,6 +3,7 @@
 mod background;
 mod bootstrap;
 mod endpoint;
+mod garbage;
 mod own;
 
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use self::garbage::Garbage;
 use self::own::Line;
 use crate::admission::{Admission, Webhooks};
 use crate::conversion;
@@ -89,6 +91,8 @@ pub struct Api {
     lines: BTreeMap<String, Line>,
     /// Users of own requests that failed for no fault of theirs.
     failed: BTreeSet<String>,
+    /// What is to be collected.
+    garbage: Garbage,
     /// The configurations of admission, read when they are first needed.
     webhooks: OnceLock<Arc<Webhooks>>,
 }
@@ -225,6 +229,7 @@ impl Api {
             calls: Vec::new(),
             lines: BTreeMap::new(),
             failed: BTreeSet::new(),
+            garbage: Garbage::default(),
             webhooks: OnceLock::new(),
         }
     }

@@ -16,6 +16,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -41,6 +42,8 @@ pub struct Options {
     pub daemon: bool,
     /// Whether kubelets and scheduler record events, which takes requests: `Scheduled`, `Pulled`, `Started` and others.
     pub events: bool,
+    /// From the deletion of an owner to that of its dependents.
+    pub garbage: Duration,
     /// How long a node may be gone before its pods are removed; Kubernetes waits 40 s.
     pub patience: SignedDuration,
 }
@@ -52,6 +55,7 @@ impl Default for Options {
             timings: Timings::default(),
             daemon: false,
             events: false,
+            garbage: Duration::ZERO,
             patience: SignedDuration::ZERO,
         }
     }

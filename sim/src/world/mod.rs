@@ -108,6 +108,7 @@ impl World {
     pub fn over(mut api: Api, options: &Options, seed: u64, now: Timestamp) -> Result<Self, StageError> {
         let nodes = Nodes::new(options, seed)?;
         api.forget_components();
+        api.delay_garbage(options.garbage);
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
@@ -180,7 +181,9 @@ impl World {
         if self.api.revision() != self.settled || self.freed {
             return Some(self.now);
         }
-        self.actors_due().map(|due| due.max(self.now))
+        let times = [self.actors_due(), self.api.garbage_due()];
+        let due = times.into_iter().flatten().min();
+        due.map(|due| due.max(self.now))
     }
 
     /// When an actor that does not wait has something to do.
@@ -227,7 +230,7 @@ impl World {
     fn settle(&mut self) -> Peace {
         for _ in 0..ROUNDS {
             let before = self.api.revision();
-            if before != self.settled {
+            if before != self.settled || self.api.garbage_due().is_some_and(|due| due <= self.now) {
                 self.api.tick(self.now);
             }
             self.freed = false;

@@ -222,3 +222,27 @@ fn components_that_begin_anew_change_nothing_that_is_as_it_should_be() {
     play.rest();
     assert_eq!(play.pod("p")["status"]["containerStatuses"][0]["restartCount"], 2);
 }
+
+#[test]
+fn garbage_is_collected_a_while_after_its_owner_is_gone() {
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+    let mut play = Play::new(&Options {
+        garbage: Duration::from_secs(2),
+        ..Options::default()
+    });
+    play.rest();
+    let owner = play.post(MAPS, &json!({"metadata": {"name": "owner"}}));
+    let reference =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]});
+    play.post(
+        MAPS,
+        &json!({"metadata": {"name": "dependent", "ownerReferences": [reference]}}),
+    );
+    play.delete(&format!("{MAPS}/owner"));
+    play.pass(Duration::from_millis(1900));
+    assert!(play.get(&format!("{MAPS}/owner")).is_none());
+    assert!(play.get(&format!("{MAPS}/dependent")).is_some());
+    play.pass(Duration::from_millis(200));
+    assert!(play.get(&format!("{MAPS}/dependent")).is_none());
+    assert_eq!(play.0.next_due(), None, "nothing is left to do");
+}

@@ -27,7 +27,19 @@ pub(super) struct Awaited {
 impl Awaited {
     /// This one is about to be stored.
     pub(super) fn add(&self, set: &StoredSoon) {
-        let until = Instant::now() + PATIENCE;
+        self.add_for(set, PATIENCE);
+    }
+
+    /// This one is about to be stored, and its review was so long ago.
+    pub(super) fn add_after(&self, set: &StoredSoon, age: Duration) {
+        let left = PATIENCE.saturating_sub(age);
+        if !left.is_zero() {
+            self.add_for(set, left);
+        }
+    }
+
+    fn add_for(&self, set: &StoredSoon, patience: Duration) {
+        let until = Instant::now() + patience;
         let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         by_name.insert(set.name.clone(), (set.clone(), until));
     }

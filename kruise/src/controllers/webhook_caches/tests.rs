@@ -3,10 +3,10 @@ use kruise_admission::{
     lookup::{Lookup, LookupResult},
     pod::sidecars::{Reach, condition, decisions},
 };
+use kruise_server::configuration::widening::Stored;
 use kruise_sim::{Config, Method, Options, Outcome, World};
 use kube_cache::{Event, Version};
 use serde_json::json;
-use std::time::Duration;
 
 use super::*;
 
@@ -148,19 +148,74 @@ async fn the_match_condition_is_published_when_it_changes_and_becomes_narrower_a
         .unwrap();
     caches.sorted.invalidate();
     let begun = Instant::now();
+    let now = Timestamp::UNIX_EPOCH;
+    let widened = Widened {
+        webhook: PODS_OF_SETS.to_owned(),
+        expression: "true".to_owned(),
+        until: now + KEPT,
+        object: Stored::default(),
+    };
+    caches.conditions_are_widened(&[widened], now);
     conditions.changed().await.unwrap();
     assert_eq!(*conditions.borrow_and_update(), DesiredCondition::Absent);
     assert_eq!(begun.elapsed(), Duration::from_mins(1));
     conditions.changed().await.unwrap();
-    assert_eq!(
-        begun.elapsed(),
-        Duration::from_secs(62),
-        "widenings for the first set have expired"
-    );
+    assert_eq!(begun.elapsed(), Duration::from_secs(62), "widenings have expired");
     let more = tokio::time::timeout(Duration::from_hours(1), conditions.changed());
     assert!(more.await.is_err());
     stop.send_replace(true);
     task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_it() {
+    let caches = filled(&[], &[], &[]);
+    let cache = ReviewCache {
+        webhook_caches: caches.clone(),
+        pods: SharedInformer::new([]),
+        nodes: SharedInformer::new([]),
+        namespace: "ns".into(),
+    };
+    let is_believed = || matches!(cache.get(&Lookup::SidecarSets), Cached::Found(_));
+    let now = Timestamp::UNIX_EPOCH;
+    let reviewed = |ago: i64| {
+        let widened = Widened {
+            webhook: PODS_OF_SETS.to_owned(),
+            expression: "true".to_owned(),
+            until: now + KEPT - Duration::from_secs(ago.unsigned_abs()),
+            object: Stored {
+                name: "a".to_owned(),
+                uid: "u0".to_owned(),
+                generation: 2,
+            },
+        };
+        caches.conditions_are_widened(&[widened], now);
+    };
+    assert!(is_believed());
+    reviewed(1);
+    assert!(!is_believed());
+    let stored = |generation: i64, version: &str| {
+        let mut cached = read_all::<CachedSidecarSet>(&[set("a", json!({}))]).remove(0);
+        cached.metadata.generation = generation;
+        cached.metadata.resource_version = version.to_owned();
+        cached
+    };
+    caches.sidecarsets.apply(Event::Added(stored(1, "101"))).unwrap();
+    assert!(!is_believed(), "it is to be changed");
+    caches
+        .sidecarsets
+        .apply(Event::Modified(stored(2, "102")))
+        .unwrap();
+    assert!(is_believed());
+    caches
+        .sidecarsets
+        .apply(Event::Modified(stored(1, "103")))
+        .unwrap();
+    reviewed(31);
+    assert!(is_believed(), "it was not stored");
+    reviewed(1);
+    tokio::time::advance(Duration::from_secs(30)).await;
+    assert!(is_believed(), "it was not stored");
 }
 
 /// A seeded sequence of numbers, good enough to generate cases.

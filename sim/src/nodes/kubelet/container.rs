@@ -225,19 +225,16 @@ impl Container {
     fn pull(&mut self, spec: &ContainerSpec<'_>, images: &mut Images, timings: &Timings, now: Timestamp) {
         spec.image.clone_into(&mut self.image);
         self.restart = None;
-        self.state = match images.fetch(spec.image, now, timings) {
-            Some(Fetch { until, takes }) => {
-                let all = until.duration_since(now).unsigned_abs();
-                self.pulls = takes.map(|takes| [takes, all]);
-                self.notes.extend(self.pulls.map(|_| Note::Pulling));
-                State::Pulling { until }
-            }
-            None => {
-                self.waits_to_pull = false;
-                self.notes.extend([Note::Pulling, Note::NotPulled]);
-                State::Unpulled { since: now }
-            }
+        let Some(Fetch { until, takes }) = images.fetch(spec.image, now, timings) else {
+            self.waits_to_pull = false;
+            self.notes.extend([Note::Pulling, Note::NotPulled]);
+            self.state = State::Unpulled { since: now };
+            return;
         };
+        let all = until.duration_since(now).unsigned_abs();
+        self.pulls = takes.map(|takes| [takes, all]);
+        self.notes.extend(self.pulls.map(|_| Note::Pulling));
+        self.state = State::Pulling { until };
     }
 
     /// Looks whether what was missing is there, every so often.

@@ -98,7 +98,7 @@ fn what_keeps_a_container_from_its_start_is_an_event_too() {
     let mut seen = 0;
     let main = json!({"name": "main", "image": "registry.invalid/web:1"});
     play.post(PODS, &with_spec("p", &json!({"containers": [main]})));
-    play.pass(Duration::from_secs(60));
+    play.pass(Duration::from_mins(1));
     let events = recorded(&mut play, &mut seen);
     let failed = "kubelet | Warning | Failed | ";
     let failure =
@@ -116,7 +116,7 @@ fn what_keeps_a_container_from_its_start_is_an_event_too() {
     let source = json!({"configMapRef": {"name": "settings"}});
     let main = json!({"name": "main", "image": "web:1", "envFrom": [source]});
     play.post(PODS, &with_spec("q", &json!({"containers": [main]})));
-    play.pass(Duration::from_secs(60));
+    play.pass(Duration::from_mins(1));
     let events = recorded(&mut play, &mut seen);
     assert_eq!(
         events.last().unwrap(),
