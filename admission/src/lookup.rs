@@ -26,7 +26,7 @@ pub enum Outcome {
     /// It depends on these, and has to be made again with their results.
     Missing(Vec<Lookup>),
     /// It is decided, but the response must not be sent before a webhook is called for more requests.
-    Widen(Widening, Response),
+    Widen(Box<Widening>, Response),
 }
 
 /// Something to look up.

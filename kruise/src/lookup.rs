@@ -115,7 +115,7 @@ impl<C: Cache> LookupSource<C> {
                 Outcome::Widen(widening, response) => {
                     return Progress::Decided(Verdict {
                         response,
-                        widening: Some(widening),
+                        widening: Some(*widening),
                     });
                 }
                 Outcome::Missing(missing) => missing,

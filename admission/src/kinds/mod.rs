@@ -332,7 +332,7 @@ impl KindWebhooks {
         let widening = || (self.widens?)(&self.readable(&request.object), &scope);
         match reader.outcome(|| response) {
             Outcome::Response(response) if is_stored => match widening() {
-                Some(widening) => Outcome::Widen(widening, response),
+                Some(widening) => Outcome::Widen(Box::new(widening), response),
                 None => Outcome::Response(response),
             },
             outcome => outcome,

@@ -120,7 +120,7 @@ pub fn widen(
     let registered = existing
         .and_then(|index| webhooks.get(index)?.as_object())
         .map(conditions);
-    if registered.is_some_and(|conditions| conditions.is_empty()) {
+    if registered.is_some_and(<[Value]>::is_empty) {
         return known;
     }
     let registered = registered.and_then(|conditions| conditions.first()?.get("expression")?.as_str());

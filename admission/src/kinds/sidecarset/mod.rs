@@ -87,7 +87,7 @@ mod tests {
                 }),
                 Outcome::Widen(widening, response) => {
                     assert!(matches!(response, Response::Allow { .. }));
-                    return Some(widening);
+                    return Some(*widening);
                 }
                 Outcome::Response(_) => return None,
             }
