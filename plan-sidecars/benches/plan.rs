@@ -164,7 +164,7 @@ fn measure(what: &str, set: &Value, pods: &[Arc<PodView>]) -> f64 {
             let start = on_cpu();
             for _ in 0..PLANS {
                 let mut plan = once(&set, pods, &revisions, now);
-                locks.lock(&set.metadata.name, &mut plan);
+                locks.lock(&set.metadata.name, &mut plan, &Memory::default());
                 black_box(plan);
             }
             (on_cpu() - start) / PLANS

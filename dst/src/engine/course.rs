@@ -52,9 +52,9 @@ mod tests {
     fn the_longest_pause_counts_from_the_last_step_to_the_end() {
         let second = Duration::from_secs;
         let mut course = Course::default();
-        [1, 5, 6, 9, 30]
-            .into_iter()
-            .for_each(|at| course.wrote(second(at)));
+        for at in [1, 5, 6, 9, 30] {
+            course.wrote(second(at));
+        }
         assert_eq!(course.settling(), None);
         for (from, to, pause) in [(4, 10, 3), (6, 14, 5), (5, 9, 3), (20, 29, 9)] {
             course.settled(second(from), second(to));

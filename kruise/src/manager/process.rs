@@ -126,13 +126,7 @@ where
             namespace: config.webhook.namespace.clone(),
         };
         let client = client.named(&agent("webhook"));
-        let pods_are_reviewed = config.gates.on("PodWebhook");
-        let writes_configurations = !config.gates.on("EnableExternalCerts");
-        let widener = (pods_are_reviewed && writes_configurations)
-            .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
-        let options = controllers::reviews::options(config);
-        let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
-        let routes = admission::routes(reviews, pods_are_reviewed);
+        let routes = routes(config, cache, &client, metrics);
         let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
         narrow::warn(&client, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
@@ -191,6 +185,22 @@ where
     drop((watches, built, caches));
     let _ = tokio::time::timeout(FLUSH, written).await;
     result
+}
+
+/// The webhook handlers.
+fn routes(
+    config: &Config,
+    cache: controllers::webhook_caches::ReviewCache,
+    client: &Client,
+    metrics: &Metrics,
+) -> Routes {
+    let pods_are_reviewed = config.gates.on("PodWebhook");
+    let writes_configurations = !config.gates.on("EnableExternalCerts");
+    let widener = (pods_are_reviewed && writes_configurations)
+        .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+    let options = controllers::reviews::options(config);
+    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
+    admission::routes(reviews, pods_are_reviewed)
 }
 
 /// How the caches follow the API server.

@@ -37,7 +37,9 @@ impl Page {
                 "```console" => page.console(lines.by_ref().take_while(|line| *line != "```")),
                 _ => {
                     let name = line.strip_suffix("`:").and_then(|line| line.rsplit('`').next());
-                    named = name.filter(|name| name.ends_with(".yaml")).or(named);
+                    named = name
+                        .filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "yaml"))
+                        .or(named);
                 }
             }
         }

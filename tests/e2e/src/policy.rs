@@ -113,7 +113,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, shared: &Shared) -> Resul
             shared.failed.fetch_add(1, Ordering::SeqCst);
             ("500 Internal Server Error", json!({}))
         } else {
-            let response = json!({"uid": review["request"]["uid"], "allowed": true});
+            let response = json!({"uid": review.pointer("/request/uid"), "allowed": true});
             let review = json!({
                 "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
             });

@@ -74,7 +74,9 @@ fn resolved(document: &str, link: &str) -> String {
 /// The names by which links reach the headings of a document, as Git hosts make them.
 fn headings(document: Option<&String>) -> BTreeSet<String> {
     let lines = document.map(|text| prose(text)).into_iter().flatten();
-    let titles = lines.filter_map(|line| line.starts_with('#').then(|| line.trim_start_matches('#').trim()));
+    let titles = lines
+        .filter(|line| line.starts_with('#'))
+        .map(|line| line.trim_start_matches('#').trim());
     titles
         .map(|title| {
             let kept = title
