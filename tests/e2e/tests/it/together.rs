@@ -95,7 +95,7 @@ impl SecondServer {
             .split_once('=')
             .unwrap();
         let other = free_port().unwrap().to_string();
-        let kept = |argument: &&&str| !is_port(*argument) && !argument.starts_with("--audit-");
+        let kept = |argument: &&&str| !is_port(argument) && !argument.starts_with("--audit-");
         let log = std::fs::File::create(dir.join("second-apiserver.log")).unwrap();
         let server = Command::new(program)
             .args(arguments.iter().filter(kept))
