@@ -65,8 +65,13 @@ pub fn service_in(state: State, pod: &PodView, min_ready_seconds: i32, now: Time
     left.map_or(Service::Available, Service::Settling)
 }
 
+/// Running and Ready in any lifecycle state, and no report of the node that may be of an earlier container.
+pub fn is_ready_for_certain(pod: &PodView, now: Timestamp) -> bool {
+    is_ready(pod) && settling(pod, now).is_none()
+}
+
 /// For how long the node may still report of a container that it is ready because the one before it was.
-pub(crate) fn settling(pod: &PodView, now: Timestamp) -> Option<Duration> {
+pub fn settling(pod: &PodView, now: Timestamp) -> Option<Duration> {
     if is_injected(Bug::ReadinessInherited) {
         return None;
     }

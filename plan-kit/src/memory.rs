@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Target;
+
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Names that belong to objects of somebody else.
     pub taken_names: BTreeSet<String>,
-    /// Names of objects that did not exist when the server was asked, although the request to create them may still
-    /// arrive. A plan that creates such objects uses these names first, so that none is created twice.
-    pub late_names: BTreeSet<String>,
+    /// Objects that did not exist when the server was asked, although the request to create them may still arrive. A plan
+    /// that creates objects of the resource uses these names first, so that none is created twice.
+    pub late: BTreeSet<Target>,
     /// How often the server has refused writes of a pod, by its uid, since one of them succeeded. Where one of many is
     /// to be chosen, those that are refused come last.
     pub refused: BTreeMap<String, u32>,

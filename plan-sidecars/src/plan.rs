@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    EventNote, Explain, ObjectWrites, Plan, Why, events,
+    EventNote, Explain, ObjectWrites, Plan, Why,
+    availability::settling,
+    events,
     injected::{Bug, is_injected},
     sidecars::{Hashes, hashes_of},
 };
@@ -35,7 +37,8 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let spec = serde_json::to_value(&set.spec).unwrap_or_default();
     let hashes = hashes_of(&json!({"metadata": {"annotations": set.metadata.annotations}, "spec": spec}));
     let sidecars = Sidecars::of(&spec);
-    let pods = classify(snapshot, &spec, &sidecars, &hashes);
+    let pods = classify(snapshot, &spec, &sidecars, &hashes, now);
+    plan.requeue_after(pods.iter().filter_map(|pod| settling(pod.view, now)));
     let mut found = history::find(snapshot, &spec, &hashes);
     let uninjected = uninjected::find(snapshot, &spec);
     let owners = owners(snapshot, &uninjected, snapshot.repairs);

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kruise_plan_kit::{
+    availability::is_ready_for_certain,
     inplace::is_pending,
     sidecars::{Hashes, Records, UpgradeStates, Working, is_in_list, is_structurally_consistent, names},
 };
-use kruise_views::{Phase, PodView};
+use kruise_views::PodView;
 use serde_json::Value;
 
 use crate::{consistency::is_consistent, sidecars::Sidecars, snapshot::Snapshot};
@@ -117,12 +118,13 @@ pub(crate) fn classify<'a>(
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
+    now: Timestamp,
 ) -> Vec<Pod<'a>> {
     let mut pods: Vec<Pod<'a>> = snapshot
         .pods
         .iter()
         .filter(|pod| pod.is_active() && is_meant(snapshot, pod))
-        .filter_map(|pod| classified(snapshot, pod, spec, sidecars, hashes))
+        .filter_map(|pod| classified(snapshot, pod, spec, sidecars, hashes, now))
         .collect();
     pods.sort_by(|a, b| (&a.view.namespace, &a.view.name).cmp(&(&b.view.namespace, &b.view.name)));
     pods
@@ -144,6 +146,7 @@ fn classified<'a>(
     spec: &Value,
     sidecars: &Sidecars,
     hashes: &Hashes,
+    now: Timestamp,
 ) -> Option<Pod<'a>> {
     let set = &snapshot.set.metadata.name;
     let annotation = |key: &str| pod.annotations.get(key).unwrap_or_default();
@@ -160,7 +163,8 @@ fn classified<'a>(
         let without = Records::read(annotation(names::HASH_WITHOUT_IMAGE)).unwrap_or_default();
         records.0.contains_key(set.as_str()) && without.hash_of(set) == hashes.without_image
     };
-    let consistent = is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
+    // A report from before the last change of the specification says nothing about it.
+    let consistent = !pod.unobserved && is_consistent(pod, set, states.as_ref(), |name| sidecars.has(name));
     let selector = snapshot.set.spec.update_strategy.selector.as_ref();
     let mut statuses = pod.statuses.iter();
     let idle = sidecars.hot().all(|(name, _, empty)| {
@@ -168,7 +172,7 @@ fn classified<'a>(
         pod.image_of(&other) == Some(empty)
     });
     Some(Pod {
-        ready: pod.phase == Phase::Running && pod.is_true("Ready") && idle,
+        ready: is_ready_for_certain(pod, now) && idle,
         view: pod,
         records,
         states,

@@ -62,6 +62,8 @@ impl Changes {
 pub(crate) struct Repairs {
     changes: Changes,
     pending: BTreeSet<Reconciled>,
+    /// Objects that change their meaning at a time, without a write.
+    later: BTreeMap<Reconciled, Instant>,
     /// When each object was repaired within the last [`WINDOW`].
     repaired: BTreeMap<Reconciled, VecDeque<Instant>>,
 }
@@ -71,6 +73,7 @@ impl Repairs {
         Self {
             changes,
             pending: BTreeSet::new(),
+            later: BTreeMap::new(),
             repaired: BTreeMap::new(),
         }
     }
@@ -80,7 +83,8 @@ impl Repairs {
         loop {
             self.collect();
             let now = Instant::now();
-            match self.pending.iter().map(|object| self.due_at(object, now)).min() {
+            let pending = self.pending.iter().map(|object| self.due_at(object, now));
+            match pending.chain(self.later.values().copied()).min() {
                 Some(at) if at <= now => break,
                 Some(at) => tokio::select! {
                     () = sleep_until(at) => {}
@@ -99,6 +103,11 @@ impl Repairs {
         due
     }
 
+    /// The object is to be attended to at this time, too.
+    pub(crate) fn again(&mut self, object: Reconciled, at: Instant) {
+        self.later.insert(object, at);
+    }
+
     /// Counts a repair.
     pub(crate) fn repaired(&mut self, object: Reconciled) {
         let now = Instant::now();
@@ -112,6 +121,13 @@ impl Repairs {
     fn collect(&mut self) {
         let mut reported = self.changes.with(std::mem::take);
         self.pending.append(&mut reported);
+        let now = Instant::now();
+        let (now, later) = std::mem::take(&mut self.later)
+            .into_iter()
+            .partition(|(_, at)| *at <= now);
+        self.later = later;
+        let now: BTreeMap<Reconciled, Instant> = now;
+        self.pending.extend(now.into_keys());
     }
 
     fn due_at(&self, object: &Reconciled, now: Instant) -> Instant {
@@ -140,6 +156,17 @@ mod tests {
         assert_eq!(repairs.due().await, [definition("a"), definition("b")].into());
         let nothing = tokio::time::timeout(WINDOW, repairs.due()).await;
         assert!(nothing.is_err(), "{nothing:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_is_attended_to_again_when_its_time_comes() {
+        let mut repairs = Repairs::of(Changes::default());
+        let at = Instant::now() + WINDOW;
+        repairs.again(definition("a"), at);
+        repairs.again(definition("b"), at + WINDOW);
+        assert_eq!(repairs.due().await, [definition("a")].into());
+        assert_eq!(at.elapsed(), SETTLE);
+        assert_eq!(repairs.due().await, [definition("b")].into());
     }
 
     #[tokio::test(start_paused = true)]

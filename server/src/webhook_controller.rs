@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::{
     sync::{oneshot, watch},
     task::spawn_blocking,
+    time::Instant,
 };
 
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
     cert_dir::CertDir,
     certs::{SecretDecision, Stored, reconcile_secret},
     changes::{Changes, Reconciled, Repairs},
-    configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint},
+    configuration::{self, ConditionalWebhook, DesiredCondition, Endpoint, widening::widened},
     tls::{Pair, Tls},
 };
 
@@ -235,6 +236,8 @@ struct Configured {
     /// Names of the webhooks that are left out.
     dropped: Vec<String>,
     written: bool,
+    /// When a widening of it ends next.
+    until: Option<Timestamp>,
 }
 
 /// Reconciles one webhook configuration.
@@ -265,9 +268,12 @@ async fn configure(
             .map(|((conditional, _), desired)| (conditional, desired, Timestamp::now()));
         let wanted =
             configuration::webhooks(&current, &pair.ca_pem, &settings.endpoint, served, conditional)?;
+        let now = Timestamp::now();
+        let ends = widened(&current).into_iter().map(|one| one.until);
         let configured = Configured {
             dropped: wanted.dropped,
             written: wanted.patch.is_some(),
+            until: ends.filter(|until| *until > now).min(),
         };
         let Some(patch) = wanted.patch else {
             return Ok(configured);
@@ -417,7 +423,12 @@ impl<A: Api> WebhookController<A> {
                 // A change of the certificate is a change of everything, which was reconciled just now.
                 Reconciled::Secret => false,
                 Reconciled::Configuration(phase, name) => {
-                    configure(&self.api, settings, &pair, *phase, name).await?.written
+                    let configured = configure(&self.api, settings, &pair, *phase, name).await?;
+                    if let Some(until) = configured.until {
+                        let remains = until.duration_since(Timestamp::now()).unsigned_abs();
+                        repairs.again(object.clone(), Instant::now() + remains);
+                    }
+                    configured.written
                 }
                 Reconciled::Definition(name) => convert(&self.api, settings, &pair, name).await?,
             };
@@ -491,7 +502,7 @@ async fn changed(desired: &mut Option<watch::Receiver<DesiredCondition>>) {
         None => None,
     };
     if result.is_none() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -146,15 +146,7 @@ where
             }
         }
     };
-    let following = Following {
-        client,
-        served: &served,
-        namespace: config.namespace.as_deref(),
-        own_namespace: &config.webhook.namespace,
-        patience: config.cache_sync_timeout,
-        jitter: host.jitter.clone(),
-        stop: watching,
-    };
+    let following = following(config, &host, &served, watching);
     let started = tokio::select! {
         biased;
         started = caches.start(&following) => Some(started),
@@ -191,6 +183,24 @@ where
     drop((watches, built, caches));
     let _ = tokio::time::timeout(FLUSH, written).await;
     result
+}
+
+/// How the caches follow the API server.
+fn following<'f>(
+    config: &'f Config,
+    host: &'f Host,
+    served: &'f Served,
+    stop: watch::Receiver<bool>,
+) -> Following<'f> {
+    Following {
+        client: &host.client,
+        served,
+        namespace: config.namespace.as_deref(),
+        own_namespace: &config.webhook.namespace,
+        patience: config.cache_sync_timeout,
+        jitter: host.jitter.clone(),
+        stop,
+    }
 }
 
 /// Waits until the endpoints have ended, which serve until clients have moved to other managers.

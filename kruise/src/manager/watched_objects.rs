@@ -53,7 +53,7 @@ pub(super) fn report_changes(
         tasks.spawn(async move {
             let (collection, name) = path;
             on_change(&client, &collection, &name, stop, || {
-                changes.report(object.clone())
+                changes.report(object.clone());
             })
             .await;
         });

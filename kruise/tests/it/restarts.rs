@@ -25,7 +25,7 @@ const DELAY: Duration = Duration::from_millis(1500);
 const PROBES: Duration = Duration::from_millis(100);
 /// A restart does not count if the machine kept a probe waiting for longer than this. A balancer that learns of the end
 /// too late shows nothing about the manager.
-const STALL: Duration = Duration::from_millis(1000);
+const STALL: Duration = Duration::from_secs(1);
 const SERVICE: &str = "kruise-webhook-service.kruise-system.svc";
 
 /// A review of the dry-run creation of a pod that a SidecarSet matches.
@@ -120,14 +120,13 @@ impl Caller {
     async fn send(&mut self, body: &Bytes) -> Result<(), String> {
         let text = |error: hyper::Error| format!("{error:?}");
         loop {
-            let mut connection = match self.connection.take() {
-                Some(connection) => connection,
-                None => {
-                    let name = SERVICE.try_into().unwrap();
-                    let stream = h2::connect(self.balancer, name, self.config.clone()).await;
-                    let stream = stream.map_err(|error| error.to_string())?;
-                    h2::client(stream).await.map_err(text)?
-                }
+            let mut connection = if let Some(connection) = self.connection.take() {
+                connection
+            } else {
+                let name = SERVICE.try_into().unwrap();
+                let stream = h2::connect(self.balancer, name, self.config.clone()).await;
+                let stream = stream.map_err(|error| error.to_string())?;
+                h2::client(stream).await.map_err(text)?
             };
             if connection.ready().await.is_err() {
                 // The manager has closed it between two reviews.

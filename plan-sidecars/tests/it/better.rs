@@ -21,6 +21,40 @@ fn a_pod_deleted_right_after_its_upgrade_blocks_nothing() {
     assert_eq!(world.set["status"]["updatedReadyPods"], 1);
 }
 
+/// The report of a pod that was just upgraded may be from before: it says that all is well, of what no longer runs.
+#[test]
+fn the_next_pod_waits_until_the_node_has_seen_the_upgrade_of_the_one_before() {
+    let unseen = |pod: &mut Value| {
+        pod["metadata"]["generation"] = json!(2);
+        pod["status"]["observedGeneration"] = json!(1);
+        let condition = json!({"type": "ContainersReady", "status": "True", "observedGeneration": 1});
+        let conditions = pod["status"]["conditions"].as_array_mut().unwrap();
+        conditions.push(condition);
+    };
+    let restarting = |pod: &mut Value| {
+        let condition = json!({"type": "AllContainersRestarting", "status": "True"});
+        let conditions = pod["status"]["conditions"].as_array_mut().unwrap();
+        conditions.push(condition);
+    };
+    for (what, report) in [
+        ("unseen", &unseen as &dyn Fn(&mut Value)),
+        ("restarting", &restarting),
+    ] {
+        let mut world = World::settled(2);
+        world.image("log:2");
+        world.reconcile();
+        let taken = world.with_image("log", "log:2").remove(0);
+        world.run(&taken);
+        let seen = world.pods[&taken].clone();
+        report(world.pods.get_mut(&taken).unwrap());
+        world.reconcile();
+        assert_eq!(world.with_image("log", "log:2").len(), 1, "{what}");
+        world.pods.insert(taken, seen);
+        world.reconcile();
+        assert_eq!(world.with_image("log", "log:2").len(), 2, "{what}");
+    }
+}
+
 #[test]
 fn a_pod_that_leaves_the_selector_in_the_middle_blocks_nothing() {
     let mut world = World::settled(2);

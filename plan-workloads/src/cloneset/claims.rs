@@ -92,8 +92,8 @@ pub(super) struct Places<'a> {
     pub(super) pods: &'a [Arc<PodView>],
     /// Names that objects of others have.
     pub(super) taken_names: &'a BTreeSet<String>,
-    /// Names of pods whose creation may still take effect.
-    pub(super) late_names: &'a BTreeSet<String>,
+    /// Objects whose creation may still take effect.
+    pub(super) late: &'a BTreeSet<Target>,
     /// Do new pods take the claims of vanished ones?
     pub(super) reuse: bool,
 }
@@ -149,7 +149,8 @@ impl<'a> Places<'a> {
 
     /// The ids in names of pods whose creation may still take effect, sorted.
     pub(super) fn late_ids(&self) -> impl Iterator<Item = &'a str> {
-        self.late_names.iter().filter_map(|name| self.id_of(name))
+        let pods = self.late.iter().filter(|late| late.resource == ResourceId::PODS);
+        pods.filter_map(|pod| self.id_of(&pod.name))
     }
 
     /// The places that new pods take before others are drawn. Places whose pod ended and is not deleted, or is overdue, are

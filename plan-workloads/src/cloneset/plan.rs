@@ -41,7 +41,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         claims: snapshot.claims,
         pods: snapshot.pods,
         taken_names,
-        late_names: &memory.late_names,
+        late: &memory.late,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
     let rollout = Rollout {

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fs, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
-use kruise_plan_kit::{Template, inplace::VerticalScaling, revision};
+use kruise_plan_kit::{ResourceId, Target, Template, inplace::VerticalScaling, revision};
 use kruise_plan_test_kit::{Labelled, merge, pod, spoken, strategic, text};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
@@ -84,7 +84,7 @@ struct Case {
     /// Revisions whose names the last execution found taken.
     #[serde(default)]
     taken: Vec<String>,
-    /// Names of pods whose creation may still take effect.
+    /// Objects whose creation may still take effect, as `resource/name`.
     #[serde(default)]
     late: Vec<String>,
     /// What the server said to the last attempt to create or delete.
@@ -137,6 +137,17 @@ impl Names {
     }
 }
 
+/// An object of a CloneSet, from `resource/name`.
+fn target(object: &str) -> Target {
+    let (plural, name) = object.split_once('/').unwrap();
+    let mut resources = [ResourceId::PODS, ResourceId::CLAIMS, ResourceId::REVISIONS].into_iter();
+    Target {
+        resource: resources.find(|one| one.plural == plural).unwrap(),
+        namespace: "shop".into(),
+        name: name.into(),
+    }
+}
+
 fn world(case: &Case, names: &Names) -> World {
     let mut spec = json!({
         "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
@@ -167,7 +178,7 @@ fn world(case: &Case, names: &Names) -> World {
         .iter()
         .map(|letter| names.get(letter).1.to_owned())
         .collect();
-    world.memory.late_names = case.late.iter().cloned().collect();
+    world.memory.late = case.late.iter().map(|late| target(late)).collect();
     let stored = case
         .revisions
         .clone()

@@ -2,7 +2,7 @@
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
 //! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are
-//! random histories, and `scenario_tables` keeps the tables in `docs/scenarios` honest.
+//! random histories, `scripted` are chosen ones, and `scenario_tables` keeps the tables in `docs/scenarios` honest.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,6 +19,7 @@ mod properties;
 mod reports;
 mod resources;
 mod scenario_tables;
+mod scripted;
 mod takeover;
 mod tutorial;
 mod vectors;

@@ -19,7 +19,7 @@ const ROUNDS: usize = 250;
 
 /// Something that happens. Small numbers pick a pod by its place in the list.
 #[derive(Clone, Debug)]
-enum Event {
+pub(crate) enum Event {
     Image(u8),
     /// Image of the container that starts last.
     Log(u8),
@@ -119,7 +119,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// Which hooks the set has: preNormal, inPlaceUpdate, preDelete; and do the last two take pods out of service?
-type Hooks = (bool, bool, bool, bool);
+pub(crate) type Hooks = (bool, bool, bool, bool);
 
 fn start() -> impl Strategy<Value = Value> {
     let kinds = vec![
@@ -239,12 +239,12 @@ fn admit(spec: &mut Value) {
     }
 }
 
-struct History {
-    world: World,
+pub(crate) struct History {
+    pub(crate) world: World,
 }
 
 impl History {
-    fn new(spec: Value) -> Self {
+    pub(crate) fn new(spec: Value) -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let mut world = World::new(spec, start);
         world.options.vertical_scaling = VerticalScaling::Endpoint;
@@ -280,7 +280,7 @@ impl History {
         });
     }
 
-    fn happen(&mut self, event: &Event) {
+    pub(crate) fn happen(&mut self, event: &Event) {
         match event {
             Event::Image(n) => self.edit("/template/spec/containers/0/image", json!(format!("web:{n}"))),
             Event::Log(n) => self.edit("/template/spec/containers/1/image", json!(format!("log:{n}"))),
@@ -455,7 +455,7 @@ impl History {
     }
 
     /// Faults end: nodes work, users let hooks go, plans are executed in full. Does the world come to rest?
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.world.edit(|spec| {
             if spec["updateStrategy"]["rollingUpdate"].is_object() {
                 spec["updateStrategy"]["rollingUpdate"]["paused"] = json!(false);
@@ -573,7 +573,7 @@ fn rehook(world: &mut World, name: &str) {
     });
 }
 
-fn run(spec: Value, events: &[Event]) {
+pub(crate) fn run(spec: Value, events: &[Event]) {
     let mut history = History::new(spec);
     for event in events {
         history.happen(event);
@@ -582,7 +582,7 @@ fn run(spec: Value, events: &[Event]) {
 }
 
 /// A set of three at rest, all on the first revision.
-fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
+pub(crate) fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
     let mut spec = json!({
         "replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template(hooks),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
@@ -596,96 +596,6 @@ fn at_rest(policy: &str, hooks: Hooks) -> (Value, Vec<Event>) {
         spec,
         vec![all.clone(), Event::Nodes, all.clone(), Event::Nodes, all],
     )
-}
-
-#[test]
-fn a_second_change_does_not_end_the_first_one_early() {
-    let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false, false));
-    // The label changes while the new image is still being pulled; the pod is not ready before it runs.
-    events.extend([
-        Event::Image(1),
-        all.clone(),
-        Event::Annotation(1),
-        all.clone(),
-        all,
-    ]);
-    run(spec, &events);
-}
-
-#[test]
-fn an_update_that_broke_off_after_it_asked_for_resources_gives_them_back() {
-    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, false, false, false));
-    // The revision is made, the pod's containers are told, and the template goes back before the pod is.
-    events.extend([Event::Cpu(2), Event::Plan(0b01_11), Event::Cpu(1)]);
-    let mut history = History::new(spec);
-    for event in &events {
-        history.happen(event);
-    }
-    assert_eq!(history.world.resized.len(), 1);
-    history.settle();
-}
-
-#[test]
-fn a_rollback_that_broke_off_after_it_asked_for_resources_gives_them_back_each_time() {
-    let (spec, events) = at_rest("InPlaceIfPossible", (false, false, false, false));
-    let mut history = History::new(spec);
-    for event in &events {
-        history.happen(event);
-    }
-    // All pods came to the second amount in place.
-    history.happen(&Event::Cpu(2));
-    history.settle();
-    for _ in 0..2 {
-        for event in [Event::Cpu(1), Event::Plan(0b01_11), Event::Cpu(2)] {
-            history.happen(&event);
-        }
-        let amounts = |history: &History| -> BTreeSet<String> {
-            let pods = history.world.pods.values();
-            pods.map(|pod| pod["spec"]["containers"][0]["resources"].to_string())
-                .collect()
-        };
-        assert_eq!(amounts(&history).len(), 2, "one pod was asked to go back");
-        history.settle();
-        let wanted = history.world.set["spec"]["template"]["spec"]["containers"][0]["resources"].to_string();
-        assert_eq!(amounts(&history), BTreeSet::from([wanted]));
-    }
-}
-
-#[test]
-fn a_pod_held_before_an_update_that_the_partition_took_back_returns_to_service() {
-    let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceIfPossible", (false, true, false, true));
-    events.extend([
-        Event::Image(1),
-        all.clone(),
-        Event::Strategy("partition", json!(3)),
-        all,
-    ]);
-    run(spec, &events);
-}
-
-#[test]
-fn a_pod_held_before_an_update_that_became_impossible_returns_to_service() {
-    let all = Event::Plan(u32::MAX);
-    let (spec, mut events) = at_rest("InPlaceOnly", (false, true, false, true));
-    events.extend([Event::Image(1), all.clone(), Event::Environment(1), all]);
-    run(spec, &events);
-}
-
-#[test]
-fn a_rollout_mends_a_set_whose_old_pods_all_crash_though_creation_is_limited() {
-    for policy in ["ReCreate", "InPlaceIfPossible"] {
-        let (mut spec, events) = at_rest(policy, (false, false, false, false));
-        spec["scaleStrategy"] = json!({"maxUnavailable": 1});
-        let mut history = History::new(spec);
-        history.world.broken_image = Some("web:0".into());
-        for event in &events {
-            history.happen(event);
-        }
-        history.happen(&Event::Image(1));
-        history.settle();
-    }
 }
 
 /// The usual run plays histories that somebody has seen, so that an unlucky draw stops no change that has nothing to do

@@ -19,10 +19,12 @@ pub enum Call {
         /// The rendered object.
         body: Value,
     },
-    /// GET, to read the owner of an existing object or whether a user of an object exists.
+    /// GET, to read the owner of an existing object, whether a user of an object exists, or what a precondition compares.
     Get {
         /// Which object.
         target: Target,
+        /// JSON pointer of the value to read beside the metadata, if any.
+        value: Option<String>,
     },
     /// PATCH.
     Patch {
@@ -49,7 +51,7 @@ impl Call {
     pub fn target(&self) -> &Target {
         match self {
             Self::Create { target, .. }
-            | Self::Get { target }
+            | Self::Get { target, .. }
             | Self::Patch { target, .. }
             | Self::Delete { target, .. } => target,
         }
@@ -91,6 +93,8 @@ pub struct Stored {
     pub controller: Option<String>,
     /// Uids of all owners.
     pub owners: Vec<String>,
+    /// The value that was to be read; `None` if there is none, or none was asked for.
+    pub value: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +132,7 @@ impl<'de> Deserialize<'de> for Stored {
                 .find(|owner| owner.controller == Some(true))
                 .map(|owner| owner.uid.clone()),
             owners: owners.into_iter().map(|owner| owner.uid).collect(),
+            value: None,
         })
     }
 }

@@ -4,6 +4,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kruise_plan_kit::{Part, Target};
 use kube_cache::Version;
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Call, Report, Run, Stored};
 use crate::{ApiError, Client, Served};
@@ -55,7 +57,19 @@ async fn send(client: &Client, served: &Served, call: Call) -> Result<Stored, Ap
             let body = served.object(target.resource, body)?;
             client.create(&path, &body).await
         }
-        Call::Get { target } => client.get(&served.path(&target, Part::Main)?).await,
+        Call::Get { target, value } => {
+            let path = served.path(&target, Part::Main)?;
+            let Some(pointer) = value else {
+                return client.get(&path).await;
+            };
+            let object: Value = client.get(&path).await?;
+            let stored =
+                Stored::deserialize(&object).map_err(|error| ApiError::Malformed(error.to_string()))?;
+            Ok(Stored {
+                value: object.pointer(&pointer).cloned(),
+                ..stored
+            })
+        }
         Call::Patch {
             target,
             part,

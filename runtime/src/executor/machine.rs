@@ -106,6 +106,7 @@ impl Run {
             taken: Vec::new(),
             holders: Vec::new(),
             failures: Vec::new(),
+            created: Vec::new(),
             doubts: Vec::new(),
             status_form: limits.status_form,
         };
@@ -348,6 +349,9 @@ impl Run {
         self.record(index, result);
         self.report.expectations.extend(expectation(&step.write, stored));
         self.report.events.extend(step.done.clone());
+        if let Write::Create { target, .. } = &step.write {
+            self.report.created.push(target.clone());
+        }
         let Some(track) = self.tracks.get_mut(index) else {
             return;
         };
@@ -447,6 +451,7 @@ impl Track {
         match &step.write {
             Write::Create { target, .. } if stage == Stage::ReadExisting => Call::Get {
                 target: target.clone(),
+                value: None,
             },
             Write::Create { target, body, .. } => Call::Create {
                 target: target.clone(),
@@ -455,15 +460,24 @@ impl Track {
             Write::Delete {
                 precondition: Precondition::Unused(_, user),
                 ..
-            } if stage == Stage::ReadUser => Call::Get { target: user.clone() },
+            } if stage == Stage::ReadUser => Call::Get {
+                target: user.clone(),
+                value: None,
+            },
             Write::Delete {
                 target, precondition, ..
             } => Call::Delete {
                 target: target.clone(),
                 body: delete_options(precondition, version),
             },
-            Write::Patch { target, .. } if stage == Stage::ReadRefused => Call::Get {
+            Write::Patch {
+                target, precondition, ..
+            } if stage == Stage::ReadRefused => Call::Get {
                 target: target.clone(),
+                value: match precondition {
+                    Precondition::Test(pointer, _) => Some(pointer.clone()),
+                    _ => None,
+                },
             },
             Write::Patch {
                 target,
@@ -555,9 +569,9 @@ fn checked(write: &Write, now: &Stored, refusal: String) -> Verdict {
             Verdict::End(StepResult::Gone)
         }
         Write::Patch {
-            precondition: Precondition::UidAndVersion(_, version),
+            precondition: Precondition::Test(_, expected),
             ..
-        } if *version != now.version => Verdict::Failed(Failure::Conflict(refusal)),
+        } if now.value.as_ref() != Some(expected) => Verdict::Failed(Failure::Conflict(refusal)),
         _ => Verdict::Failed(Failure::Refused(refusal)),
     }
 }
@@ -623,11 +637,6 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         {
             return Verdict::Next(Stage::StatusHalf);
         }
-        // The content is not ours: another value is there than the one tested.
-        Write::Patch {
-            precondition: Precondition::Test(..),
-            ..
-        } if error.is_invalid() => return Verdict::Failed(Failure::Conflict(message)),
         Write::Patch { .. } if error.is_invalid() => return Verdict::Check(message),
         _ => {}
     }

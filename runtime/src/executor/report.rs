@@ -76,6 +76,8 @@ pub struct Report {
     pub holders: Vec<(String, Holder)>,
     /// Failures in the order in which they occurred.
     pub failures: Vec<Failure>,
+    /// Objects that were created or adopted.
+    pub created: Vec<Target>,
     /// Objects that must be read before the next plan.
     pub doubts: Vec<Doubt>,
     /// How this server accepts status patches that also change metadata; pass it to the next run.

@@ -8,7 +8,7 @@ use kruise_plan_kit::{
 };
 use kube_cache::{Expectation, Version};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::ApiError;
@@ -114,7 +114,13 @@ fn a_create_that_finds_its_own_object_is_adopted() {
     let (id, _) = only(&mut run);
     run.reply(id, Err(refusal(409, "AlreadyExists")));
     let (id, call) = only(&mut run);
-    assert_eq!(call, Call::Get { target: target("a") });
+    assert_eq!(
+        call,
+        Call::Get {
+            target: target("a"),
+            value: None
+        }
+    );
     let found = Stored {
         controller: Some("owner".into()),
         ..stored("7")
@@ -311,29 +317,34 @@ fn a_precondition_refused_as_invalid_content_is_a_lost_race_and_invalid_content_
     };
     let refused = || StepResult::Failed(Failure::Refused("no".into()));
     let conflict = || StepResult::Failed(Failure::Conflict("no".into()));
+    let tested = || Precondition::Test("/spec/list".into(), json!([1]));
+    let with_value = |value: Option<Value>| Stored { value, ..stored("9") };
     for (precondition, read, result) in [
+        (tested(), Ok(with_value(Some(json!([1, 2])))), conflict()),
+        (tested(), Ok(with_value(None)), conflict()),
+        (tested(), Ok(with_value(Some(json!([1])))), refused()),
+        (tested(), Err(refusal(404, "NotFound")), StepResult::Gone),
         (uid(), Ok(other.clone()), StepResult::Gone),
         (uid(), Err(refusal(404, "NotFound")), StepResult::Gone),
         (uid(), Ok(stored("9")), refused()),
         (uid(), Err(refusal(500, "InternalError")), refused()),
-        (version(), Ok(stored("9")), conflict()),
-        (version(), Ok(stored("5")), refused()),
+        (version(), Ok(stored("9")), refused()),
     ] {
         let mut run = single(vec![patch_of(precondition.clone())]);
         let (id, _) = only(&mut run);
         run.reply(id, Err(refusal(422, "Invalid")));
         let (id, call) = only(&mut run);
-        assert_eq!(call, Call::Get { target: target("a") });
+        let Call::Get { target: of, value } = call else {
+            panic!("{call:?}")
+        };
+        assert_eq!(of, target("a"));
+        assert_eq!(value.is_some(), precondition == tested());
         run.reply(id, read.clone());
         assert!(run.due().is_empty() && run.is_over());
         let report = run.finish();
         assert_eq!(report.steps, [[result.clone()]], "{precondition:?} {read:?}");
         assert_eq!(report.events.len(), usize::from(result == refused()));
     }
-    let tested = patch_of(Precondition::Test("/spec".into(), json!(1)));
-    let (result, report) = outcome_of(tested, refusal(422, "Invalid"));
-    assert_eq!(result, conflict());
-    assert!(report.events.is_empty());
 }
 
 #[test]
@@ -416,7 +427,8 @@ fn an_object_that_must_be_unused_is_deleted_only_after_a_read_finds_no_user() {
     assert_eq!(
         call,
         Call::Get {
-            target: target("user")
+            target: target("user"),
+            value: None
         }
     );
     run.reply(id, Err(refusal(404, "NotFound")));

@@ -10,7 +10,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures::{StreamExt, stream};
-use kruise_plan_kit::Part;
+use kruise_plan_kit::{Part, Target};
 use kube_cache::{Expectation, ObjectKey};
 
 use super::{Controller, Reconciler};
@@ -25,21 +25,22 @@ const LATE: Duration = Duration::from_mins(2);
 /// Reads in flight at once.
 const CONCURRENCY: usize = 16;
 
-/// Names of objects whose creation may still take effect, each with the time until which it may.
+/// Objects whose creation may still take effect, each with the time until which it may.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LateNames(BTreeMap<String, Duration>);
+pub(super) struct Late(BTreeMap<Target, Duration>);
 
-impl LateNames {
-    fn may_appear(&mut self, name: String, now: Duration) {
-        self.0.insert(name, now.saturating_add(LATE));
+impl Late {
+    fn may_appear(&mut self, target: Target, now: Duration) {
+        self.0.insert(target, now.saturating_add(LATE));
     }
 
-    fn appeared(&mut self, name: &str) {
-        self.0.remove(name);
+    /// The object exists, or did: its name is as good as any other.
+    pub(super) fn appeared(&mut self, target: &Target) {
+        self.0.remove(target);
     }
 
     /// Those whose time is not over.
-    pub(super) fn at(&mut self, now: Duration) -> impl Iterator<Item = &String> {
+    pub(super) fn at(&mut self, now: Duration) -> impl Iterator<Item = &Target> {
         self.0.retain(|_, until| *until > now);
         self.0.keys()
     }
@@ -81,8 +82,8 @@ impl<R: Reconciler> Controller<R> {
             }
             let owner = inner.owners.entry(key.clone()).or_default();
             match (&doubt.uid, &stored) {
-                (None, None) => owner.late.may_appear(doubt.target.name.clone(), now),
-                (None, Some(_)) => owner.late.appeared(&doubt.target.name),
+                (None, None) => owner.late.may_appear(doubt.target.clone(), now),
+                (None, Some(_)) => owner.late.appeared(&doubt.target),
                 (Some(_), _) => {}
             }
             owner.doubts.remove(&doubt);

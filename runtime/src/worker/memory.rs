@@ -93,6 +93,7 @@ mod tests {
             taken: Vec::new(),
             holders: Vec::new(),
             failures: Vec::new(),
+            created: Vec::new(),
             doubts: Vec::new(),
             status_form: StatusForm::default(),
         }

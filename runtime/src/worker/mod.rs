@@ -49,7 +49,7 @@ use crate::{
     caches::CacheView,
     executor::{self, Conditions, Doubt, Limits, Report, Run, StatusForm, StepResult},
 };
-use doubts::LateNames;
+use doubts::Late;
 use pace::Pace;
 use status::StatusWriter;
 
@@ -92,8 +92,8 @@ struct Owner {
     announced: BTreeSet<(&'static str, String)>,
     /// Objects that must be read before the next plan.
     doubts: BTreeSet<Doubt>,
-    /// Names of objects whose creation may still take effect.
-    late: LateNames,
+    /// Objects whose creation may still take effect.
+    late: Late,
     /// Resources whose caches may lack a write: they did not contain it in time.
     unconfirmed: BTreeSet<ResourceId>,
     pace: Pace,
@@ -287,7 +287,7 @@ impl<R: Reconciler> Controller<R> {
             return Memory::default();
         };
         Memory {
-            late_names: owner.late.at(now).cloned().collect(),
+            late: owner.late.at(now).cloned().collect(),
             ..owner.memory.clone()
         }
     }
@@ -403,6 +403,9 @@ impl<R: Reconciler> Controller<R> {
         }
         let owner = inner.owners.entry(key.clone()).or_default();
         owner.doubts.extend(report.doubts.iter().cloned());
+        for created in &report.created {
+            owner.late.appeared(created);
+        }
         let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });

@@ -24,14 +24,14 @@ use crate::events::{EventSink, ObjectRef};
 /// Plans one pod for every key at its first reconcile, panics for `bad`, and counts its reconciles.
 struct Stub {
     keys: Vec<ObjectKey>,
-    /// The names that the last plan was told may still appear.
-    late_names: Arc<Mutex<Vec<String>>>,
+    /// The objects that the last plan was told may still appear.
+    late: Arc<Mutex<Vec<String>>>,
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Reconciler for Stub {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, _now: Timestamp) -> Outcome {
-        *self.late_names.lock().unwrap() = memory.late_names.iter().cloned().collect();
+        *self.late.lock().unwrap() = memory.late.iter().map(|late| late.name.clone()).collect();
         let reconciles = {
             let mut reconciles = self.reconciles.lock().unwrap();
             let reconciles = reconciles.entry(key.name.to_string()).or_default();
@@ -190,7 +190,7 @@ fn server_with(create: u16, read: u16) -> (Client, Requests) {
 
 struct Bench {
     controller: Arc<Controller<Stub>>,
-    late_names: Arc<Mutex<Vec<String>>>,
+    late: Arc<Mutex<Vec<String>>>,
     reconciles: Arc<Mutex<BTreeMap<String, usize>>>,
     seen: Arc<AtomicU64>,
     counts: Arc<Counts>,
@@ -199,9 +199,9 @@ struct Bench {
 
 fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_timeout: Duration) -> Bench {
     let (reconciles, seen, counts) = (Arc::default(), Arc::default(), Arc::<Counts>::default());
-    let late_names = Arc::default();
+    let late = Arc::default();
     let stub = Stub {
-        late_names: Arc::clone(&late_names),
+        late: Arc::clone(&late),
         keys: keys.iter().map(|name| key(name)).collect(),
         reconciles: Arc::clone(&reconciles),
     };
@@ -220,7 +220,7 @@ fn bench((client, requests): (Client, Requests), keys: &[&str], expectation_time
     Bench {
         controller: Controller::new(stub, settings, client, counts.clone()),
         reconciles,
-        late_names,
+        late,
         seen,
         counts,
         requests,
@@ -232,8 +232,8 @@ fn key(name: &str) -> ObjectKey {
 }
 
 impl Bench {
-    fn late_names(&self) -> Vec<String> {
-        self.late_names.lock().unwrap().clone()
+    fn late(&self) -> Vec<String> {
+        self.late.lock().unwrap().clone()
     }
 
     fn reconciles(&self, key: &str) -> usize {
@@ -354,17 +354,14 @@ async fn after_a_write_that_may_have_happened_the_next_plan_waits_for_its_object
             "GET /api/v1/namespaces/ns/pods/web"
         ]
     );
-    assert!(
-        bench.late_names().is_empty(),
-        "it exists: there is nothing to wait for"
-    );
+    assert!(bench.late().is_empty(), "it exists: there is nothing to wait for");
 }
 
 #[tokio::test]
 async fn the_name_of_an_object_that_may_still_be_created_is_passed_to_the_next_plan() {
     let bench = bench(server_with(504, 404), &["web"], Duration::from_mins(1));
     bench.run_until(|| bench.reconciles("web") >= 2).await;
-    assert_eq!(bench.late_names(), ["web"]);
+    assert_eq!(bench.late(), ["web"]);
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use std::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use kruise_api::names::WIDENED_CONDITIONS;
+
 use super::*;
 use crate::issue::issue;
 
@@ -527,6 +529,56 @@ async fn the_conditional_webhook_is_written_when_its_condition_changes_and_not_o
     until(|| expression() == Some(json!("d"))).await;
     let hooks = api.get("hooks").unwrap();
     assert_eq!(hooks["webhooks"][0]["clientConfig"]["caBundle"], bundle);
+    stop.send_replace(true);
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_widened_condition_is_narrowed_when_its_time_is_over() {
+    let api = installed();
+    let mut configuration = configuration();
+    configuration["webhooks"][0]["matchConditions"] = json!([{"name": "c", "expression": "true"}]);
+    api.put("hooks", configuration);
+    let scratch = settings("widened", Source::Secret);
+    let conditional = ConditionalWebhook {
+        name: "more".into(),
+        path: "/one".into(),
+        condition: "needed".into(),
+    };
+    let (_sender, receiver) = watch::channel(DesiredCondition::Expression("a".into()));
+    let changes = Changes::default();
+    let controller = WebhookController {
+        api: api.clone(),
+        settings: Settings {
+            conditional: Some((conditional, receiver)),
+            ..scratch.clone()
+        },
+        tls: Arc::default(),
+        changes: changes.clone(),
+        jitter: 0,
+        progress: Progress::default(),
+    };
+    let (stop, stopped) = watch::channel(false);
+    let (first, succeeded) = oneshot::channel();
+    let task = tokio::spawn(controller.run(stopped, first));
+    succeeded.await.unwrap();
+
+    let mut hooks = api.get("hooks").unwrap();
+    let until = Timestamp::now() + jiff::SignedDuration::from_secs(2);
+    let widened = json!([{"webhook": "more", "expression": "b", "until": until, "name": "set"}]);
+    hooks["metadata"]["annotations"][WIDENED_CONDITIONS] = json!(widened.to_string());
+    let webhooks = hooks["webhooks"].as_array_mut().unwrap();
+    let more = webhooks.iter_mut().find(|one| one["name"] == "more").unwrap();
+    more["matchConditions"][0]["expression"] = json!("(a) || b");
+    api.put("hooks", hooks);
+    changes.report(hooks_changed());
+    let annotation = || {
+        api.get("hooks").unwrap()["metadata"]["annotations"]
+            .get(WIDENED_CONDITIONS)
+            .cloned()
+    };
+    self::until(|| annotation().is_none()).await;
+    assert!(Timestamp::now() >= until, "it is kept until then");
     stop.send_replace(true);
     task.await.unwrap();
 }

@@ -80,7 +80,9 @@ fn template() -> Value {
                         {"name": "data", "mountPath": "/data"},
                         {"name": "settings", "mountPath": "/etc/settings", "subPath": "a"},
                     ],
-                    "livenessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
+                    "livenessProbe": {
+                        "httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5, "terminationGracePeriodSeconds": 10,
+                    },
                     "readinessProbe": {"tcpSocket": {"port": 80}},
                     "lifecycle": {"preStop": {"exec": {"command": ["sleep", "1"]}}},
                     "securityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}},
