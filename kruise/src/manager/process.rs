@@ -36,10 +36,10 @@ use crate::{
 use super::{
     admission,
     config::Config,
-    narrow,
+    elsewhere, narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
-    widening::{Widener, elsewhere},
+    widening::Widener,
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
