@@ -2,6 +2,7 @@
 
 mod admission;
 mod config;
+mod elsewhere;
 mod endpoints;
 mod flags;
 mod jitter;

@@ -25,7 +25,10 @@ use tokio::{
 };
 
 use crate::{
-    controllers::{self, WebhookCaches, webhook_caches::conditional_webhook},
+    controllers::{
+        self, WebhookCaches,
+        webhook_caches::{ReviewCache, conditional_webhook},
+    },
     gates::Gates,
     leader::LeaderSettings,
 };
@@ -33,10 +36,10 @@ use crate::{
 use super::{
     admission,
     config::Config,
-    narrow,
+    elsewhere, narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
     reviews::Reviews,
-    widening::{Widener, elsewhere},
+    widening::Widener,
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
@@ -119,14 +122,9 @@ where
         if config.dry_run {
             return Ok(JoinSet::new());
         }
-        let cache = controllers::webhook_caches::ReviewCache {
-            webhook_caches: webhook_caches.clone(),
-            pods: caches.informer(&controllers::caches::PODS),
-            nodes: caches.informer(&controllers::caches::NODES),
-            namespace: config.webhook.namespace.clone(),
-        };
+        let cache = review_cache(config, &webhook_caches, &mut caches);
         let client = client.named(&agent("webhook"));
-        let routes = routes(config, cache, &client, metrics);
+        let routes = routes(config, &client, cache, metrics);
         let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
         narrow::warn(&client, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
@@ -187,22 +185,6 @@ where
     result
 }
 
-/// The webhook handlers.
-fn routes(
-    config: &Config,
-    cache: controllers::webhook_caches::ReviewCache,
-    client: &Client,
-    metrics: &Metrics,
-) -> Routes {
-    let pods_are_reviewed = config.gates.on("PodWebhook");
-    let writes_configurations = !config.gates.on("EnableExternalCerts");
-    let widener = (pods_are_reviewed && writes_configurations)
-        .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
-    let options = controllers::reviews::options(config);
-    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
-    admission::routes(reviews, pods_are_reviewed)
-}
-
 /// How the caches follow the API server.
 fn following<'f>(
     config: &'f Config,
@@ -228,6 +210,27 @@ async fn drain(config: &Config, endpoints: &mut JoinSet<()>) {
     if tokio::time::timeout(limit, ended).await.is_err() {
         tracing::warn!("listeners are still open after {limit:?}");
     }
+}
+
+/// The caches that reviews read.
+fn review_cache(config: &Config, webhook_caches: &WebhookCaches, caches: &mut Caches) -> ReviewCache {
+    ReviewCache {
+        webhook_caches: webhook_caches.clone(),
+        pods: caches.informer(&controllers::caches::PODS),
+        nodes: caches.informer(&controllers::caches::NODES),
+        namespace: config.webhook.namespace.clone(),
+    }
+}
+
+/// The handlers of the webhooks. Match conditions are widened unless they are not the manager's to write.
+fn routes(config: &Config, client: &Client, cache: ReviewCache, metrics: &Metrics) -> Routes {
+    let pods_are_reviewed = config.gates.on("PodWebhook");
+    let writes_configurations = !config.gates.on("EnableExternalCerts");
+    let widener = (pods_are_reviewed && writes_configurations)
+        .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+    let options = controllers::reviews::options(config);
+    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
+    admission::routes(reviews, pods_are_reviewed)
 }
 
 /// Facts about the API server that plans depend on. Requests are sent only for gates that are on.

@@ -3,8 +3,6 @@
 //! A review that ends in [`Widening`] is answered only once API servers know the wider condition. How soon they learn of
 //! it cannot be observed, so there is a fixed pause. What still slips through is found by the controller of the object.
 
-pub(super) mod elsewhere;
-
 use std::time::Duration;
 
 use kruise_admission::{manifests::MUTATING, widening::Widening};

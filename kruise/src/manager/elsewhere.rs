@@ -17,8 +17,9 @@ use kube_cache::{Delta, SharedInformer};
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 
-use super::super::registrar::collection_of_configurations;
 use crate::controllers::WebhookCaches;
+
+use super::registrar::collection_of_configurations;
 
 /// The part of a configuration that is read.
 #[derive(Debug, Default, Deserialize)]
@@ -40,7 +41,7 @@ struct Metadata {
 kube_cache::cached!(Configuration, metadata);
 
 /// Passes the widenings in the mutating configuration to the caches of reviews, until `stop` turns true.
-pub(crate) async fn follow_widenings(
+pub(super) async fn follow_widenings(
     client: &Client,
     caches: &WebhookCaches,
     jitter: Jitter,
