@@ -140,8 +140,7 @@ where
             opened = &mut opening => opened?,
             () = shutdown::stopped(host.stop.clone()) => {
                 close.send_replace(true);
-                let mut opened = opening.await?;
-                drain(config, &mut opened).await;
+                drain(config, &mut opening.await?).await;
                 return Ok(());
             }
         }
@@ -160,10 +159,8 @@ where
             return not_started.map_or(Ok(()), |failed| failed.map(drop).map_err(Into::into));
         }
     };
-    if let Some(ready) = ready {
-        // The receiver may be dropped.
-        let _ = ready.send(());
-    }
+    // The receiver may be dropped.
+    let _ = ready.map(|ready| ready.send(()));
     let Watches {
         tasks: mut watches,
         followed,
