@@ -55,16 +55,17 @@ pub(crate) fn choose<'m, 'a>(
     for pod in &old {
         if !pod.selected {
             choice.explain(snapshot, pod, "stays: updateStrategy.selector does not match it");
-        } else if let Some(left) = pod.fresh_for(now) {
-            choice.explain(snapshot, pod, "waits: it has just been made");
-            choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else if !pod.upgradable {
+            // It is told so at once, however young it is: the set's status waits for that.
             choice.explain(
                 snapshot,
                 pod,
                 "cannot be upgraded in place: more than images changed",
             );
             choice.stranded.push(pod);
+        } else if let Some(left) = pod.fresh_for(now) {
+            choice.explain(snapshot, pod, "waits: it has just been made");
+            choice.requeue = choice.requeue.into_iter().chain([left]).min();
         } else if busy.pods.contains(&*pod.view.uid) {
             choice.explain(snapshot, pod, "ends its last upgrade first");
         } else if pod.is_on_its_way(set, sidecars) {

@@ -353,7 +353,7 @@ async fn lead(
 }
 
 /// Settings of leader election; `None` to run without.
-fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
+pub(super) fn lease_settings(config: &Config, identity: &str) -> Option<lease::Settings> {
     let lease = config.lease.clone();
     let lease = lease.filter(|_| !config.dry_run && !is_injected(Bug::TwoLeaders))?;
     Some(lease::Settings {

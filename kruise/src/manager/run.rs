@@ -23,7 +23,7 @@ use super::{
     config::Config,
     endpoints::{self, Phases, Webhooks},
     jitter::jitter,
-    process::{Host, process},
+    process::{Host, lease_settings, process},
     registrar::DEFINITIONS,
     registration::agent,
     sockets::Sockets,
@@ -42,6 +42,9 @@ const REDISCOVERY: [Duration; 6] = [
 
 /// Time limit of requests other than watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The leader ends so long after a definition has appeared: longer than it takes other replicas to end and to start again.
+const LEADER_PAUSE: Duration = Duration::from_secs(45);
 
 /// What a manager receives from a program that embeds it.
 #[derive(Debug)]
@@ -66,11 +69,12 @@ pub async fn run(
     let (synced, caches_synced) = watch::channel(false);
     let served = discovery::discover(&client, &controllers::kinds()).await?;
     let (end, ending) = watch::channel(false);
+    let identity = lease::identity();
     let host = Host {
         client: client.clone(),
         served: Some(served.clone()),
         metrics,
-        identity: lease::identity(),
+        identity: identity.clone(),
         jitter: Arc::new(jitter),
         ready: Some(ready),
         stop: ending.clone(),
@@ -106,7 +110,12 @@ pub async fn run(
         biased;
         ended = &mut running => return ended,
         () = shutdown::stopped(stop) => None,
-        kind = definition_appears(&client, &served) => Some(kind),
+        kind = async {
+            let kind = definition_appears(&client, &served).await;
+            let lease = lease_settings(&config, &identity);
+            wait_for_turn(&client, lease.as_ref()).await;
+            kind
+        } => Some(kind),
     };
     // It ends in order either way.
     end.send_replace(true);
@@ -155,6 +164,24 @@ async fn definition_appears(client: &Client, served: &Served) -> String {
         // Watches end only with their stop signal.
         _ = join_all(watches) => pending().await,
     }
+}
+
+/// Waits until this replica may end because a definition has appeared. All replicas see that at once: those that do not lead
+/// end first, and the leader when they are back, so that webhooks are served all the time.
+async fn wait_for_turn(client: &Client, lease: Option<&lease::Settings>) {
+    let leads = match lease {
+        Some(lease) => {
+            let found = lease::find(&client.named(&agent("leader-election")), lease).await;
+            found.is_ok_and(|found| found.is_held_by(&lease.identity))
+        }
+        None => true,
+    };
+    let pause = if leads {
+        LEADER_PAUSE
+    } else {
+        Duration::from_millis(jitter() % 5_000)
+    };
+    tokio::time::sleep(pause).await;
 }
 
 async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Client> {

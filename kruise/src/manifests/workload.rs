@@ -7,7 +7,7 @@ const DEPLOYMENT: &str = "kruise-controller-manager";
 
 /// Time from the signal to the end of a manager that has requests in flight: it serves until clients have moved
 /// (`--shutdown-delay-duration`), answers what is in flight, and writes its last events.
-const GRACE_SECONDS: u32 = 60;
+const GRACE_SECONDS: u32 = 75;
 
 /// Parameters of the deployment.
 pub struct Workload<'a> {

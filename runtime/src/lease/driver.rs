@@ -29,7 +29,8 @@ pub enum Ending {
 pub struct Found {
     /// `None` if there was none.
     version: Option<String>,
-    is_free: bool,
+    /// Empty if nobody holds it.
+    holder: String,
 }
 
 impl Found {
@@ -37,13 +38,18 @@ impl Found {
         let version = lease.and_then(|lease| lease.pointer("/metadata/resourceVersion")?.as_str());
         Self {
             version: version.map(str::to_owned),
-            is_free: lease.is_none_or(|lease| Record::of(lease).holder.is_empty()),
+            holder: lease.map(|lease| Record::of(lease).holder).unwrap_or_default(),
         }
     }
 
     /// Whether no replica has led between this read and the `later` one.
     pub fn is_unheld_until(&self, later: &Self) -> bool {
-        self.is_free && self == later
+        self.holder.is_empty() && self == later
+    }
+
+    /// Whether the process of this identity leads.
+    pub fn is_held_by(&self, identity: &str) -> bool {
+        self.holder == identity
     }
 }
 

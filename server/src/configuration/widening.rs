@@ -22,6 +22,9 @@ pub const KEPT: Duration = Duration::from_mins(1);
 /// How long an API server may take to learn of a changed configuration.
 pub const LEARNT: Duration = Duration::from_secs(1);
 
+/// By how much the clocks of two replicas may differ.
+const SKEW: Duration = Duration::from_secs(5);
+
 /// A widening that lasts less long does not suffice for an object that is about to be stored: other webhooks may review it
 /// for as long as this.
 const ENOUGH: Duration = Duration::from_secs(30);
@@ -138,18 +141,23 @@ pub fn widen(
     if let Some(covering) = covering {
         let left = between(now, covering.until);
         if left >= ENOUGH {
-            return Widen::Wait((left + LEARNT).saturating_sub(KEPT).min(LEARNT));
+            // It may be another replica's, whose clock differs.
+            let is_new = left + SKEW >= KEPT;
+            return Widen::Wait(if is_new { LEARNT } else { Duration::ZERO });
         }
     }
     if derived.is_some_and(wanted.is_within) {
         return known;
     }
-    if let Some(covering) = covering.cloned() {
+    // One that is for more than is wanted is not renewed: it would last as long as objects are created.
+    let exact = covering.filter(|one| wanted.expressions.first() == Some(&one.expression));
+    if let Some(covering) = exact.cloned() {
         for one in all.iter_mut().filter(|one| **one == covering) {
             one.until = after(now, KEPT);
         }
         return Widen::Write(annotated(current, &all, Map::new()), Duration::ZERO);
     }
+    let is_covered = covering.is_some_and(|one| between(now, one.until) > LEARNT);
     let lasting = before.iter().filter(|one| one.until > now).count();
     let width = MANY.iter().filter(|many| lasting >= **many).count();
     let expressions = wanted.expressions;
@@ -181,7 +189,8 @@ pub fn widen(
     all.push(next);
     let mut patch = Map::new();
     patch.insert("webhooks".into(), webhooks.into());
-    Widen::Write(annotated(current, &all, patch), LEARNT)
+    let wait = if is_covered { Duration::ZERO } else { LEARNT };
+    Widen::Write(annotated(current, &all, patch), wait)
 }
 
 /// The condition that is derived, and the widenings that are part of the registered one.

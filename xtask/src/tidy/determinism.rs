@@ -7,7 +7,6 @@ const SOURCES: &[&str] = &[
     "runtime/src/clock.rs",
     "runtime/src/metrics/",
     "runtime/src/lease/driver.rs",
-    "kruise/src/manager/endpoints.rs",
     "kruise/src/manager/jitter.rs",
 ];
 /// Time and randomness that no seed decides.

@@ -151,7 +151,7 @@ fn what_is_covered_is_not_written_and_a_fresh_widening_is_waited_for() {
     let led = reconciled(&narrow(), &derived("web"), at(0)).unwrap();
     assert_eq!(widen_for(&led, "web", at(0)), Widen::Wait(Duration::ZERO));
     let fresh = written(&narrow(), "web", at(100));
-    for (now, wait) in [(100_000, 1_000), (100_400, 600), (101_000, 0), (130_000, 0)] {
+    for (now, wait) in [(100_000, 1_000), (104_900, 1_000), (105_100, 0), (130_000, 0)] {
         let now = Timestamp::from_millisecond(now).unwrap();
         let expected = Widen::Wait(Duration::from_millis(wait));
         assert_eq!(widen_for(&fresh, "web", now), expected, "{now}");
@@ -182,9 +182,22 @@ fn with_many_widenings_the_next_one_is_wider() {
     current = written(&current, "another", at(0));
     assert!(condition(&current).unwrap().ends_with("(w3) || (key)"));
     assert_eq!(
-        widen_for(&current, "yet another", at(2)),
+        widen_for(&current, "yet another", at(6)),
         Widen::Wait(Duration::ZERO)
     );
+    // The wider one is not renewed: what replaces it is as narrow as it can be once the others have expired.
+    let Widen::Write(patch, Duration::ZERO) = widen_for(&current, "yet another", at(40)) else {
+        panic!("{:?}", widen_for(&current, "yet another", at(40)));
+    };
+    let untils = |current: &Value| widened(current).iter().map(|one| one.until).max();
+    assert_eq!(untils(&patched(&current, &patch)), Some(at(100)));
+    let wider = |one: &&Widened| one.expression == "key";
+    assert_eq!(
+        widened(&current).iter().find(wider).map(|one| one.until),
+        Some(at(60))
+    );
+    let later = widened(&patched(&current, &patch));
+    assert_eq!(later.iter().find(wider).map(|one| one.until), Some(at(60)));
     // Of a condition that is too long the widest takes the place.
     let long = written(&narrow(), &"x".repeat(LENGTH), at(0));
     assert_eq!(condition(&long), Some("(true)"));
