@@ -269,11 +269,7 @@ impl KindWebhooks {
 
     /// Refuses values of the wrong type, but for those that are stored.
     fn of_its_types(&self, version: &str, object: &Value, old: Option<&Value>) -> Result<(), Response> {
-        let mut wrong = parts::mismatches(self, version, object);
-        if let (false, Some(old)) = (wrong.is_empty(), old) {
-            let stored = parts::mismatches(self, version, old);
-            wrong.retain(|one| !stored.contains(one));
-        }
+        let wrong = parts::new_mismatches(self, version, object, old);
         match wrong.as_slice() {
             [] => Ok(()),
             [one] => Err(Response::undecodable(one)),

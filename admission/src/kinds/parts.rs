@@ -46,6 +46,33 @@ pub(super) fn mismatches(kind: &KindWebhooks, version: &str, object: &Value) -> 
     found
 }
 
+/// As [`mismatches`], without those that the stored object has, at whatever places of its lists: an update may insert items
+/// before one that is wrong.
+pub(super) fn new_mismatches(
+    kind: &KindWebhooks,
+    version: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<TypeMismatch> {
+    let mut wrong = mismatches(kind, version, object);
+    if let (false, Some(old)) = (wrong.is_empty(), old) {
+        let stored = mismatches(kind, version, old);
+        let stored: Vec<String> = stored.iter().map(without_places).collect();
+        wrong.retain(|one| !stored.contains(&without_places(one)));
+    }
+    wrong
+}
+
+fn without_places(mismatch: &TypeMismatch) -> String {
+    let text = mismatch.to_string();
+    let mut parts = text.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        format!("{text}[{rest}")
+    })
+}
+
 /// As [`mismatches`], of an object of any kind that has webhooks; none of another one. Without a version it is read as one
 /// of the newest.
 pub fn wrong_types(object: &Value) -> Vec<TypeMismatch> {
@@ -221,6 +248,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_stored_object_may_move_in_its_list() {
+        let (case, object) = sample("CloneSet");
+        let mut stored = object.clone();
+        put(
+            &mut stored["spec"],
+            "template.spec.containers.0.tty",
+            &json!("yes"),
+        );
+        let mut moved = stored.clone();
+        let containers = moved.pointer_mut("/spec/template/spec/containers").unwrap();
+        let first = json!({"name": "first", "image": "first:1"});
+        containers.as_array_mut().unwrap().insert(0, first);
+        assert_eq!(case.refusal("UPDATE", &moved, &stored), None);
+        assert!(case.refusal("UPDATE", &moved, &object).is_some());
     }
 
     #[test]
