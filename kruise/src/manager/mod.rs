@@ -33,6 +33,8 @@ pub(crate) use logging::{start as to_stderr, to_file};
 pub(crate) use process::server_facts;
 pub use process::{Host, MatchConditions, Routes, process};
 pub use registration::{Controls, Grant, Registration, Runnable, ServerFacts, Setup, Wiring};
+#[cfg(test)]
+pub(crate) use run::longest_end;
 pub use run::{Embedding, run};
 pub use sockets::Sockets;
 

@@ -43,10 +43,10 @@ use super::{
 };
 
 /// Time limit for webhook requests in flight after the listeners are closed, and for closing the connections.
-const DRAIN: Duration = Duration::from_secs(35);
+pub(super) const DRAIN: Duration = Duration::from_secs(35);
 
 /// Time limit for writing the last events.
-const FLUSH: Duration = Duration::from_secs(2);
+pub(super) const FLUSH: Duration = Duration::from_secs(2);
 
 /// The environment of a process.
 pub struct Host {

@@ -46,6 +46,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The leader ends so long after a definition has appeared: longer than it takes other replicas to end and to start again.
 const LEADER_PAUSE: Duration = Duration::from_secs(45);
 
+/// The longest time from the signal to the end: the last writes of controllers, the delay in which clients move, the reviews
+/// in flight, and the last events.
+#[cfg(test)]
+pub(crate) fn longest_end(config: &Config) -> Duration {
+    REQUEST_TIMEOUT + config.shutdown_delay + super::process::DRAIN + super::process::FLUSH
+}
+
 /// What a manager receives from a program that embeds it.
 #[derive(Debug)]
 pub struct Embedding {

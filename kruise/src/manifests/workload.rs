@@ -137,10 +137,9 @@ mod tests {
     use std::time::Duration;
 
     use go_compat::flags::FlagSet;
-    use kruise_server::listen::Limits;
 
     use super::*;
-    use crate::manager::{Config, FLAGS};
+    use crate::manager::{Config, FLAGS, longest_end};
 
     fn installed() -> Vec<Value> {
         deployment(&Workload {
@@ -152,14 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn the_grace_period_covers_the_delay_and_the_drain() {
+    fn the_grace_period_covers_the_longest_end_of_a_manager() {
         let config = Config::new(&FlagSet::new(&FLAGS).parse([""; 0]).unwrap(), &|_| None).unwrap();
-        let needed = config.shutdown_delay + Limits::default().drain;
-        let spare = Duration::from_secs(10);
-        assert!(
-            Duration::from_secs(GRACE_SECONDS.into()) >= needed + spare,
-            "{needed:?}"
-        );
+        let needed = longest_end(&config);
+        assert!(Duration::from_secs(GRACE_SECONDS.into()) > needed, "{needed:?}");
     }
 
     #[test]
