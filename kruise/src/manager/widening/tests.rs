@@ -164,7 +164,10 @@ async fn a_set_is_stored_once_api_servers_had_time_to_learn_of_its_pods() {
     assert_eq!(writes, 2, "one was overtaken");
     let begun = Instant::now();
     assert!(is_allowed(&create_set(&reviews, false).await));
-    assert_eq!(begun.elapsed(), Duration::ZERO, "it is widened");
+    assert!(
+        begun.elapsed() <= Duration::from_secs(1),
+        "another replica may have widened it a moment ago"
+    );
     assert_eq!(server.writes.lock().unwrap().len(), writes);
 }
 
