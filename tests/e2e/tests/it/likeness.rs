@@ -1,7 +1,7 @@
 //! What this manager makes out of a manifest is what OpenKruise made out of it: so the way back is open, too.
 //!
-//! Only what differs between any two runs is masked: uids, versions, times, addresses, the random part of pod names; and
-//! the one annotation that is left out on purpose.
+//! Only what differs between any two runs is masked: uids, versions, times, addresses, the random part of pod names; the
+//! one annotation that is left out on purpose, and the one that is added.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,8 @@ use crate::cluster::{Scenario, scenario, text};
 use crate::stored::anew;
 
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Which template a revision is for; OpenKruise reads over it.
+const TEMPLATE_HASH: &str = "kruise.io/template-hash";
 
 /// Objects of one kind that OpenKruise of the hub's version stored for the CloneSet `set`.
 fn stored(set: &str, phase: &str, kind: &str) -> Vec<Value> {
@@ -45,11 +47,10 @@ fn masked(object: &Value, pods_revision: &str) -> Value {
         owner.take();
     }
     if object["kind"] == "ControllerRevision" {
+        let annotations = object["metadata"]["annotations"].as_object_mut().unwrap();
         // A revision has no use for the manifest, which may be as long as the set itself.
-        object["metadata"]["annotations"]
-            .as_object_mut()
-            .unwrap()
-            .remove(APPLIED);
+        annotations.remove(APPLIED);
+        annotations.remove(TEMPLATE_HASH);
     }
     if object["kind"] == "Pod" {
         mask_pod(&mut object, pods_revision);
