@@ -222,12 +222,16 @@ fn a_partition_holds_pods_and_explain_reports_it() {
     set.until_status(&json!({"matchedPods": 4, "readyPods": 4}));
     set.change("image", &json!("agent:2"));
     set.until_status(&json!({"updatedReadyPods": 2, "readyPods": 4}));
-    let output = explained(&scenario, &["sidecarset/sidecarset-partition"]);
-    assert!(
-        output.contains("4 pods have its sidecars, 2 of them are up to date"),
-        "{output}"
-    );
-    assert_eq!(output.matches("the partition holds it").count(), 2, "{output}");
+    // A pod that has just been made waits for a few seconds before anything else holds it.
+    wait::until_true("both are held by the partition", LIMIT, || {
+        let output = explained(&scenario, &["sidecarset/sidecarset-partition"]);
+        assert!(
+            output.contains("4 pods have its sidecars, 2 of them are up to date"),
+            "{output}"
+        );
+        Ok(output.matches("the partition holds it").count() == 2)
+    })
+    .unwrap();
     let agent = format!("{name}-agent");
     let held = scenario
         .pods()
