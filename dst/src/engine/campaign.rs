@@ -16,6 +16,7 @@ use super::{
     report::{EDITS, KINDS, WRITES},
     scenario::Scenario,
     subject::Subjects,
+    threads,
     verdict::{Judged, Violation},
 };
 
@@ -136,12 +137,7 @@ pub fn run(subjects: Subjects, first: u64, threads: u64, limits: Limits) -> anyh
         }
         Ok(())
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
-    })?;
+    threads::run(threads, work)?;
     let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     tally.took = begun.elapsed();
     for counts in tally.counts.values_mut() {

@@ -7,6 +7,7 @@ use super::{
     campaign::{Failure, twice},
     scenario::{Action, Scenario, Step, SuddenFault},
     subject::Subjects,
+    threads,
 };
 
 /// The result of an enumeration.
@@ -19,7 +20,7 @@ pub struct Enumerated {
 }
 
 /// Plays a clean scenario with a crash after each `every`-th of its writes.
-pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: usize) -> anyhow::Result<Enumerated> {
+pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: u64) -> anyhow::Result<Enumerated> {
     let (played, violation) = twice(subjects, clean)?;
     let failures: Vec<_> = violation
         .map(|violation| Failure {
@@ -46,12 +47,7 @@ pub fn run(subjects: Subjects, clean: &Scenario, every: u32, threads: usize) -> 
             }
         }
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
-    })?;
+    threads::run(threads, work)?;
     Ok(Enumerated {
         writes: played.counters.writes,
         failures: failures.into_inner().unwrap_or_else(PoisonError::into_inner),

@@ -19,7 +19,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// None yet, but for so many percent of requests that fail.
+    /// No fault is active. Of all requests, this percentage fails.
     pub fn new(failing: u8) -> Self {
         Self {
             failing,

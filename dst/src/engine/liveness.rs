@@ -18,6 +18,7 @@ use super::{
     play::{Keep, play},
     scenario::{Action, Scenario},
     subject::Subjects,
+    threads,
     verdict::Violation,
 };
 
@@ -119,12 +120,7 @@ pub fn run(
             all.violations.extend(violation.map(|what| (seed, what)));
         }
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
-    })?;
+    threads::run(threads, work)?;
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.scenarios.sort_by_key(|one| one.seed);
     all.violations.sort_by_key(|(seed, _)| *seed);

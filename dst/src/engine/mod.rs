@@ -32,6 +32,7 @@ pub mod resource;
 pub mod scenario;
 pub mod shrink;
 pub mod subject;
+pub mod threads;
 pub mod user;
 pub mod verdict;
 pub mod webhooks;

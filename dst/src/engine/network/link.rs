@@ -44,7 +44,7 @@ struct Fate {
     lost: Option<Loss>,
     reply_lost: Option<Loss>,
     refused: Option<u16>,
-    /// The request is done, and the answer is that of a server that failed all the same.
+    /// The server carries out the request, and answers with this error.
     failed: Option<u16>,
 }
 
