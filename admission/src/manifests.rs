@@ -29,9 +29,9 @@ pub const SERVICE: &str = "kruise-webhook-service";
 pub const PODS_OF_SETS: &str = "mpod-sidecars.kb.io";
 
 /// Both configurations, for a manager in `namespace`. The annotation `template` is empty, so that a running manager
-/// takes the `webhooks` written here as the new template. With `all_pods` every pod outside the excluded namespaces passes
-/// through us: that is needed with the gate `KruisePodReadinessGate`, and with `EnableExternalCerts`, where nobody adds the
-/// entry [`PODS_OF_SETS`].
+/// takes the `webhooks` written here as the new template. With `all_pods` the webhook reviews every pod outside the excluded
+/// namespaces. The gate `KruisePodReadinessGate` needs that. So does `EnableExternalCerts`: the manager then does not add the
+/// entry [`PODS_OF_SETS`] to the configuration.
 pub fn configurations(namespace: &str, all_pods: bool) -> Vec<Value> {
     let entries = |phase| -> Vec<Value> {
         let of_phase = webhooks().filter(|webhook| webhook.phase == phase);

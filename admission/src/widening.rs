@@ -2,7 +2,7 @@
 //!
 //! A webhook with a match condition is called for what the condition holds of. An object that makes more requests need it
 //! is stored only once API servers know the wider condition; otherwise a client that creates a pod right after it would
-//! get a pod that nobody looked at. The review of such an object ends in [`Outcome::Widen`](crate::Outcome::Widen). It
+//! get a pod that no webhook has reviewed. The review of such an object ends in [`Outcome::Widen`](crate::Outcome::Widen). It
 //! stays pure: the caller writes the condition, waits, and only then sends the response.
 
 use crate::pod::sidecars::Reach;

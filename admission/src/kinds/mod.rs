@@ -267,7 +267,7 @@ impl KindWebhooks {
         })
     }
 
-    /// Refuses values of the wrong type, but for those that are stored.
+    /// Refuses values of the wrong type. Those that the stored object has, too, are accepted.
     fn of_its_types(&self, version: &str, object: &Value, old: Option<&Value>) -> Result<(), Response> {
         let wrong = parts::new_mismatches(self, version, object, old);
         match wrong.as_slice() {

@@ -15,7 +15,7 @@ use super::{KINDS, KindWebhooks};
 
 /// A part that a built-in type describes.
 pub(super) struct Part {
-    /// Where: a dotted path, in which `[]` stands for every item of a list.
+    /// Path of the field, with dots; `[]` is every item of a list.
     pub(super) at: &'static str,
     /// The type, such as `core/v1.PodTemplateSpec`.
     of: &'static str,
