@@ -209,17 +209,6 @@ impl Registration {
             Workers::Fixed(workers) => workers,
         }
     }
-
-    /// The resources of its grants without its own kind, in their order.
-    fn written(&self) -> Vec<ResourceId> {
-        let mut resources: Vec<ResourceId> = Vec::new();
-        for grant in self.grants {
-            if !resources.contains(&grant.resource) && self.resource() != Some(grant.resource) {
-                resources.push(grant.resource);
-            }
-        }
-        resources
-    }
 }
 
 /// Construction and wiring of a controller.
@@ -346,7 +335,7 @@ impl Setup<'_> {
             queue: config.retries,
             expectation_timeout: config.expectation_timeout,
             served: self.parts.served.clone(),
-            caches: Arc::new(self.caches.view(&self.read, &registration.written())),
+            caches: Arc::new(self.caches.view(&self.read)),
             events,
             dry_run: config.dry_run,
         }

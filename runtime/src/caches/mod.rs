@@ -172,11 +172,11 @@ impl Caches {
         }
     }
 
-    /// The caches with these names, for a controller that writes these resources in addition to its own kind.
-    pub fn view(&self, names: &[&'static str], written: &[ResourceId]) -> View {
+    /// The caches with these names.
+    pub fn view(&self, names: &[&'static str]) -> View {
         let entries = self.entries.iter().map(|(_, entry)| entry);
         let read = entries.filter(|entry| names.contains(&entry.name()));
-        View::new(read.cloned().collect(), written)
+        View::new(read.cloned().collect())
     }
 
     fn known<T: Held>(&self, id: &CacheId<T>) -> Option<Arc<Typed<T>>> {

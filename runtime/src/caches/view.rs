@@ -9,10 +9,6 @@ use super::entry::Entry;
 
 /// The caches of one controller.
 pub trait CacheView: Send + Sync + 'static {
-    /// Cached resources that the controller writes in addition to its own kind, in the order in which their current
-    /// versions are read from the server.
-    fn written(&self) -> &[ResourceId];
-
     /// Newest version that the cache of a resource has observed; `None` without a synced cache.
     fn observed(&self, resource: ResourceId) -> Option<Version>;
 
@@ -26,14 +22,11 @@ pub trait CacheView: Send + Sync + 'static {
 /// A subset of the registry.
 pub struct View {
     entries: Vec<Arc<dyn Entry>>,
-    written: Vec<ResourceId>,
 }
 
 impl View {
-    pub(super) fn new(entries: Vec<Arc<dyn Entry>>, written: &[ResourceId]) -> Self {
-        let is_cached = |resource: &&ResourceId| entries.iter().any(|entry| entry.resource() == **resource);
-        let written = written.iter().filter(is_cached).copied().collect();
-        Self { entries, written }
+    pub(super) fn new(entries: Vec<Arc<dyn Entry>>) -> Self {
+        Self { entries }
     }
 
     /// The caches of a resource: a controller may read several, in other places or forms.
@@ -45,10 +38,6 @@ impl View {
 }
 
 impl CacheView for View {
-    fn written(&self) -> &[ResourceId] {
-        &self.written
-    }
-
     fn observed(&self, resource: ResourceId) -> Option<Version> {
         let observed = self.of(resource).map(|entry| entry.observed());
         observed.min().flatten()

@@ -81,12 +81,8 @@ struct FakeCaches {
 }
 
 impl CacheView for FakeCaches {
-    fn written(&self) -> &[ResourceId] {
-        &[ResourceId::PODS, ResourceId::CLAIMS, ResourceId::REVISIONS]
-    }
-
     fn observed(&self, resource: ResourceId) -> Option<Version> {
-        let watched = self.written().contains(&resource);
+        let watched = [ResourceId::PODS, ResourceId::CLAIMS, ResourceId::REVISIONS].contains(&resource);
         watched.then(|| Version::new(self.newest.load(Ordering::SeqCst)))
     }
 
