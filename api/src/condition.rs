@@ -15,6 +15,7 @@ pub struct Condition {
     /// `True`, `False` or `Unknown`.
     pub status: String,
     /// When the condition was last confirmed or changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Timestamp>,
     /// When `status` last changed.
     pub last_transition_time: Option<Timestamp>,

@@ -31,6 +31,13 @@ impl ResourceId {
     };
     /// CloneSets.
     pub const CLONESETS: Self = Self::kruise("clonesets");
+    /// StatefulSets of `apps.kruise.io`.
+    pub const STATEFULSETS: Self = Self::kruise("statefulsets");
+    /// Storage classes.
+    pub const STORAGE_CLASSES: Self = Self {
+        group: "storage.k8s.io",
+        plural: "storageclasses",
+    };
     /// SidecarSets. They are in no namespace.
     pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
     /// ImagePullJobs.

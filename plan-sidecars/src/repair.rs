@@ -179,7 +179,7 @@ impl<'r> Round<'r> {
         if !pod.restarts_always {
             return Err("it runs to an end, and would begin anew".to_owned());
         }
-        if pod.has_claims && is_cloneset(owner) {
+        if !pod.claims.is_empty() && is_cloneset(owner) {
             return Err("its CloneSet would delete its persistent volume claims with it".to_owned());
         }
         if set

@@ -5,3 +5,4 @@
 pub mod cloneset;
 pub mod launch;
 pub mod pod_readiness;
+pub mod statefulset;

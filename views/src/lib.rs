@@ -13,6 +13,7 @@ mod labels;
 mod owner;
 mod pod;
 mod revision;
+mod storage_class;
 mod written;
 
 pub use amounts::{AmountsView, amount};
@@ -23,6 +24,7 @@ pub use image_job::ImageJobView;
 pub use labelled::{LabelledView, NamespaceView, NodeView};
 pub use labels::Labels;
 pub use owner::OwnerView;
-pub use pod::{ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
+pub use pod::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
 pub use revision::RevisionView;
+pub use storage_class::StorageClassView;
 pub use written::WrittenView;

@@ -1,8 +1,8 @@
-//! The controlling owner of an object.
+//! An owner of an object.
 
 use kruise_api::meta::OwnerReference;
 
-/// The controlling owner of an object.
+/// An owner of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerView {
     /// API group.
@@ -16,13 +16,18 @@ pub struct OwnerView {
 }
 
 impl OwnerView {
-    /// The owner that a reference names. Boxed, because most views hold none or one.
-    pub(crate) fn boxed(owner: &OwnerReference) -> Box<Self> {
-        Box::new(Self {
+    /// The owner that a reference names.
+    pub(crate) fn of(owner: &OwnerReference) -> Self {
+        Self {
             group: owner.group().into(),
             kind: owner.kind.as_str().into(),
             name: owner.name.as_str().into(),
             uid: owner.uid.as_str().into(),
-        })
+        }
+    }
+
+    /// Boxed, because most views hold none or one.
+    pub(crate) fn boxed(owner: &OwnerReference) -> Box<Self> {
+        Box::new(Self::of(owner))
     }
 }

@@ -49,8 +49,8 @@ pub struct PodView {
     pub containers: Box<[ContainerView]>,
     /// Is `restartPolicy` `Always`?
     pub restarts_always: bool,
-    /// Is one of its volumes a persistent volume claim?
-    pub has_claims: bool,
+    /// Its volumes that are persistent volume claims, in order.
+    pub claims: Box<[ClaimVolume]>,
     /// Phase.
     pub phase: Phase,
     /// Conditions.
@@ -63,6 +63,15 @@ pub struct PodView {
     /// From when on `ready` and `Ready` are believed. Kubelets 1.35 to 1.37 report of a container that began anew what they
     /// knew of the one before, until its startup probe has run for the first time. None if that cannot be so.
     pub trusted_at: Option<Timestamp>,
+}
+
+/// A volume that is a persistent volume claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimVolume {
+    /// Name of the volume.
+    pub volume: Box<str>,
+    /// Name of the claim.
+    pub claim: Box<str>,
 }
 
 /// A container of the specification.

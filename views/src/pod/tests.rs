@@ -73,20 +73,21 @@ fn ends_and_waits_are_read_from_the_container_state() {
 
 #[test]
 fn only_claims_are_read_from_volumes() {
-    for (volumes, has) in [
-        ("null", false),
+    for (volumes, claims) in [
+        ("null", None),
         (
             r#"[{"name":"a","emptyDir":{}},{"name":"b","persistentVolumeClaim":null}]"#,
-            false,
+            None,
         ),
         (
             r#"[{"name":"a","emptyDir":{}},{"name":"b","persistentVolumeClaim":{"claimName":"c"}}]"#,
-            true,
+            Some(("b", "c")),
         ),
     ] {
         let text = format!(r#"{{"spec":{{"volumes":{volumes}}}}}"#);
         let pod: PodView = serde_json::from_str(&text).unwrap();
-        assert_eq!(pod.has_claims, has, "{volumes}");
+        let read = pod.claims.iter().map(|claim| (&*claim.volume, &*claim.claim));
+        assert!(read.eq(claims), "{volumes}");
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth, report};
+use super::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth, report};
 use crate::{
     AmountsView, Labels, OwnerView, WrittenView, amounts,
     environment::{MetadataMap, MetadataVariable},
@@ -137,7 +137,14 @@ struct Spec {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Volume {
-    persistent_volume_claim: Option<IgnoredAny>,
+    name: Box<str>,
+    persistent_volume_claim: Option<Claim>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Claim {
+    claim_name: Box<str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -304,11 +311,16 @@ impl From<Object> for PodView {
             init_containers: inits.into_iter().map(|init| init.name).collect(),
             containers,
             restarts_always: !matches!(spec.restart_policy.as_deref(), Some("OnFailure" | "Never")),
-            has_claims: spec
+            claims: spec
                 .volumes
                 .unwrap_or_default()
-                .iter()
-                .any(|volume| volume.persistent_volume_claim.is_some()),
+                .into_iter()
+                .filter_map(|volume| {
+                    let claim = volume.persistent_volume_claim?.claim_name;
+                    let volume = volume.name;
+                    Some(ClaimVolume { volume, claim })
+                })
+                .collect(),
             phase: match status.phase.as_deref() {
                 Some("Running") => Phase::Running,
                 Some("Succeeded") => Phase::Succeeded,
