@@ -1,6 +1,11 @@
 //! Cases: a file describes a workload and its objects in short words, and its plan stands beside it as text.
 
-use std::{collections::BTreeMap, env, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 use go_compat::pod_template::revision_data;
 use kruise_plan_kit::{Template, revision};
@@ -25,7 +30,9 @@ pub fn compare(folder: &Path, least: usize, run: impl Fn(&str) -> Result<String,
     let only = env::var("CASE").unwrap_or_default();
     files.retain(|file| file.to_string_lossy().contains(&only));
     for file in files {
-        let actual = match run(&fs::read_to_string(&file).unwrap()) {
+        let text = fs::read_to_string(&file).unwrap();
+        let run = catch_unwind(AssertUnwindSafe(|| run(&text)));
+        let actual = match run.unwrap_or_else(|_| Err("it panicked, see above".into())) {
             Ok(actual) => actual,
             Err(problem) => {
                 wrong.push(format!("{}\n{problem}", file.display()));

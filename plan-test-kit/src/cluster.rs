@@ -28,6 +28,8 @@ pub struct Cluster {
     pub now: Timestamp,
     /// An image whose containers never become ready.
     pub broken_image: Option<String>,
+    /// Does the garbage collector come only when it is called?
+    pub lazy: bool,
     /// What executing plans taught.
     pub memory: Memory,
     /// Resource of the workload.
@@ -47,6 +49,7 @@ impl Cluster {
             jobs: BTreeMap::new(),
             now,
             broken_image: None,
+            lazy: false,
             memory: Memory::default(),
             resource,
             version: 1,
@@ -152,8 +155,15 @@ impl Cluster {
             metadata["deletionTimestamp"] = json!(now);
             metadata["resourceVersion"] = version;
         }
-        self.collect();
+        self.collect_soon();
         Ok(())
+    }
+
+    /// The garbage collector, as it comes by itself.
+    pub(crate) fn collect_soon(&mut self) {
+        if !self.lazy {
+            self.collect();
+        }
     }
 
     /// Deleted claims go once no pod mounts them, and so do claims all of whose owners are gone.

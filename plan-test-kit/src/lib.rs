@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 pub use cases::{Letters, compare};
 pub use cluster::{Cluster, mounts, uid_of};
-pub use pods::{Labelled, pod, wrote};
+pub use pods::{Labelled, change, pod, wrote};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
 pub use text::spoken;
 

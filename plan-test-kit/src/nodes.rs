@@ -77,7 +77,7 @@ impl Cluster {
             .is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_string())
         {
             self.pods.remove(name);
-            self.collect();
+            self.collect_soon();
         }
     }
 }
