@@ -1,6 +1,7 @@
 //! An object of one of our kinds in a cache.
 
-use kruise_api::{cloneset::CloneSet, meta::ObjectMeta, statefulset::StatefulSet};
+use kruise_api::meta::ObjectMeta;
+use kube_cache::Cached;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
@@ -20,18 +21,6 @@ pub trait Parse: Sized {
     fn parse(object: Value) -> Result<Self, String>;
 }
 
-impl Parse for CloneSet {
-    fn parse(object: Value) -> Result<Self, String> {
-        Self::from_value(object).map_err(|error| error.to_string())
-    }
-}
-
-impl Parse for StatefulSet {
-    fn parse(object: Value) -> Result<Self, String> {
-        Self::from_value(object)
-    }
-}
-
 impl<'de, T: Parse> Deserialize<'de> for Parsed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
@@ -42,5 +31,20 @@ impl<'de, T: Parse> Deserialize<'de> for Parsed<T> {
     }
 }
 
-kube_cache::cached!(Parsed<CloneSet>, metadata);
-kube_cache::cached!(Parsed<StatefulSet>, metadata);
+impl<T> Cached for Parsed<T> {
+    fn namespace(&self) -> &str {
+        &self.metadata.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
+    }
+}

@@ -2,6 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`].
 
+mod cached;
 mod inputs;
 mod options;
 
@@ -14,7 +15,6 @@ use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
     Served,
-    caches::CacheId,
     events::ObjectRef,
     metrics::objects::{Form, Spec},
     worker::{Outcome, Reconciler},
@@ -35,6 +35,8 @@ use crate::{
 
 pub use inputs::Inputs;
 pub use options::options;
+
+use cached::CLONESETS;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
@@ -59,9 +61,6 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
     .measured(&OVERDUE, &[])
     .explained(explain::cloneset::explain);
 
-/// CloneSets in the served version.
-const CLONESETS: CacheId<Parsed<CloneSet>> =
-    CacheId::of("clonesets", ResourceId::CLONESETS).before(&[PODS.name]);
 /// Flag: pods held before deletion do not count as replicas, whatever the CloneSet says.
 pub const EXCLUDE_PREPARING_DELETE: &str = "cloneset-scaling-exclude-preparing-delete";
 /// Feature gate: jobs pull the images of an update before pods are updated.
