@@ -4,7 +4,11 @@ use kube_cache::{Cached, Delta, Event, Index, Version};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::caches::{CLAIMS_BY_SET_NAME, PODS_BY_OWNER, PODS_BY_SET_NAME, PULL_JOBS_BY_OWNER};
+use crate::{
+    controllers::caches::{CLAIMS_BY_SET_NAME, PODS_BY_OWNER, PODS_BY_SET_NAME, PULL_JOBS_BY_OWNER},
+    gates::Gates,
+    manifests::rules_of_controllers,
+};
 
 fn cache<T: Cached>(
     indexes: impl IntoIterator<Item = Index<T>>,
@@ -287,4 +291,39 @@ fn a_set_that_cannot_be_read_is_an_event_and_a_set_that_is_gone_is_forgotten() {
     assert_eq!(this.keys(), [key]);
     let gone = this.reconcile(&ObjectKey::new("shop", "db"), &Memory::default(), now);
     assert!(matches!(gone, Outcome::Gone));
+}
+
+#[test]
+fn it_may_do_what_it_does_and_nothing_else() {
+    let rights = |gates: &str| -> Vec<String> {
+        let gates = Gates::parse(gates, "").unwrap();
+        let rules = rules_of_controllers(&[&REGISTRATION], &gates);
+        let texts = rules.iter().map(|rule| {
+            let verbs = rule["verbs"].as_array().unwrap().iter();
+            let verbs: Vec<&str> = verbs.map(|verb| verb.as_str().unwrap()).collect();
+            format!("{}: {}", rule["resources"][0].as_str().unwrap(), verbs.join(" "))
+        });
+        texts.collect()
+    };
+    let always = [
+        "persistentvolumeclaims: create get list patch watch",
+        "pods: create delete get list patch watch",
+        "pods/resize: patch",
+        "pods/status: patch",
+        "controllerrevisions: create delete get list patch watch",
+        "statefulsets: get list watch",
+        "statefulsets/finalizers: update",
+        "statefulsets/status: patch",
+    ];
+    assert_eq!(rights(""), always);
+    let with_gates = rights("StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true");
+    let more: Vec<&String> = with_gates
+        .iter()
+        .filter(|right| !always.contains(&right.as_str()))
+        .collect();
+    let expected = [
+        "imagepulljobs: create delete get list watch",
+        "storageclasses: get list watch",
+    ];
+    assert_eq!(more, expected);
 }
