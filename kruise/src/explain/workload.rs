@@ -122,7 +122,7 @@ impl<'r> Cluster<'r> {
         Ok(jobs)
     }
 
-    /// The text of a plan whose pods are `own`. Fails if the request is for a pod that is none of them.
+    /// The text of a plan whose pods are `own`. Fails if the request is for a pod that neither they nor the plan know.
     pub(super) async fn explain(
         self,
         kind: &Kind,
@@ -139,6 +139,7 @@ impl<'r> Cluster<'r> {
         } = *self.request;
         if let Some(pod) = pod
             && !own.iter().any(|have| *have.name == *pod)
+            && !is_planned(&plan, pod)
         {
             bail!("{} {namespace}/{name} has no pod {pod}", kind.kind);
         }
@@ -162,6 +163,14 @@ impl<'r> Cluster<'r> {
             pod,
         ))
     }
+}
+
+/// Whether the plan is about a pod of this name, which may not exist yet.
+fn is_planned(plan: &Plan, pod: &str) -> bool {
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let mut targets = steps.map(|step| step.write.target());
+    plan.why.iter().any(|why| *why.about == *pod)
+        || targets.any(|target| target.resource == ResourceId::PODS && *target.name == *pod)
 }
 
 /// Whether the object is controlled by the owner with this uid.
@@ -193,7 +202,45 @@ pub(super) fn memory_of(
 mod tests {
     use jiff::Timestamp;
 
+    use kruise_plan_kit::{Batching, Intent, ObjectWrites, Phase, Step, Target, Write};
+
     use super::*;
+
+    #[test]
+    fn a_pod_that_does_not_exist_yet_is_explained_if_the_plan_is_about_it() {
+        let create = |resource: ResourceId, name: &str| Step {
+            write: Write::Create {
+                intent: Intent::CreatePod,
+                target: Target {
+                    resource,
+                    namespace: "shop".into(),
+                    name: name.into(),
+                },
+                body: serde_json::json!({}).into(),
+                owner_uid: None,
+            },
+            reason: String::new(),
+            done: None,
+            failed: None,
+        };
+        let plan = Plan {
+            writes: vec![ObjectWrites {
+                phase: Phase::Pods,
+                batching: Batching::Bounded,
+                steps: vec![
+                    create(ResourceId::CLAIMS, "data-web-0"),
+                    create(ResourceId::PODS, "web-0"),
+                ],
+            }],
+            why: vec![Why {
+                about: "web-1".into(),
+                text: "waits for web-0".into(),
+            }],
+            ..Plan::default()
+        };
+        let known = ["web-0", "web-1", "web-2", "data-web-0", ""].map(|pod| is_planned(&plan, pod));
+        assert_eq!(known, [true, true, false, false, false]);
+    }
 
     #[test]
     fn errors_are_restored_from_conditions_that_are_true() {
