@@ -112,7 +112,7 @@ impl World {
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
-            Box::new(Claims::new()),
+            Box::new(Claims::new(options.events)),
             Box::new(Budgets::new()),
             Box::new(Orphans::new(options.patience)),
             Box::new(Scheduler::new(options.events)),

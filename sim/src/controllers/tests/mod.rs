@@ -1,4 +1,6 @@
-//! Replica sets, deployments and claims at work.
+//! The controllers at work.
+
+mod claims;
 
 use std::time::Duration;
 
