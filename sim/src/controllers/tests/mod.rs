@@ -1,6 +1,7 @@
 //! The controllers at work.
 
 mod claims;
+mod stateful_set;
 
 use std::time::Duration;
 
