@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use self::node::{Node, Placed};
 use self::request::Amounts;
+use self::volumes::Unbound;
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text, seconds};
 use crate::store::Key;
@@ -200,7 +201,7 @@ impl Scheduler {
     }
 
     /// Finds a pod's node, and which claims are to be bound for it first.
-    fn look(&mut self, api: &Api, key: &Key, pod: &Value) -> Result<(String, Vec<Key>), String> {
+    fn look(&mut self, api: &Api, key: &Key, pod: &Value) -> Result<(String, Vec<Unbound>), String> {
         let all = self.nodes.values().filter(|node| node.exists).count();
         let claims = volumes::unbound(api, key, pod);
         let claims = claims.or_else(|why| match all {
@@ -226,10 +227,11 @@ impl Scheduler {
             Ok((node, claims)) if !claims.is_empty() => {
                 self.place(&key, Some(Placed::of(&pod, &node)));
                 let promise = (metadata_text(&pod, "uid").to_owned(), node);
-                if self.promised.get(&key) != Some(&promise) {
-                    volumes::choose(&mut client, &claims, &promise.1);
-                    self.promised.insert(key, promise);
+                let is_new = self.promised.get(&key) != Some(&promise);
+                for claim in claims.iter().filter(|claim| is_new || !claim.has_node) {
+                    volumes::choose(&mut client, &claim.key, &promise.1);
                 }
+                self.promised.insert(key, promise);
                 self.parked.insert(turn);
             }
             Ok((node, _)) => {
@@ -279,6 +281,10 @@ impl Actor for Scheduler {
         while let Some(turn) = self.queue.pop_first() {
             self.schedule(api, now, turn);
         }
+    }
+
+    fn restart(&mut self) {
+        self.queue.append(&mut self.parked);
     }
 
     fn due(&self) -> Option<Timestamp> {

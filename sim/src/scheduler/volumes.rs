@@ -8,11 +8,18 @@ use crate::storage::{self, Binding, SELECTED_NODE};
 use crate::store::{Key, ResourceId};
 use crate::world::Client;
 
+/// A claim whose volume is made for the node of its pod.
+pub(super) struct Unbound {
+    pub(super) key: Key,
+    /// Whether its provisioner knows the node.
+    pub(super) has_node: bool,
+}
+
 /// The claims of a pod whose volumes are made for its node.
 ///
 /// # Errors
 /// The reason why the pod can have no node yet.
-pub(super) fn unbound(api: &Api, key: &Key, pod: &Value) -> Result<Vec<Key>, String> {
+pub(super) fn unbound(api: &Api, key: &Key, pod: &Value) -> Result<Vec<Unbound>, String> {
     let id = ResourceId {
         group: "".into(),
         plural: "persistentvolumeclaims".into(),
@@ -34,30 +41,23 @@ pub(super) fn unbound(api: &Api, key: &Key, pod: &Value) -> Result<Vec<Key>, Str
         if at(&claim, "/status/phase") == Some(&"Bound".into()) {
             continue;
         }
-        let chosen = !get_metadata(&claim, "annotations")
-            .get(SELECTED_NODE)
-            .unwrap_or(&Value::Null)
-            .is_null();
+        let has_node = get_metadata(&claim, "annotations").get(SELECTED_NODE).is_some();
         match storage::binding(api, &claim) {
             Binding::AtOnce => {}
-            Binding::Delayed => unbound.push(key),
-            Binding::Provisioned(_) if chosen => unbound.push(key),
+            Binding::Delayed => unbound.push(Unbound { key, has_node: false }),
+            Binding::Provisioned(_) if has_node => unbound.push(Unbound { key, has_node }),
             _ => return Err("pod has unbound immediate PersistentVolumeClaims".to_owned()),
         }
     }
     Ok(unbound)
 }
 
-/// Tells the provisioner of claims which node their pod is to have.
-pub(super) fn choose(client: &mut Client<'_>, claims: &[Key], node: &str) {
-    for claim in claims {
-        let path = format!(
-            "/api/v1/namespaces/{}/persistentvolumeclaims/{}",
-            claim.namespace, claim.name
-        );
-        client.merge(
-            &path,
-            &json!({"metadata": {"annotations": {SELECTED_NODE: node}}}),
-        );
-    }
+/// Tells the provisioner of a claim which node its pod is to have.
+pub(super) fn choose(client: &mut Client<'_>, claim: &Key, node: &str) {
+    let (namespace, name) = (&claim.namespace, &claim.name);
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+    client.merge(
+        &path,
+        &json!({"metadata": {"annotations": {SELECTED_NODE: node}}}),
+    );
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CLAIMS, play};
+use super::{CLAIMS, play, workload};
+use crate::webhook::WebhookReply;
 use crate::wire::{Method, Request};
 use crate::world::tests::{PODS, Play, condition, pod};
 
@@ -60,6 +61,12 @@ fn events(play: &mut Play, name: &str) -> Vec<String> {
         .collect()
 }
 
+/// What kubectl prints of an object.
+fn row(play: &mut Play, path: &str, index: usize) -> Value {
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    play.send(&Request::new(Method::Get, path, None).accept(table))["rows"][index]["cells"].clone()
+}
+
 fn refused(play: &mut Play, path: &str, body: &Value) -> (u16, String) {
     let request = Request::new(Method::Patch, path, Some(body));
     let request = request.content_type("application/merge-patch+json");
@@ -108,11 +115,9 @@ fn a_class_binds_its_claims_a_moment_after_they_are_made() {
     let path = format!("{VOLUMES}/{}", name.as_str().unwrap());
     let volume = play.get(&path).unwrap();
     assert_eq!(volume["spec"]["csi"]["driver"], "disk.example.com");
-    let table = Request::new(Method::Get, VOLUMES, None)
-        .accept("application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
-    let row = &play.send(&table)["rows"][0]["cells"];
+    let cells = row(&mut play, VOLUMES, 0);
     assert_eq!(
-        json!([row[1], row[2], row[3], row[4], row[5], row[6]]),
+        json!(cells.as_array().unwrap()[1..7]),
         json!(["1Gi", "RWO", "Retain", "Bound", "default/data", "disk"])
     );
     play.delete(&format!("{PODS}/p"));
@@ -172,6 +177,59 @@ fn a_claim_that_waits_for_its_first_consumer_is_bound_for_the_node_of_its_pod() 
 }
 
 #[test]
+fn the_pods_of_a_stateful_set_have_volumes_of_their_nodes() {
+    let mut play = play();
+    class(
+        &mut play,
+        "late",
+        &json!({"volumeBindingMode": "WaitForFirstConsumer"}),
+    );
+    let template = json!({"metadata": {"name": "data"}, "spec": new_claim("", Some("late"))["spec"]});
+    let more = json!({"podManagementPolicy": "Parallel", "volumeClaimTemplates": [template]});
+    let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+    play.post(sets, &workload("StatefulSet", 4, &more));
+    play.rest();
+    for index in 0..4 {
+        let bound = claim(&mut play, &format!("data-web-{index}"));
+        let node = &bound["metadata"]["annotations"]["volume.kubernetes.io/selected-node"];
+        let pod = play.pod(&format!("web-{index}"));
+        assert!(condition(&pod, "Ready").0 == "True" && pod["spec"]["nodeName"] == *node);
+    }
+}
+
+#[test]
+fn the_choice_of_a_node_is_repeated_if_a_webhook_fails() {
+    let mut play = play();
+    class(
+        &mut play,
+        "late",
+        &json!({"volumeBindingMode": "WaitForFirstConsumer"}),
+    );
+    play.post(CLAIMS, &new_claim("data", Some("late")));
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
+        "resources": ["persistentvolumeclaims"]});
+    let hook = json!({"name": "away.example.com", "rules": [rule], "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://away.example.com"}});
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    play.post(hooks, &json!({"metadata": {"name": "away"}, "webhooks": [hook]}));
+    play.post(PODS, &user("p", "data"));
+    let mut failed = 0;
+    for _ in 0..20 {
+        play.pass(Duration::from_millis(500));
+        for call in play.0.calls() {
+            play.0.resume(call.id, WebhookReply::Failed("it is away".into()));
+            failed += 1;
+        }
+    }
+    assert!(failed > 1, "it is tried again");
+    assert_eq!(shown(&mut play, "data")[0], "Pending");
+    play.delete(&format!("{hooks}/away"));
+    play.rest();
+    assert_eq!(shown(&mut play, "data")[0], "Bound");
+    assert_eq!(condition(&play.pod("p"), "Ready").0, "True");
+}
+
+#[test]
 fn claims_are_given_the_default_class_and_wait_for_a_missing_one() {
     let mut play = play();
     class(&mut play, "plain", &json!({}));
@@ -195,6 +253,17 @@ fn claims_are_given_the_default_class_and_wait_for_a_missing_one() {
     let made = play.post(CLAIMS, &new_claim("new", None));
     assert_eq!(made["spec"]["storageClassName"], "usual", "by admission");
     class(&mut play, "nowhere", &json!({}));
+    assert_eq!(
+        row(&mut play, CLASSES, 2),
+        json!([
+            "usual (default)",
+            "disk.example.com",
+            "Delete",
+            "Immediate",
+            "false",
+            "0s"
+        ])
+    );
     play.rest();
     assert_eq!(shown(&mut play, "new"), ["Bound", "usual", "1Gi"]);
     assert_eq!(
