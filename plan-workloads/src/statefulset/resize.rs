@@ -42,7 +42,7 @@ enum Fit {
 }
 
 /// How far the claims of a pod are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Progress {
     /// As their templates ask, or about to be once the pod starts anew.
     Complete,
