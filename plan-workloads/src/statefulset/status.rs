@@ -1,6 +1,6 @@
 //! What the set reports.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -109,9 +109,10 @@ fn held_by(decision: &Decision<'_>, pods: &[Pod<'_>], memory: &Memory) -> String
     let waiting = decision.members.slots.iter().filter(waits).count();
     if waiting > 0 {
         let comma = if text.is_empty() { "" } else { "; " };
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "{comma}claims of {waiting} pods have grown, and their file systems grow when these start anew"
-        ));
+        );
     }
     text
 }

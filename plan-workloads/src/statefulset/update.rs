@@ -110,12 +110,11 @@ impl Decision<'_> {
                 plan.writes.extend(rollout.cancel(&member.pod));
             }
             State::PreparingUpdate | State::Updated if rollout.strategy.paused => {}
-            State::PreparingUpdate | State::Updated if is_candidate && !member.pod.specified => {
-                if !member.pod.updated {
-                    self.update_pod(&mut Updater::new(rollout, &rollout.update), member, plan);
-                }
+            State::PreparingUpdate | State::Updated if member.pod.updated || member.pod.specified => {}
+            State::PreparingUpdate | State::Updated if is_candidate => {
+                self.update_pod(&mut Updater::new(rollout, &rollout.update), member, plan);
             }
-            State::PreparingUpdate if !member.pod.updated && !member.pod.specified => {
+            State::PreparingUpdate => {
                 plan.writes.extend(rollout.cancel(&member.pod));
             }
             _ => {}
