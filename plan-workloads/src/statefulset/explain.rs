@@ -36,7 +36,11 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
     for member in decision.members.all() {
         let name = &*member.pod.view.name;
         if !explained.contains(name) {
-            plan.why.push(Why::new(name, state(member)));
+            let mut text = state(member);
+            if decision.resize.waits_for_start(&decision.claims, member.ordinal) {
+                text.push_str("; a claim has grown, and its file system grows when the pod starts anew");
+            }
+            plan.why.push(Why::new(name, text));
         }
     }
 }

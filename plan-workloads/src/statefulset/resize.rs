@@ -95,7 +95,9 @@ impl<'a> Resize<'a> {
     /// Does a claim of the pod keep it from counting as available: it has not got what it asks for, or cannot follow?
     pub(super) fn holds(&self, claims: &Claims<'_>, ordinal: i32) -> bool {
         let open = |(wanted, claim): (&Wanted<'_>, Arc<ClaimView>)| {
-            !has_capacity(&claim) || wanted.fit(&claim) == Fit::Other
+            // One whose file system grows when a pod mounts it next has all that it gets before that.
+            let grows = !has_capacity(&claim) && !claim.resize_pending;
+            grows || wanted.fit(&claim) == Fit::Other
         };
         self.follows && self.of(claims, ordinal).any(open)
     }
