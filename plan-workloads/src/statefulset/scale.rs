@@ -57,6 +57,12 @@ impl Decision<'_> {
 
     /// Fills empty places, and deletes pods that ended.
     pub(super) fn fill(&self, new_pods: &NewPods<'_>, plan: &mut Plan) -> Next {
+        let without = i64::from(self.limits.replicas) - self.ordinals.count();
+        if without > 0 {
+            let text = format!("reserveOrdinals leaves no ordinal for {without} pods");
+            plan.events.push(events::no_ordinal(&self.rollout.owner, &text));
+            plan.why.push(Why::of_set(text));
+        }
         if self.limits.ordered {
             return self.fill_in_order(new_pods, plan);
         }
