@@ -61,11 +61,17 @@ impl Decision<'_> {
 
     /// Is there a claim template that the pod has no volume for? Volumes of a pod cannot change.
     fn lacks_volume(&self, member: &Member<'_>) -> bool {
+        self.lacking(member).is_some()
+    }
+
+    /// The first such template.
+    fn lacking(&self, member: &Member<'_>) -> Option<&str> {
         let has = |name: &str| {
             let mut claims = member.pod.view.claims.iter();
             claims.any(|claim| *claim.volume == *name)
         };
-        self.claims.templates.iter().any(|template| !has(template.name))
+        let mut names = self.claims.templates.iter().map(|template| template.name);
+        names.find(|name| !has(name))
     }
 
     /// Replaces pods that are asked to go, and updates those whose turn it is.
@@ -214,6 +220,7 @@ impl Decision<'_> {
         let before = plan.writes.len();
         let mut updater = Updater::new(&self.rollout, &self.rollout.update);
         let mut held = None;
+        let mut told = false;
         for &member in candidates {
             let outdated = self.is_outdated(member);
             if !outdated && self.resize.fits(&self.claims, member.ordinal) {
@@ -233,8 +240,15 @@ impl Decision<'_> {
             if !outdated || settled || member.pod.state == State::PreparingDelete {
                 continue;
             }
+            let events = plan.events.len();
             if self.update_pod(&mut updater, member, plan) {
                 unavailable.pods.insert(member.ordinal);
+            } else {
+                // One event is enough: what keeps one pod keeps the others of its revision.
+                if told {
+                    plan.events.truncate(events);
+                }
+                told = true;
             }
         }
         plan.writes.len() > before
@@ -265,15 +279,16 @@ impl Decision<'_> {
     fn update_pod(&self, updater: &mut Updater<'_>, member: &Member<'_>, plan: &mut Plan) -> bool {
         let rollout = &self.rollout;
         let pod = &member.pod;
-        if !self.lacks_volume(member) {
+        let Some(lacking) = self.lacking(member) else {
             let able = updater.able(vec![pod], plan);
             let is_able = !able.is_empty();
             updater.run(able, plan);
             return is_able;
-        }
+        };
         let name = &pod.view.name;
         if rollout.strategy.policy == Policy::InPlaceOnly {
-            let text = "it lacks the volume of a claim template, and the policy is InPlaceOnly";
+            let text =
+                format!("it lacks the volume of claim template {lacking}, and the policy is InPlaceOnly");
             let message = format!(
                 "failed to update pod {name} in-place(revision {}): {text}",
                 rollout.update.name
@@ -283,9 +298,9 @@ impl Decision<'_> {
             rollout.explain(plan, pod, text);
             return false;
         }
-        let reason = "it lacks the volume of a claim template, and volumes cannot change";
+        let reason = format!("it lacks the volume of claim template {lacking}, and volumes cannot change");
         plan.writes
-            .extend(rollout.recreate(pod, &rollout.update.name, reason));
+            .extend(rollout.recreate(pod, &rollout.update.name, &reason));
         true
     }
 
