@@ -2,9 +2,11 @@
 
 pub mod cloneset;
 pub mod deployment;
+pub mod hooks;
 pub mod knowledge;
 pub mod labels;
 pub mod pod_writes;
+pub mod settled;
 pub mod sidecarset;
 pub mod template;
 
