@@ -8,6 +8,7 @@ pub mod labels;
 pub mod pod_writes;
 pub mod settled;
 pub mod sidecarset;
+pub mod statefulset;
 pub mod template;
 
 use crate::engine::subject::Subjects;
