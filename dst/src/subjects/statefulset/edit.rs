@@ -39,6 +39,8 @@ pub enum Edit {
     Retention(bool, bool),
     /// Another size in the claim template, in Gi.
     ClaimSize(u32),
+    /// Whether claims may grow: `allowVolumeExpansion` of their class.
+    Expansion(bool),
     /// Deletes the StatefulSet.
     Delete(Deletion),
     /// Creates it as at first, once the one before is gone; means nothing if it is there.
@@ -63,6 +65,9 @@ pub enum Deletion {
 impl Edit {
     /// Does it end what would keep the StatefulSet from its end?
     pub fn is_release(&self) -> bool {
-        matches!(self, Self::Paused(false) | Self::OnDelete(false) | Self::Create)
+        matches!(
+            self,
+            Self::Paused(false) | Self::OnDelete(false) | Self::Expansion(true) | Self::Create
+        )
     }
 }

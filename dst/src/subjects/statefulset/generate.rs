@@ -2,7 +2,7 @@
 
 use super::{
     edit::{Deletion, Edit},
-    start::{Claims, NAME, STATEFULSETS, Start},
+    start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start},
 };
 use crate::engine::{
     generate::{PAUSE, add_steps, fault},
@@ -14,6 +14,8 @@ use crate::subjects::{cloneset::start::Policy, hooks::Mark};
 
 /// Resources whose watches faults hit.
 const WATCHED: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAIMS];
+/// And those of claims that grow.
+const WATCHED_GROWING: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAIMS, CLAIMS, CLASSES];
 
 /// The StatefulSet, its edits and the faults.
 const SCENARIO: Purpose = Purpose(200);
@@ -33,6 +35,7 @@ pub fn generate(seed: u64) -> Option<Scenario> {
         return None;
     }
     let start = start(random);
+    let watched = if start.resizes() { WATCHED_GROWING } else { WATCHED };
     // One in twenty is played to its end; the others end once they count.
     let brief = !random.percent(5);
     let mut scenario = Scenario {
@@ -53,14 +56,14 @@ pub fn generate(seed: u64) -> Option<Scenario> {
     };
     for _ in 0..faults {
         let at = random.between(0, end);
-        let what = fault(random, WATCHED);
+        let what = fault(random, watched);
         scenario.steps.push(Step { at, what });
     }
     scenario.steps.sort_by_key(|step| step.at);
     if brief {
         add_steps(
             &mut scenario,
-            WATCHED,
+            watched,
             |random| action(&edit(random, &start, &mut image)),
             |what| *what == action(&Edit::Paused(false)),
         );
@@ -104,6 +107,13 @@ fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mu
         let from = random.between(2_000, at);
         add(from, &Edit::OnDelete(true));
         add(from + random.between(3_000, 40_000), &Edit::OnDelete(false));
+    }
+    if start.resizes() && random.percent(40) {
+        let from = random.between(5_000, at);
+        add(from, &Edit::ClaimSize(random.between(7, 9) as u32));
+        let from = from + random.between(10, 6_000);
+        add(from, &Edit::Expansion(false));
+        add(from + random.between(1_000, 30_000), &Edit::Expansion(true));
     }
     // A rollout that is paused at the end would show little.
     add(at + 1, &Edit::Paused(false));
@@ -168,7 +178,13 @@ fn start(random: &mut Random) -> Start {
         claims: random.percent(60).then(|| Claims {
             when_scaled: random.percent(50),
             when_deleted: random.percent(50),
-            resized: false,
+            resized: if random.percent(45) {
+                random
+                    .pick(&[Growth::Online, Growth::Online, Growth::Offline])
+                    .copied()
+            } else {
+                None
+            },
         }),
     }
 }
@@ -212,7 +228,7 @@ fn edit(random: &mut Random, start: &Start, image: &mut u32) -> Edit {
     if start.claims.is_some() && random.percent(10) {
         return Edit::Retention(random.percent(50), random.percent(50));
     }
-    if start.resizes() && random.percent(15) {
+    if start.claims.is_some() && random.percent(if start.resizes() { 15 } else { 5 }) {
         return Edit::ClaimSize(random.between(1, 6) as u32);
     }
     match random.between(0, 99) {

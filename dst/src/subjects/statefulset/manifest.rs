@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::start::{CLAIM, CLASS, HISTORY, Start};
+use super::start::{CLAIM, CLASS, Growth, HISTORY, Start};
 use crate::engine::user::{OWN, int_or_string};
 use crate::subjects::{cloneset::start::Policy, hooks};
 
@@ -51,10 +51,10 @@ pub fn set(start: &Start) -> Value {
         set["spec"]["scaleStrategy"] = json!({"maxUnavailable": int_or_string(&start.scale_max_unavailable)});
     }
     if let Some(claims) = start.claims {
-        set["spec"]["volumeClaimTemplates"] = claim_templates(1, claims.resized);
+        set["spec"]["volumeClaimTemplates"] = claim_templates(1, start.resizes());
         set["spec"]["persistentVolumeClaimRetentionPolicy"] =
             retention(claims.when_scaled, claims.when_deleted);
-        if claims.resized {
+        if start.resizes() {
             set["spec"]["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
         }
     }
@@ -83,6 +83,16 @@ pub fn rolling_update(start: &Start) -> Value {
 /// `reserveOrdinals`.
 pub fn reserved(entries: &[String]) -> Value {
     entries.iter().map(|one| int_or_string(one)).collect()
+}
+
+/// The class of claims that grow.
+pub fn class(growth: Growth) -> Value {
+    let mut class = json!({"metadata": {"name": CLASS}, "provisioner": "simulated",
+        "allowVolumeExpansion": true, "volumeBindingMode": "WaitForFirstConsumer"});
+    if growth == Growth::Offline {
+        class["parameters"] = json!({"sim.kruise.io/expansion": "offline"});
+    }
+    class
 }
 
 /// `persistentVolumeClaimRetentionPolicy`.

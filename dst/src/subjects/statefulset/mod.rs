@@ -74,7 +74,7 @@ fn clean(parallel: bool, policy: Policy) -> Scenario {
         claims: Some(start::Claims {
             when_scaled: true,
             when_deleted: true,
-            resized: false,
+            resized: None,
         }),
         ..Start::plain(5)
     };

@@ -73,7 +73,16 @@ pub struct Claims {
     /// `whenDeleted`: are all deleted with the StatefulSet?
     pub when_deleted: bool,
     /// They grow with their pods' updates, with the gate for it.
-    pub resized: bool,
+    pub resized: Option<Growth>,
+}
+
+/// When the file system of a claim grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Growth {
+    /// While a pod has it mounted.
+    Online,
+    /// When a pod is started after the volume has grown.
+    Offline,
 }
 
 impl Start {
@@ -104,6 +113,6 @@ impl Start {
 
     /// Do claims grow?
     pub fn resizes(&self) -> bool {
-        self.claims.is_some_and(|claims| claims.resized)
+        self.claims.is_some_and(|claims| claims.resized.is_some())
     }
 }

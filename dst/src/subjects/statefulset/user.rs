@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::{
     bystanders,
     edit::{Deletion, Edit},
-    manifest::{claim_templates, policy, reserved, retention, rolling_update, set},
+    manifest::{claim_templates, class, policy, reserved, retention, rolling_update, set},
     start::{CLASS, STATEFULSETS, Start},
 };
 use crate::engine::{
@@ -49,10 +49,12 @@ impl User for StatefulSetUser {
 
     fn prepare<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {
         async move {
-            if self.start.resizes() {
-                let class = json!({"metadata": {"name": CLASS}, "provisioner": "simulated",
-                    "allowVolumeExpansion": true, "volumeBindingMode": "WaitForFirstConsumer"});
-                insist(cluster, Request::new(Method::Post, CLASSES_PATH, Some(&class))).await;
+            if let Some(growth) = self.start.claims.and_then(|claims| claims.resized) {
+                insist(
+                    cluster,
+                    Request::new(Method::Post, CLASSES_PATH, Some(&class(growth))),
+                )
+                .await;
             }
         }
         .boxed()
@@ -80,6 +82,10 @@ async fn edit(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> bool {
         Edit::Create => return create(cluster, start).await,
         Edit::Orphan(ordinal) => return bystanders::create(cluster, *ordinal, "web").await,
         Edit::Foreign(ordinal) => return bystanders::create(cluster, *ordinal, "theirs").await,
+        Edit::Expansion(allowed) => {
+            let patch = json!({"allowVolumeExpansion": allowed});
+            return user::patch(cluster, &format!("{CLASSES_PATH}/{CLASS}"), &patch).await;
+        }
         Edit::MarkPod(place) => {
             let patch = json!({"metadata": {"labels": {"apps.kruise.io/specified-delete": "true"}}});
             return user::touch(cluster, *place, &patch, "").await;
@@ -141,7 +147,12 @@ fn patch(cluster: &Arc<Cluster>, start: &Start, edit: &Edit) -> Option<Value> {
         Edit::ClaimSize(size) => {
             json!({"spec": {"volumeClaimTemplates": claim_templates(*size, start.resizes())}})
         }
-        Edit::Delete(_) | Edit::Create | Edit::Orphan(_) | Edit::Foreign(_) | Edit::MarkPod(_) => {
+        Edit::Delete(_)
+        | Edit::Create
+        | Edit::Orphan(_)
+        | Edit::Foreign(_)
+        | Edit::Expansion(_)
+        | Edit::MarkPod(_) => {
             return None;
         }
     })

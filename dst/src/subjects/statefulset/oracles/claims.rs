@@ -8,7 +8,7 @@ use super::known::{Known, ordinal, owner_of_kind};
 use super::spec::Spec;
 use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, Violation, Write};
 use crate::subjects::pod_writes::claims::mounts;
-use crate::subjects::statefulset::start::CLAIM;
+use crate::subjects::statefulset::start::{CLAIM, CLASSES};
 
 /// Judges a write to a claim. `known` is of each StatefulSet that was ever there.
 pub fn judge(write: &Write<'_>, known: &[Known<'_>], mirror: &Mirror) -> Option<Violation> {
@@ -72,6 +72,25 @@ pub fn judge(write: &Write<'_>, known: &[Known<'_>], mirror: &Mirror) -> Option<
         name,
         &after.value()["metadata"]["ownerReferences"].to_string(),
     )
+}
+
+/// Judges a change of a claim when it is sent: the server refuses a claim of a class that does not expand.
+pub fn judge_sent(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+    if write.resource != "persistentvolumeclaims" || write.body["spec"]["resources"].is_null() {
+        return None;
+    }
+    let classes = mirror.of(CLASSES);
+    let floor = write.sent.floors.of(CLASSES);
+    let mut seen = classes.objects.keys().flat_map(|uid| classes.window(uid, floor));
+    let expands = seen.any(|class| class.value()["allowVolumeExpansion"] == true);
+    let what = format!(
+        "{} lets claim {} grow, and its class does not",
+        write.process, write.name
+    );
+    (!expands).then_some(Violation {
+        oracle: "claims grow where their class allows it",
+        what,
+    })
 }
 
 /// Judges the deletion of a pod that is not wanted any more: its claims must go with it, if they are to.

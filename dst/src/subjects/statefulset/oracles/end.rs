@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::claims::requests;
+use super::claims::{gibibytes, requests};
 use super::known::{is_selected, ordinal, owner_of_kind};
 use super::spec::{Gates, Spec};
 use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS};
@@ -44,9 +45,8 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
                 pod.label(REVISION)
             ));
         }
-        // One that somebody else made, and that the partition keeps.
-        let is_foreign = pod.label(REVISION).is_empty();
-        if !is_foreign {
+        // One that somebody else made, and that the partition keeps, has none.
+        if !pod.label(REVISION).is_empty() {
             settled(pod, spec.min_ready_seconds, mirror, now)?;
         }
         expect(
@@ -54,7 +54,7 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
             pod.label("statefulset.kubernetes.io/pod-name"),
             &pod.name,
         )?;
-        claims(pod, &spec, is_foreign, set, mirror)?;
+        claims(pod, rank, &spec, set, mirror)?;
     }
     let updated = pods.iter().filter(|pod| pod.label(REVISION) == revision).count() as i64;
     if !spec.on_delete && updated < spec.replicas - spec.partition {
@@ -68,25 +68,20 @@ pub fn unfinished(mirror: &Mirror, now: Timestamp, gates: Gates) -> Result<(), S
     history(set, &pods, mirror)
 }
 
-/// A pod that stays has its claims, and they have the owners that the policy says.
-fn claims(
-    pod: &Object,
-    spec: &Spec<'_>,
-    is_foreign: bool,
-    set: &Object,
-    mirror: &Mirror,
-) -> Result<(), String> {
-    let names = spec
-        .claims
-        .iter()
-        .filter_map(|claim| claim["metadata"]["name"].as_str());
-    for name in names {
-        let name = format!("{name}-{}", pod.name);
-        if !is_foreign && !mounts(pod).any(|mounted| mounted == name) {
+/// A pod that stays has its claims, and they have the owners that the policy says. One that somebody else made, and that
+/// the partition keeps, has none.
+fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirror) -> Result<(), String> {
+    if pod.label(REVISION).is_empty() {
+        return Ok(());
+    }
+    for template in spec.claims {
+        let name = format!(
+            "{}-{}",
+            template["metadata"]["name"].as_str().unwrap_or_default(),
+            pod.name
+        );
+        if !mounts(pod).any(|mounted| mounted == name) {
             return Err(format!("pod {} does not mount {name}", pod.name));
-        }
-        if is_foreign {
-            continue;
         }
         let claim = mirror.of(CLAIMS).named(&name).filter(|claim| !claim.is_going());
         let claim = claim.ok_or_else(|| format!("pod {} has no claim {name}", pod.name))?;
@@ -101,6 +96,41 @@ fn claims(
             owner_of_kind(claim, "Pod"),
             None,
         )?;
+        has_grown(claim, template, rank, spec)?;
+    }
+    Ok(())
+}
+
+/// Does a claim wait until its pod starts anew?
+fn waits_for_start(claim: &Object) -> bool {
+    claim.state("FileSystemResizePending") == "True"
+}
+
+/// What a claim has got.
+fn capacity(claim: &Object) -> Option<i64> {
+    let text = claim.value()["status"]["capacity"]["storage"].as_str()?;
+    text.strip_suffix("Gi")?.parse().ok()
+}
+
+/// A claim of a pod that is updated has grown as its template says, where claims grow.
+fn has_grown(claim: &Object, template: &Value, rank: i64, spec: &Spec<'_>) -> Result<(), String> {
+    let is_due =
+        spec.resizes && spec.updates() && (rank >= spec.partition && !spec.unordered || spec.partition == 0);
+    let wanted = gibibytes(&template["spec"]);
+    if is_due && requests(claim) < wanted {
+        return Err(format!(
+            "claim {} asks for {:?} Gi, not {wanted:?}",
+            claim.name,
+            requests(claim)
+        ));
+    }
+    if is_due && capacity(claim) < requests(claim) && !waits_for_start(claim) {
+        return Err(format!(
+            "claim {} has {:?} Gi of {:?}",
+            claim.name,
+            capacity(claim),
+            requests(claim)
+        ));
     }
     Ok(())
 }
@@ -157,7 +187,12 @@ fn status(
         expect("status.currentRevision", current, revision)?;
     }
     let conditions = status["conditions"].as_array().into_iter().flatten();
-    let is_failure = |kind: &str| matches!(kind, "FailedCreatePod" | "FailedUpdatePod" | "Stalled");
+    let is_failure = |kind: &str| match kind {
+        "FailedCreatePod" | "FailedUpdatePod" => true,
+        // Claims that wait for a start of their pods are told there.
+        "Stalled" => !spec.resizes,
+        _ => false,
+    };
     let mut failed =
         conditions.filter(|one| one["status"] == "True" && one["type"].as_str().is_some_and(is_failure));
     match failed.next() {
@@ -183,16 +218,12 @@ fn volume_claims(
             one["volumeClaimName"].as_str(),
             Some(name),
         )?;
-        let wanted = super::claims::gibibytes(&template["spec"]);
+        let wanted = gibibytes(&template["spec"]);
         let claims = pods.iter().filter_map(|pod| {
             let claim = mirror.of(CLAIMS).named(&format!("{name}-{}", pod.name))?;
             (requests(claim) >= wanted).then_some(claim)
         });
-        let has_it = |claim: &&Arc<Object>| {
-            let capacity = claim.value()["status"]["capacity"]["storage"].as_str();
-            let capacity = capacity.and_then(|text| text.strip_suffix("Gi")?.parse().ok());
-            capacity >= requests(claim)
-        };
+        let has_it = |claim: &&Arc<Object>| capacity(claim) >= requests(claim);
         let compatible = claims.clone().count() as i64;
         let ready = claims.filter(has_it).count() as i64;
         for (member, wanted) in [

@@ -95,6 +95,10 @@ impl Oracles for StatefulSetOracles {
         end::unfinished(mirror, now, self.gates)
     }
 
+    fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
+        claims::judge_sent(write, mirror)
+    }
+
     fn owns(&self, pod: &Object, mirror: &Mirror) -> bool {
         let set = mirror.of(STATEFULSETS).now().next();
         set.is_some_and(|set| pod.owner() == &*set.uid)
