@@ -55,7 +55,7 @@ pub fn judge(
     let moves = act == Act::Updates && before.label(REVISION) != after.label(REVISION);
     let target = mirror.of(REVISIONS).named(after.label(REVISION));
     let oracle = known.broken(&[
-        ("a reason for each change", &|spec| case.has_reason(spec)),
+        ("a reason for each change", &|spec| case.has_reason(spec, moves)),
         ("pods go to the update revision", &|spec| {
             !moves || target.is_some_and(|target| spec.is_revision(target))
         }),
@@ -98,7 +98,7 @@ impl Case<'_> {
                 || (spec.updates() && self.pod.may_be(|pod| pod.has_label(SPECIFIED))))
     }
 
-    fn has_reason(&self, spec: &Spec<'_>) -> bool {
+    fn has_reason(&self, spec: &Spec<'_>, moves: bool) -> bool {
         let policy = match self.act {
             Act::Removes => spec.policy != "InPlaceOnly",
             Act::Updates => spec.policy != "ReCreate",
@@ -106,8 +106,8 @@ impl Case<'_> {
         let revision = spec.update_revision(self.mirror);
         let is_old = self.pod.may_be(|pod| pod.label(REVISION) != revision);
         let lacks_volume = self.act == Act::Removes && self.pod.may_be(|pod| lacks_volume(pod, spec));
-        // The second half of an update in place that began before its template changed back.
-        let goes_on = self.act == Act::Updates && is_under_way(self.before);
+        // The second half of an update in place that began before.
+        let goes_on = self.act == Act::Updates && !moves && is_under_way(self.before);
         self.is_due(spec) || goes_on || (spec.updates() && policy && (is_old || lacks_volume))
     }
 

@@ -121,7 +121,9 @@ fn is_owned(claim: &Object, number: i64, known: &Known<'_>, spec: &Spec<'_>, mir
     let is_wanted = spec.rank(number).is_some();
     let goes_with_pod = !is_wanted && spec.deletes_scaled;
     let goes_with_set = spec.deletes_all && !goes_with_pod;
-    let set = owner_of_kind(claim, "StatefulSet");
+    let owners = claim.value()["metadata"]["ownerReferences"].as_array();
+    let mut owners = owners.into_iter().flatten();
+    let of_set = owners.any(|one| one["uid"] == *known.uid);
     let pod = owner_of_kind(claim, "Pod");
     let controlled = !claim.owner().is_empty();
     let is_its_pod = |uid: &str| {
@@ -129,10 +131,7 @@ fn is_owned(claim: &Object, number: i64, known: &Known<'_>, spec: &Spec<'_>, mir
         let last = versions.and_then(|versions| versions.last());
         last.is_some_and(|pod| ordinal(&pod.name) == Some(number))
     };
-    !controlled
-        && set == goes_with_set.then_some(&*known.uid)
-        && pod.is_some() == goes_with_pod
-        && pod.is_none_or(is_its_pod)
+    !controlled && of_set == goes_with_set && pod.is_some() == goes_with_pod && pod.is_none_or(is_its_pod)
 }
 
 fn may_grow(claim: &Object, number: i64, spec: &Spec<'_>) -> bool {

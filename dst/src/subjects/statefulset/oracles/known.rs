@@ -184,3 +184,25 @@ pub fn owner_of_kind<'v>(object: &'v Object, kind: &str) -> Option<&'v str> {
     let mut owners = owners.into_iter().flatten();
     owners.find(|one: &&Value| one["kind"] == kind)?["uid"].as_str()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ordinal;
+
+    #[test]
+    fn only_names_that_a_set_gives_have_an_ordinal() {
+        assert_eq!(ordinal("web-0"), Some(0));
+        assert_eq!(ordinal("web-2000000000"), Some(2_000_000_000));
+        for name in [
+            "web-01",
+            "web--1",
+            "web-+1",
+            "web-",
+            "web",
+            "web-2147483648",
+            "web-1-2",
+        ] {
+            assert_eq!(ordinal(name), None, "{name}");
+        }
+    }
+}
