@@ -3,9 +3,10 @@
 
 use kruise_sim::Method;
 
+use super::claims::may_be_growing;
 use super::known::{Known, Seen, has_ended};
-use super::spec::Spec;
-use crate::engine::oracles::{Mirror, Object, REVISIONS, Violation, Write};
+use super::spec::{Spec, revision};
+use crate::engine::oracles::{Mirror, Object, Violation, Write};
 use crate::subjects::labels::{GATE, REVISION, SPECIFIED, STATE};
 use crate::subjects::pod_writes::claims::mounts;
 
@@ -24,6 +25,8 @@ enum Act {
 /// A pod, and the write to it.
 struct Case<'a> {
     act: Act,
+    /// It brings the pod to another revision.
+    moves: bool,
     before: &'a Object,
     pod: &'a Seen<'a>,
     known: &'a Known<'a>,
@@ -44,22 +47,25 @@ pub fn judge(
         return None;
     }
     let pod = known.pod(super::known::ordinal(&before.name)?)?;
+    let moves = act == Act::Updates && before.label(REVISION) != after.label(REVISION);
     let case = Case {
         act,
+        moves,
         before,
         pod,
         known,
         write,
         mirror,
     };
-    let moves = act == Act::Updates && before.label(REVISION) != after.label(REVISION);
-    let target = mirror.of(REVISIONS).named(after.label(REVISION));
+    let target = revision(mirror, after.label(REVISION));
     let oracle = known.broken(&[
-        ("a reason for each change", &|spec| case.has_reason(spec, moves)),
+        ("a reason for each change", &|spec| case.has_reason(spec)),
         ("pods go to the update revision", &|spec| {
             !moves || target.is_some_and(|target| spec.is_revision(target))
         }),
-        ("partition", &|spec| case.is_due(spec) || case.is_in_window(spec)),
+        ("partition", &|spec| {
+            case.is_due(spec) || case.goes_on() || case.is_in_window(spec)
+        }),
         ("one after the other", &|spec| case.is_in_order(spec)),
         ("availability", &|spec| case.is_affordable(spec)),
     ])?;
@@ -98,17 +104,20 @@ impl Case<'_> {
                 || (spec.updates() && self.pod.may_be(|pod| pod.has_label(SPECIFIED))))
     }
 
-    fn has_reason(&self, spec: &Spec<'_>, moves: bool) -> bool {
+    /// Is it the second half of an update in place that began before?
+    fn goes_on(&self) -> bool {
+        self.act == Act::Updates && !self.moves && is_under_way(self.before)
+    }
+
+    fn has_reason(&self, spec: &Spec<'_>) -> bool {
         let policy = match self.act {
             Act::Removes => spec.policy != "InPlaceOnly",
             Act::Updates => spec.policy != "ReCreate",
         };
-        let revision = spec.update_revision(self.mirror);
-        let is_old = self.pod.may_be(|pod| pod.label(REVISION) != revision);
+        let update = spec.update_revision(self.mirror);
+        let is_old = self.pod.may_be(|pod| pod.label(REVISION) != update);
         let lacks_volume = self.act == Act::Removes && self.pod.may_be(|pod| lacks_volume(pod, spec));
-        // The second half of an update in place that began before.
-        let goes_on = self.act == Act::Updates && !moves && is_under_way(self.before);
-        self.is_due(spec) || goes_on || (spec.updates() && policy && (is_old || lacks_volume))
+        self.is_due(spec) || self.goes_on() || (spec.updates() && policy && (is_old || lacks_volume))
     }
 
     /// May it be believed to have failed, and is it old enough to be replaced?
@@ -127,8 +136,8 @@ impl Case<'_> {
         if !spec.unordered {
             return rank >= spec.partition;
         }
-        let revision = spec.update_revision(self.mirror);
-        let updated = |pod: &Object| pod.is_going() || pod.label(REVISION) == revision;
+        let update = spec.update_revision(self.mirror);
+        let updated = |pod: &Object| pod.is_going() || pod.label(REVISION) == update;
         let is_updated = self.pod.may_be(updated);
         is_updated || self.known.least(spec, self.pod.ordinal, updated) < spec.replicas - spec.partition
     }
@@ -158,6 +167,7 @@ impl Case<'_> {
         let serves = |pod: &Object| pod.is_certainly_available(spec.min_ready_seconds, self.write.decided);
         spec.rank(number).is_none()
             || self.pod.may_be(|pod| !serves(pod))
+            || (spec.resizes && may_be_growing(self.before, self.write, self.mirror))
             || self.known.unavailable(spec, number) < spec.max_unavailable
     }
 }

@@ -150,3 +150,24 @@ pub fn gibibytes(spec: &Value) -> Option<i64> {
     let text = spec["resources"]["requests"]["storage"].as_str()?;
     text.strip_suffix("Gi")?.parse().ok()
 }
+
+/// What a claim has got.
+pub fn capacity(claim: &Object) -> Option<i64> {
+    let text = claim.value()["status"]["capacity"]["storage"].as_str()?;
+    text.strip_suffix("Gi")?.parse().ok()
+}
+
+/// May a claim of a pod be believed to have less than it asks for? Such a pod counts as unavailable where claims grow.
+pub fn may_be_growing(pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
+    let claims = mirror.of(CLAIMS);
+    let floor = write.sent.floors.of(CLAIMS);
+    let mut names = mounts(pod);
+    names.any(|name| {
+        let mut all = claims.objects.iter();
+        all.any(|(uid, versions)| {
+            let is_it = versions.first().is_some_and(|object| &*object.name == name);
+            let mut seen = claims.window(uid, floor).iter();
+            is_it && seen.any(|claim| capacity(claim) < requests(claim))
+        })
+    })
+}

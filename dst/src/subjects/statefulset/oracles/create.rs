@@ -4,7 +4,7 @@
 use kruise_sim::Method;
 
 use super::known::{Known, ordinal};
-use super::spec::Spec;
+use super::spec::{Spec, revision};
 use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS, Violation, Write};
 use crate::subjects::labels::REVISION;
 use crate::subjects::pod_writes::claims::mounts;
@@ -55,8 +55,9 @@ pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror
         ("budget of scaling", &|spec| {
             let waits =
                 |pod: &Object| pod.is_active() && !pod.is_available(spec.min_ready_seconds, write.now);
-            spec.budget
-                .is_none_or(|budget| known.least(spec, number, waits) < budget)
+            // In an ordered set the lowest pod that is missing comes first, whatever others do.
+            let fits = |budget| known.least(spec, number, waits) < budget;
+            spec.ordered || spec.budget.is_none_or(fits)
         }),
     ])?;
     violation(oracle, format!("on {}", new.label(REVISION)))
@@ -104,10 +105,7 @@ fn is_stale(claim: &str, pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bo
 /// Is it the revision that a new pod of this ordinal gets?
 fn has_revision(new: &Object, number: i64, spec: &Spec<'_>, known: &Known<'_>, mirror: &Mirror) -> bool {
     let label = new.label(REVISION);
-    let is_update = mirror
-        .of(REVISIONS)
-        .named(label)
-        .is_some_and(|revision| spec.is_revision(revision));
+    let is_update = revision(mirror, label).is_some_and(|revision| spec.is_revision(revision));
     let update = spec.update_revision(mirror);
     let stays_old = !spec.on_delete
         && if spec.unordered {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::claims::{gibibytes, requests};
+use super::claims::{capacity, gibibytes, requests};
 use super::known::{is_selected, ordinal, owner_of_kind};
 use super::spec::{Gates, Spec};
 use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS};
@@ -104,12 +104,6 @@ fn claims(pod: &Object, rank: i64, spec: &Spec<'_>, set: &Object, mirror: &Mirro
 /// Does a claim wait until its pod starts anew?
 fn waits_for_start(claim: &Object) -> bool {
     claim.state("FileSystemResizePending") == "True"
-}
-
-/// What a claim has got.
-fn capacity(claim: &Object) -> Option<i64> {
-    let text = claim.value()["status"]["capacity"]["storage"].as_str()?;
-    text.strip_suffix("Gi")?.parse().ok()
 }
 
 /// A claim of a pod that is updated has grown as its template says, where claims grow.

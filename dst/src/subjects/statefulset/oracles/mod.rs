@@ -32,7 +32,9 @@ const REST: u32 = 5;
 pub struct StatefulSetOracles {
     start: Start,
     gates: Gates,
+    /// All that a process wrote of pods, and what it created.
     wrote: Wrote,
+    created: Wrote,
 }
 
 impl StatefulSetOracles {
@@ -42,13 +44,16 @@ impl StatefulSetOracles {
             gates: Gates::of(&start),
             start,
             wrote: Wrote::new(),
+            created: Wrote::new(),
         }
     }
 
     fn judge_pod(&self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         let known = |uid: &str| Known::of(write, mirror, uid, self.gates, &self.wrote);
         if let Some(new) = create::created(write, mirror) {
-            return create::judge(write, new, &known(new.owner()), mirror);
+            // Pods that the same plan updates are decided after those that it creates.
+            let known = Known::of(write, mirror, new.owner(), self.gates, &self.created);
+            return create::judge(write, new, &known, mirror);
         }
         let pods = write.pod(mirror)?;
         let known = known(pods[0].owner());
@@ -72,8 +77,11 @@ impl StatefulSetOracles {
         if let Some(written) = versions.and_then(|versions| versions.last())
             && write.resource == "pods"
         {
-            self.wrote
-                .insert(written.uid.clone(), (write.process, written.version));
+            let what = (write.process, written.version);
+            self.wrote.insert(written.uid.clone(), what);
+            if create::created(write, mirror).is_some() {
+                self.created.insert(written.uid.clone(), what);
+            }
         }
     }
 }

@@ -116,8 +116,10 @@ impl<'a> Spec<'a> {
 
     /// Name of the revision of this template, or `""`.
     pub fn update_revision<'m>(&self, mirror: &'m Mirror) -> &'m str {
-        let mut revisions = mirror.of(REVISIONS).now();
-        let found = revisions.find(|one| self.is_revision(one));
+        let revisions = mirror.of(REVISIONS);
+        let gone = revisions.objects.values().filter_map(|versions| versions.last());
+        let mut all = revisions.now().chain(gone);
+        let found = all.find(|one| self.is_revision(one));
         found.map_or("", |one| &*one.name)
     }
 
@@ -135,6 +137,13 @@ impl<'a> Spec<'a> {
             if self.deletes_scaled { "go" } else { "stay" },
         )
     }
+}
+
+/// The revision of a name, though it may be gone: nothing is left of a StatefulSet that is deleted.
+pub fn revision<'m>(mirror: &'m Mirror, name: &str) -> Option<&'m Object> {
+    let mut all = mirror.of(REVISIONS).objects.values();
+    let found = all.find_map(|versions| versions.last().filter(|last| &*last.name == name));
+    found.map(|revision| &**revision)
 }
 
 fn list(value: &Value) -> &[Value] {
