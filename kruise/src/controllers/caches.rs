@@ -1,36 +1,40 @@
 //! Caches that several controllers read, and the mapping from objects to the keys of their owners.
 //!
-//! A cache that only one controller reads is declared beside that controller.
+//! A cache or an index that only one controller reads is declared beside that controller.
 
 use std::sync::Arc;
 
-use kruise_api::definition::Kind;
+use kruise_api::{
+    definition::Kind,
+    meta::{LabelSelector, ObjectMeta},
+};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
-use kruise_views::{ClaimView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, ObjectKey};
-
-use super::sidecarset::injected;
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
     pod.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
-/// Pods by the names of the SidecarSets injected into them.
-pub const PODS_BY_SIDECARSET: Index<PodView> =
-    Index::new("sidecarset", |pod| injected(pod).map(Into::into).collect());
 /// Claims by the uid of their controlling owner.
 pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
 
 /// Pods. Caches of their owners are listed before them ([`CacheId::before`]).
-pub const PODS: CacheId<PodView> =
-    CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET]);
+pub const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER]);
 /// Claims. They are listed before pods, so that no claim of an existing pod counts as unused.
 pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
     .indexed(&[CLAIMS_BY_OWNER])
     .before(&[PODS.name]);
+/// Jobs that pull images, by the uid of their controlling owner.
+pub const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
+    job.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+/// Jobs that pull images.
+pub const PULL_JOBS: CacheId<ImageJobView> =
+    CacheId::of("imagepulljobs", ResourceId::IMAGE_PULL_JOBS).indexed(&[PULL_JOBS_BY_OWNER]);
 /// Revisions of workloads.
 pub const REVISIONS: CacheId<RevisionView> = CacheId::of("controllerrevisions", ResourceId::REVISIONS);
 /// Nodes.
@@ -55,7 +59,20 @@ macro_rules! owned {
     )*};
 }
 
-owned!(PodView, ClaimView, kruise_views::ImageJobView);
+owned!(PodView, ClaimView, ImageJobView, RevisionView);
+
+/// Of these revisions, those that the workload controls, and those without a controller that its selector matches.
+pub fn revisions_of(
+    workload: &ObjectMeta,
+    selector: &LabelSelector,
+    mut revisions: Vec<Arc<RevisionView>>,
+) -> Vec<Arc<RevisionView>> {
+    revisions.retain(|revision| match revision.owner_uid() {
+        Some(uid) => uid == workload.uid,
+        None => selector.matches_by(|key| revision.labels.get(key)),
+    });
+    revisions
+}
 
 /// Keys of the controlling owners of this kind, before and after a change.
 pub fn owners<T: Owned>(kind: &Kind, delta: &Delta<T>) -> impl Iterator<Item = ObjectKey> + use<T> {

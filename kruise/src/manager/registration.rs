@@ -20,7 +20,7 @@ use kruise_runtime::{
     shutdown,
     worker::{Controller, Reconciler, Settings},
 };
-use kube_cache::{Delta, ObjectKey, SharedInformer};
+use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
@@ -73,6 +73,8 @@ pub struct Grant {
     pub verbs: &'static [&'static str],
     /// The right is needed only if this feature gate is on.
     pub gate: Option<&'static str>,
+    /// Whether objects of the resource are in no namespace.
+    pub is_cluster_scoped: bool,
 }
 
 impl Grant {
@@ -83,6 +85,7 @@ impl Grant {
             subresource: "",
             verbs,
             gate: None,
+            is_cluster_scoped: false,
         }
     }
 
@@ -90,6 +93,15 @@ impl Grant {
     #[must_use]
     pub const fn part(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
+    }
+
+    /// The same right on objects that are in no namespace.
+    #[must_use]
+    pub const fn cluster_scoped(self) -> Self {
+        Self {
+            is_cluster_scoped: true,
+            ..self
+        }
     }
 
     /// The same right, only if this feature gate is on.
@@ -256,6 +268,13 @@ pub struct ServerFacts {
     pub denied: BTreeSet<ResourceId>,
 }
 
+impl ServerFacts {
+    /// True if the gate is on, and the resource is served and may be listed.
+    pub fn allows(&self, gates: &Gates, served: &Served, gate: &str, resource: ResourceId) -> bool {
+        gates.on(gate) && served.version(resource).is_some() && !self.denied.contains(&resource)
+    }
+}
+
 /// The controllers, and the tasks beside them.
 #[derive(Default)]
 pub struct Built {
@@ -294,8 +313,13 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
 impl Setup<'_> {
     /// Declares a cache that the controller reads.
     pub fn cache<T: Held>(&mut self, id: &CacheId<T>) -> SharedInformer<T> {
+        self.indexed(id, &[])
+    }
+
+    /// As [`Setup::cache`], with indexes of the controller's own.
+    pub fn indexed<T: Held>(&mut self, id: &CacheId<T>, indexes: &[Index<T>]) -> SharedInformer<T> {
         self.read.push(id.name);
-        self.caches.informer(id)
+        self.caches.indexed(id, indexes)
     }
 
     /// As [`Setup::cache`], for a resource that is needed only with a feature gate. The cache stays empty if the gate is off,
@@ -314,7 +338,7 @@ impl Setup<'_> {
             server,
             ..
         } = self.parts;
-        config.gates.on(gate) && served.version(resource).is_some() && !server.denied.contains(&resource)
+        server.allows(&config.gates, served, gate, resource)
     }
 
     /// Adds a task that runs while this process is the leader.

@@ -12,8 +12,8 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 use serde_json::Value;
 
+use super::cached::PODS_BY_SIDECARSET;
 use super::{CachedSidecarSet, SidecarSets, uninjected::is_selected_by_webhooks};
-use crate::controllers::caches::PODS_BY_SIDECARSET;
 
 /// The objects that a plan of one SidecarSet depends on. Each kind is from one snapshot of its cache.
 pub struct Inputs {
@@ -40,7 +40,7 @@ impl Inputs {
         mut sets: Vec<String>,
     ) -> Self {
         revisions.retain(|revision| {
-            let owner = revision.owner_uid.as_deref();
+            let owner = revision.owner_uid();
             revision.labels.get(names::SET_NAME) == Some(&set.metadata.name)
                 && owner.is_none_or(|uid| uid == set.metadata.uid)
         });
