@@ -28,8 +28,7 @@ use super::{
 /// - **Users** ([`User`]): create and edit the objects, and play outside systems that the kind waits for, such as hooks.
 /// - **Oracles** ([`Oracles`]): [`Oracles::judge`] sees each accepted write, with what its sender knew. For a workload,
 ///   `subjects::knowledge` gives the specifications and pods that the sender may have believed, and `subjects::pod_writes`
-///   judges what every workload promises of its pods. For StatefulSet there remain: one pod for each ordinal, the order of
-///   ordinals, the partition, `maxUnavailable`, claims by their policy.
+///   judges what every workload promises of its pods.
 /// - **End conditions** ([`Oracles::unfinished`]): what objects and status must be when all is calm, as `Err` with the
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.

@@ -17,5 +17,6 @@ use crate::engine::subject::Subjects;
 pub const ALL: Subjects = Subjects(&[
     &cloneset::CloneSet,
     &deployment::Deployment,
+    &statefulset::StatefulSet,
     &sidecarset::SidecarSet,
 ]);
