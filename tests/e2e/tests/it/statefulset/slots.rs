@@ -1,9 +1,10 @@
 //! Which ordinals have pods.
 
+use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use super::{SETS, names, parallel, patch, pods, uids, until, until_status};
-use crate::cluster::scenario;
+use crate::cluster::{LIMIT, scenario};
 
 /// A patch of the reserved ordinals and the replicas.
 fn reserve(ordinals: &Value, replicas: u32) -> Value {
@@ -36,14 +37,16 @@ fn reserved_ordinals_have_no_pod_and_others_take_their_place() {
 
     // A client of the older version does not know the field, and writes back what it has read.
     let older = "statefulsets.v1alpha1.apps.kruise.io";
-    let mut read = scenario.kubectl.get(older, "db").unwrap();
-    assert_eq!(read["spec"]["reserveOrdinals"], Value::Null);
-    read["spec"]["replicas"] = json!(4);
-    let replace = ["replace", "-f", "-"];
-    scenario
-        .kubectl
-        .run_with_input(&replace, &read.to_string())
-        .unwrap();
+    wait::until_true("the older client writes what it has read", LIMIT, || {
+        let mut read = scenario.kubectl.get(older, "db")?;
+        assert_eq!(read["spec"]["reserveOrdinals"], Value::Null);
+        read["spec"]["replicas"] = json!(4);
+        // Refused if the status was written in between.
+        let replace = ["replace", "-f", "-"];
+        let (printed, _) = scenario.kubectl.attempt(&replace, &read.to_string())?;
+        Ok(printed.contains("replaced"))
+    })
+    .unwrap();
     until_names(["db-0", "db-2", "db-4", "db-8"]);
     let stored = scenario.kubectl.get(SETS, "db").unwrap();
     assert_eq!(stored["spec"]["reserveOrdinals"], json!([1, 3, "5-7"]));
