@@ -19,6 +19,8 @@ pub struct Options {
     pub claims_deleted: bool,
     /// Claims of a StatefulSet can follow their templates: gate `StatefulSetAutoResizePVCGate`.
     pub claims_resized: bool,
+    /// The pods of a StatefulSet can be numbered from another ordinal than 0: gate `StatefulSetStartOrdinal`.
+    pub start_ordinal: bool,
     /// Nodes have a daemon of ours: gate `KruiseDaemon`.
     pub daemon: bool,
     /// Probes may mark pods: gate `PodProbeMarkerGate`.
@@ -46,6 +48,7 @@ impl Options {
         sort_sidecars: false,
         claims_deleted: true,
         claims_resized: false,
+        start_ordinal: false,
         daemon: true,
         probe_markers: true,
         patch_metadata_by_default: false,

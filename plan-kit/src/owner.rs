@@ -66,7 +66,7 @@ impl<'a> Owner<'a> {
             intent,
             target: self.target(resource, name),
             body: body.into(),
-            owner_uid: self.uid.to_owned(),
+            owner_uid: Some(self.uid.to_owned()),
         }
     }
 }

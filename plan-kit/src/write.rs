@@ -9,7 +9,7 @@ use crate::ResourceId;
 /// One write to the API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// POST. AlreadyExists with our owner uid counts as done.
+    /// POST. AlreadyExists counts as done if the existing object is the one that was to be created.
     Create {
         /// What for.
         intent: Intent,
@@ -17,8 +17,9 @@ pub enum Write {
         target: Target,
         /// The object.
         body: Body,
-        /// UID of the owner that an already existing object must have to count as ours.
-        owner_uid: String,
+        /// UID of the controller that an already existing object must have to count as ours. `None`: it must have no
+        /// controller.
+        owner_uid: Option<String>,
     },
     /// PATCH.
     Patch {
@@ -79,6 +80,10 @@ pub enum Intent {
     RequestDelete,
     /// A pod that no longer matches the selector loses our owner reference.
     ReleasePod,
+    /// A pod without a controller gets our owner reference.
+    AdoptPod,
+    /// A pod gets back the labels that say which of the workload's pods it is.
+    RepairIdentity,
     /// Consumed entries of `podsToDelete` go from the spec.
     PrunePodsToDelete,
     /// A new claim, for a pod that is about to be created.
@@ -87,6 +92,10 @@ pub enum Intent {
     DeleteClaim,
     /// A claim gets the pod that uses it as its owner, and is deleted with it.
     GiveClaim,
+    /// A claim gets the owners that the workload's retention policy asks for.
+    OwnClaim,
+    /// A claim requests more storage.
+    ResizeClaim,
     /// A job that pulls an image ahead of a rollout.
     CreatePullJob,
     /// Such a job is deleted: the rollout is over, or another took its place.
@@ -123,10 +132,14 @@ impl Intent {
             Self::SetLifecycle => "set-lifecycle",
             Self::RequestDelete => "request-delete",
             Self::ReleasePod => "release-pod",
+            Self::AdoptPod => "adopt-pod",
+            Self::RepairIdentity => "repair-identity",
             Self::PrunePodsToDelete => "prune-pods-to-delete",
             Self::CreateClaim => "create-claim",
             Self::DeleteClaim => "delete-claim",
             Self::GiveClaim => "give-claim",
+            Self::OwnClaim => "own-claim",
+            Self::ResizeClaim => "resize-claim",
             Self::CreatePullJob => "create-pull-job",
             Self::DeletePullJob => "delete-pull-job",
             Self::NoteImages => "note-images",
@@ -192,6 +205,18 @@ pub enum Precondition {
     /// Same object, and this other one, which would use it, does not exist: the server is asked first, and if it does the
     /// object is spared (deletions only).
     Unused(String, Target),
+    /// Same object, untouched since, and its owner-to-be is still there: the server is asked first, and unless it has an
+    /// owner of this uid that is not being deleted the write ends as a conflict (patches of [`Part::Main`] only).
+    Owned {
+        /// UID of the object.
+        uid: String,
+        /// Version of the object.
+        version: String,
+        /// The owner.
+        owner: Target,
+        /// UID of the owner.
+        owner_uid: String,
+    },
 }
 
 impl Precondition {
@@ -201,8 +226,20 @@ impl Precondition {
             Self::Uid(uid)
             | Self::UidAndVersion(uid, _)
             | Self::VersionFromPreviousStep(uid)
-            | Self::Unused(uid, _) => Some(uid),
+            | Self::Unused(uid, _)
+            | Self::Owned { uid, .. } => Some(uid),
             Self::Test(..) => None,
+        }
+    }
+
+    /// Another object that decides about the write, and is read before it.
+    pub fn related(&self) -> Option<&Target> {
+        match self {
+            Self::Unused(_, user) => Some(user),
+            Self::Owned { owner, .. } => Some(owner),
+            Self::Uid(_) | Self::UidAndVersion(..) | Self::VersionFromPreviousStep(_) | Self::Test(..) => {
+                None
+            }
         }
     }
 }
@@ -251,12 +288,17 @@ impl Write {
         }
     }
 
-    /// The uid of the object, if the write is for one that exists and names its uid.
-    pub fn uid(&self) -> Option<&str> {
+    /// What must still hold, if the write is for an object that exists.
+    pub fn precondition(&self) -> Option<&Precondition> {
         match self {
             Self::Create { .. } => None,
-            Self::Patch { precondition, .. } | Self::Delete { precondition, .. } => precondition.uid(),
+            Self::Patch { precondition, .. } | Self::Delete { precondition, .. } => Some(precondition),
         }
+    }
+
+    /// The uid of the object, if the write is for one that exists and names its uid.
+    pub fn uid(&self) -> Option<&str> {
+        self.precondition()?.uid()
     }
 
     /// What for.
@@ -301,7 +343,9 @@ impl Patch {
     pub fn guarded(&self, precondition: &Precondition, previous_version: Option<&str>) -> Value {
         let (uid, version) = match precondition {
             Precondition::Uid(uid) | Precondition::Unused(uid, _) => (Some(uid.as_str()), None),
-            Precondition::UidAndVersion(uid, version) => (Some(uid.as_str()), Some(version.as_str())),
+            Precondition::UidAndVersion(uid, version) | Precondition::Owned { uid, version, .. } => {
+                (Some(uid.as_str()), Some(version.as_str()))
+            }
             Precondition::VersionFromPreviousStep(uid) => (Some(uid.as_str()), previous_version),
             Precondition::Test(..) => (None, None),
         };

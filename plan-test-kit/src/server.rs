@@ -36,7 +36,9 @@ pub fn create(mut object: Value, name: &str, uid: &str, version: Value, created:
 pub fn may_delete(object: &Value, precondition: &Precondition) -> Result<(), Refused> {
     let metadata = &object["metadata"];
     let version = match precondition {
-        Precondition::UidAndVersion(_, version) => Some(version.as_str()),
+        Precondition::UidAndVersion(_, version) | Precondition::Owned { version, .. } => {
+            Some(version.as_str())
+        }
         _ => None,
     };
     let is_other = precondition.uid().is_some_and(|uid| metadata["uid"] != uid)

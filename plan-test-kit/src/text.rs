@@ -65,10 +65,7 @@ fn details(write: &Write) -> String {
                 _ => of_revision.to_string(),
             }
         }
-        Write::Delete { precondition, .. } => match precondition {
-            Precondition::Unused(uid, user) => format!("if Unused({uid:?}, {user})"),
-            other => format!("if {other:?}"),
-        },
+        Write::Delete { precondition, .. } => guard(precondition),
         Write::Patch {
             part,
             patch,
@@ -80,7 +77,20 @@ fn details(write: &Write) -> String {
                 Part::Status => "status",
                 Part::Resize => "resize",
             };
-            format!("{part} {} if {precondition:?}", patch.body())
+            format!("{part} {} {}", patch.body(), guard(precondition))
         }
+    }
+}
+
+fn guard(precondition: &Precondition) -> String {
+    match precondition {
+        Precondition::Unused(uid, user) => format!("if Unused({uid:?}, {user})"),
+        Precondition::Owned {
+            uid,
+            version,
+            owner,
+            owner_uid,
+        } => format!("if Owned({uid:?}, {version:?}, {owner}, {owner_uid:?})"),
+        other => format!("if {other:?}"),
     }
 }

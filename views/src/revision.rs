@@ -5,6 +5,8 @@ use kruise_api::{meta::ObjectMeta, names};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
+use crate::OwnerView;
+
 /// One stored revision. The template stays text until a plan needs it.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionView {
@@ -16,10 +18,8 @@ pub struct RevisionView {
     pub uid: Box<str>,
     /// Version of the stored object.
     pub resource_version: Box<str>,
-    /// UID of the controlling owner, if any.
-    pub owner_uid: Option<Box<str>>,
-    /// Name of the controlling CloneSet, if the owner is one.
-    pub owner_name: Option<Box<str>>,
+    /// The controlling owner.
+    pub controller: Option<Box<OwnerView>>,
     /// Creation time.
     pub created: Option<Timestamp>,
     /// Place in the history; the highest is the newest.
@@ -35,6 +35,11 @@ pub struct RevisionView {
 }
 
 impl RevisionView {
+    /// UID of the controlling owner, if any.
+    pub fn owner_uid(&self) -> Option<&str> {
+        self.controller.as_ref().map(|owner| &*owner.uid)
+    }
+
     /// The pod template in `data`, without its `$patch` directive; `None` if the data has another shape.
     pub fn template(&self) -> Option<Value> {
         let mut data: Value = serde_json::from_str(&self.data).ok()?;
@@ -65,11 +70,7 @@ impl<'de> Deserialize<'de> for RevisionView {
         } = Wire::deserialize(deserializer)?;
         let annotation = |key: &str| metadata.annotations.get(key).map(|value| value.as_str().into());
         Ok(Self {
-            owner_name: metadata
-                .controller()
-                .filter(|owner| owner.kind == "CloneSet" && owner.group() == names::APPS_GROUP)
-                .map(|owner| owner.name.as_str().into()),
-            owner_uid: metadata.controller().map(|owner| owner.uid.as_str().into()),
+            controller: metadata.controller().map(OwnerView::boxed),
             claims_hash: annotation(names::CLAIM_TEMPLATES_HASH),
             template_hash: annotation(names::TEMPLATE_HASH),
             namespace: metadata.namespace.into(),

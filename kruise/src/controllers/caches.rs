@@ -4,13 +4,19 @@
 
 use std::sync::Arc;
 
-use kruise_api::definition::Kind;
+use kruise_api::{
+    definition::Kind,
+    meta::{LabelSelector, ObjectMeta},
+};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
-use kruise_views::{ClaimView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
+use kruise_views::{ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, ObjectKey};
 
-use super::sidecarset::injected;
+use super::{
+    sidecarset::injected,
+    statefulset::by_name::{set_of_pod, sets_of_claim},
+};
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
@@ -23,14 +29,34 @@ pub const PODS_BY_SIDECARSET: Index<PodView> =
 pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
+/// Claims by namespace and names of the StatefulSets that they may be for by their own name, as [`in_namespace`] joins them.
+pub const CLAIMS_BY_SET_NAME: Index<ClaimView> = Index::new("statefulset", |claim| {
+    let sets = sets_of_claim(&claim.name);
+    sets.map(|(_, set)| in_namespace(&claim.namespace, set)).collect()
+});
+/// Pods by namespace and name of the StatefulSet that they are for by their own name, whosever they are, as
+/// [`in_namespace`] joins them.
+pub const PODS_BY_SET_NAME: Index<PodView> = Index::new("statefulset", |pod| {
+    let set = set_of_pod(&pod.name);
+    set.map(|set| in_namespace(&pod.namespace, set))
+        .into_iter()
+        .collect()
+});
 
 /// Pods. Caches of their owners are listed before them ([`CacheId::before`]).
 pub const PODS: CacheId<PodView> =
-    CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET]);
+    CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET, PODS_BY_SET_NAME]);
 /// Claims. They are listed before pods, so that no claim of an existing pod counts as unused.
 pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
-    .indexed(&[CLAIMS_BY_OWNER])
+    .indexed(&[CLAIMS_BY_OWNER, CLAIMS_BY_SET_NAME])
     .before(&[PODS.name]);
+/// Jobs that pull images, by the uid of their controlling owner.
+pub const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
+    job.controller.iter().map(|owner| owner.uid.clone()).collect()
+});
+/// Jobs that pull images.
+pub const PULL_JOBS: CacheId<ImageJobView> =
+    CacheId::of("imagepulljobs", ResourceId::IMAGE_PULL_JOBS).indexed(&[PULL_JOBS_BY_OWNER]);
 /// Revisions of workloads.
 pub const REVISIONS: CacheId<RevisionView> = CacheId::of("controllerrevisions", ResourceId::REVISIONS);
 /// Nodes.
@@ -38,6 +64,11 @@ pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).rea
 /// Namespaces.
 pub const NAMESPACES: CacheId<NamespaceView> =
     CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);
+
+/// Key of an index by namespace and name.
+pub fn in_namespace(namespace: &str, name: &str) -> Box<str> {
+    format!("{namespace}/{name}").into()
+}
 
 /// An object that may have a controlling owner.
 pub trait Owned: Cached {
@@ -55,7 +86,20 @@ macro_rules! owned {
     )*};
 }
 
-owned!(PodView, ClaimView, kruise_views::ImageJobView);
+owned!(PodView, ClaimView, ImageJobView, RevisionView);
+
+/// Of these revisions, those that the workload controls, and those without a controller that its selector matches.
+pub fn revisions_of(
+    workload: &ObjectMeta,
+    selector: &LabelSelector,
+    mut revisions: Vec<Arc<RevisionView>>,
+) -> Vec<Arc<RevisionView>> {
+    revisions.retain(|revision| match revision.owner_uid() {
+        Some(uid) => uid == workload.uid,
+        None => selector.matches_by(|key| revision.labels.get(key)),
+    });
+    revisions
+}
 
 /// Keys of the controlling owners of this kind, before and after a change.
 pub fn owners<T: Owned>(kind: &Kind, delta: &Delta<T>) -> impl Iterator<Item = ObjectKey> + use<T> {

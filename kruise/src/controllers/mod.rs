@@ -9,9 +9,11 @@ pub mod cloneset;
 mod invalid_spec;
 pub mod launch;
 mod not_yet;
+pub mod parsed;
 pub mod pod_readiness;
 pub mod reviews;
 pub mod sidecarset;
+pub mod statefulset;
 pub mod webhook_caches;
 
 use go_compat::flags::Flag;
@@ -23,8 +25,9 @@ use crate::manager::Registration;
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 4] = [
+pub static ALL: [&Registration; 5] = [
     &cloneset::REGISTRATION,
+    &statefulset::REGISTRATION,
     &sidecarset::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,

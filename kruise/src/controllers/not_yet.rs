@@ -20,7 +20,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("podunavailablebudget-workers", Kind::Int, "3", IGNORED),
     flag("resourcedistribution-workers", Kind::Int, "3", IGNORED),
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
-    flag("statefulset-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),
     flag("assign-pods-by-scheduler", Kind::Bool, "true", IGNORED),

@@ -22,6 +22,7 @@ pub fn options(config: &Config) -> Options {
         sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
         claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),
         claims_resized: config.gates.on("StatefulSetAutoResizePVCGate"),
+        start_ordinal: config.gates.on("StatefulSetStartOrdinal"),
         daemon: config.gates.on("KruiseDaemon"),
         probe_markers: config.gates.on("PodProbeMarkerGate"),
         patch_metadata_by_default: config.gates.on("SidecarSetPatchPodMetadataDefaultsAllowed"),

@@ -4,6 +4,8 @@ pub(crate) mod cloneset;
 mod events;
 mod pods;
 pub(crate) mod sidecarset;
+pub(crate) mod statefulset;
+mod workload;
 
 use std::{fmt::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
@@ -30,11 +32,11 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME` or `sidecarset/NAME`.
+    /// `clone/NAME`, `sts/NAME` or `sidecarset/NAME`.
     target: String,
     /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
-    /// Namespace of the CloneSet; without it that of the kubeconfig's context.
+    /// Namespace of the object; without it that of the kubeconfig's context.
     #[arg(short, long)]
     namespace: Option<String>,
     /// Kubeconfig; without it `KUBECONFIG`, then the cluster's own.
@@ -125,7 +127,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
             .collect();
         bail!(
             "{kind:?} cannot be explained; this build explains {}",
-            targets.join(" and ")
+            enumeration(&targets)
         );
     };
     let settings = match &options.feature_gates {
@@ -174,6 +176,14 @@ fn has_name(kind: &Kind, name: &str) -> bool {
 fn shortest_name(kind: &Kind) -> String {
     let short = kind.short_names.first().map(|name| (*name).to_owned());
     short.unwrap_or_else(|| kind.kind.to_lowercase())
+}
+
+/// `a, b and c`.
+fn enumeration(items: &[String]) -> String {
+    match items {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => items.concat(),
+    }
 }
 
 /// A client of the cluster.
@@ -306,13 +316,20 @@ mod tests {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(targets, ["clone", "sidecarset"]);
+        assert_eq!(super::enumeration(&targets), "clone, sts and sidecarset");
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
-            ["clone", "cloneset", "clonesets", "sidecarsets"]
-                .into_iter()
-                .all(has_name)
+            [
+                "clone",
+                "cloneset",
+                "clonesets",
+                "asts",
+                "statefulset",
+                "sidecarsets"
+            ]
+            .into_iter()
+            .all(has_name)
         );
-        assert!(!has_name("statefulset"));
+        assert!(!has_name("daemonset"));
     }
 }

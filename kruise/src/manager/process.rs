@@ -3,7 +3,12 @@
 //! Client, clock, randomness and the stop signal are passed in as [`Host`]. A simulation runs the same process with virtual
 //! time and seeded randomness.
 
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::bail;
 use futures::future::join_all;
@@ -244,13 +249,18 @@ pub(crate) async fn server_facts(
     let grants = controllers::ALL
         .into_iter()
         .flat_map(|registration| registration.grants);
+    let mut asked = BTreeSet::new();
     for grant in grants {
         let Some(gate) = grant.gate.filter(|gate| gates.on(gate)) else {
             continue;
         };
+        let namespace = namespace.filter(|_| !grant.is_cluster_scoped);
         let Ok(path) = served.collection(grant.resource, namespace) else {
             continue;
         };
+        if !asked.insert(grant.resource) {
+            continue;
+        }
         if !discovery::may_list(client, &path).await? {
             tracing::warn!(
                 "gate {gate} is on, but the manager may not list {}, so that nothing is done with them; \

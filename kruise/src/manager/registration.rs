@@ -73,6 +73,8 @@ pub struct Grant {
     pub verbs: &'static [&'static str],
     /// The right is needed only if this feature gate is on.
     pub gate: Option<&'static str>,
+    /// Whether objects of the resource are in no namespace.
+    pub is_cluster_scoped: bool,
 }
 
 impl Grant {
@@ -83,6 +85,7 @@ impl Grant {
             subresource: "",
             verbs,
             gate: None,
+            is_cluster_scoped: false,
         }
     }
 
@@ -90,6 +93,15 @@ impl Grant {
     #[must_use]
     pub const fn part(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
+    }
+
+    /// The same right on objects that are in no namespace.
+    #[must_use]
+    pub const fn cluster_scoped(self) -> Self {
+        Self {
+            is_cluster_scoped: true,
+            ..self
+        }
     }
 
     /// The same right, only if this feature gate is on.
@@ -256,6 +268,13 @@ pub struct ServerFacts {
     pub denied: BTreeSet<ResourceId>,
 }
 
+impl ServerFacts {
+    /// True if the gate is on, and the resource is served and may be listed.
+    pub fn allows(&self, gates: &Gates, served: &Served, gate: &str, resource: ResourceId) -> bool {
+        gates.on(gate) && served.version(resource).is_some() && !self.denied.contains(&resource)
+    }
+}
+
 /// The controllers, and the tasks beside them.
 #[derive(Default)]
 pub struct Built {
@@ -314,7 +333,7 @@ impl Setup<'_> {
             server,
             ..
         } = self.parts;
-        config.gates.on(gate) && served.version(resource).is_some() && !server.denied.contains(&resource)
+        server.allows(&config.gates, served, gate, resource)
     }
 
     /// Adds a task that runs while this process is the leader.

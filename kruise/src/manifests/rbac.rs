@@ -103,10 +103,6 @@ fn cluster_rules(gates: &Gates) -> Value {
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
     ]);
-    // Classes are read only to check that claims may be resized.
-    if gates.on("StatefulSetAutoResizePVCGate") {
-        rules.push(rule("storage.k8s.io", &["storageclasses"], &["get", "list"]));
-    }
     Value::Array(rules)
 }
 

@@ -59,7 +59,7 @@ fn a_dry_run_prints_nothing_at_rest_and_the_writes_of_a_rollout_and_writes_nothi
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     playground.until("it runs", |_| {
         let log = read(&err);
-        (log.contains("controllers: cloneset-controller (v1beta1)")
+        (log.contains("controllers: cloneset-controller (v1beta1), statefulset-controller (v1beta1)")
             && log.contains("nothing acts on the other kinds"))
         .then_some(())
     });
@@ -77,13 +77,13 @@ fn a_dry_run_prints_nothing_at_rest_and_the_writes_of_a_rollout_and_writes_nothi
             playground.request("PATCH", &path, "application/json-patch+json", &patch.to_string());
         assert_eq!(code, 200, "{answer}");
         playground.until("it is updated", |playground| is_ready(playground, &image));
-        if read(&out).contains("default/web: would update-in-place pods/web-") {
+        if read(&out).contains("CloneSet default/web: would update-in-place pods/web-") {
             break;
         }
     }
     let printed = read(&out);
     assert!(
-        printed.contains("default/web: would update-in-place pods/web-")
+        printed.contains("CloneSet default/web: would update-in-place pods/web-")
             && printed.contains(": image of main to web:"),
         "{printed}"
     );

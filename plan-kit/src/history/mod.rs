@@ -175,7 +175,7 @@ impl History {
         reason: &str,
     ) -> Vec<ObjectWrites> {
         let own = |view: &&Arc<RevisionView>| {
-            let is_own = match view.owner_uid.as_deref() {
+            let is_own = match view.owner_uid() {
                 Some(uid) => uid == owner.uid,
                 None => is_named_by(owner.name, &view.name),
             };

@@ -28,7 +28,7 @@ pub(super) fn create(pod: &PodView, open: &BTreeSet<i64>) -> Step {
             intent: Intent::CreateBarrier,
             target: barrier(&pod.namespace, &name),
             body: body.into(),
-            owner_uid: pod.uid.to_string(),
+            owner_uid: Some(pod.uid.to_string()),
         },
         open,
     )

@@ -294,8 +294,8 @@ fn assert_guarded(world: &World, write: &Write) {
     match write {
         Write::Create { owner_uid, body, .. } => {
             let reference = &body.render()["metadata"]["ownerReferences"][0];
-            assert_eq!(reference["uid"], *owner_uid);
-            assert_eq!(*owner_uid, world.set["metadata"]["uid"]);
+            assert_eq!(reference["uid"].as_str(), owner_uid.as_deref());
+            assert_eq!(reference["uid"], world.set["metadata"]["uid"]);
         }
         Write::Patch {
             precondition,

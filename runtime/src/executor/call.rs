@@ -19,7 +19,7 @@ pub enum Call {
         /// The rendered object.
         body: Value,
     },
-    /// GET, to read the owner of an existing object, whether a user of an object exists, or what a precondition compares.
+    /// GET, to read the owner of an existing object, another object that a precondition is about, or what one compares.
     Get {
         /// Which object.
         target: Target,
@@ -61,7 +61,9 @@ impl Call {
 /// `DeleteOptions` for a deletion with the object's own grace period.
 pub(crate) fn delete_options(precondition: &Precondition, previous_version: Option<&str>) -> Value {
     let version = match precondition {
-        Precondition::UidAndVersion(_, version) => Some(version.as_str()),
+        Precondition::UidAndVersion(_, version) | Precondition::Owned { version, .. } => {
+            Some(version.as_str())
+        }
         Precondition::VersionFromPreviousStep(_) => previous_version,
         Precondition::Uid(_) | Precondition::Unused(..) | Precondition::Test(..) => None,
     };

@@ -44,10 +44,10 @@ enum Stage {
     MetadataHalf,
     /// A read of the object after a patch was refused: for its content, or because it is another object by now.
     ReadRefused,
-    /// A read of the object that may use the one to delete.
-    ReadUser,
-    /// The deletion, after that read found no user.
-    DeleteUnused,
+    /// A read of another object that the precondition is about, before the write.
+    ReadRelated,
+    /// The write itself, after that read.
+    WriteChecked,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -411,22 +411,22 @@ impl Track {
         matches!(self.state, State::Due(_) | State::InFlight(_))
     }
 
-    /// The first call of a step: a split patch on a server that refuses the merged form, a read before a deletion of an
-    /// unused object.
+    /// The first call of a step: a read that the precondition asks for, a split patch on a server that refuses the merged
+    /// form.
     fn first_stage(&self, stage: Stage, form: StatusForm) -> Stage {
         let write = self.object.steps.get(self.step).map(|step| &step.write);
+        let Some(write) = write.filter(|_| stage == Stage::Write) else {
+            return stage;
+        };
+        if related(write).is_some() {
+            return Stage::ReadRelated;
+        }
         match write {
-            Some(Write::Patch {
+            Write::Patch {
                 part: Part::Status,
                 patch,
                 ..
-            }) if stage == Stage::Write && form == StatusForm::Split && halves(patch).is_some() => {
-                Stage::StatusHalf
-            }
-            Some(Write::Delete {
-                precondition: Precondition::Unused(..),
-                ..
-            }) if stage == Stage::Write => Stage::ReadUser,
+            } if form == StatusForm::Split && halves(patch).is_some() => Stage::StatusHalf,
             _ => stage,
         }
     }
@@ -439,6 +439,7 @@ impl Track {
         let is_second_half = self.state == State::InFlight(Stage::MetadataHalf);
         match precondition {
             Precondition::UidAndVersion(uid, version) if !is_second_half => Some((uid, version)),
+            Precondition::Owned { uid, version, .. } => Some((uid, version)),
             Precondition::UidAndVersion(uid, _) | Precondition::VersionFromPreviousStep(uid) => {
                 Some((uid, self.version.as_deref()?))
             }
@@ -448,6 +449,12 @@ impl Track {
 
     fn call(&self, step: &Step, stage: Stage) -> Call {
         let version = self.version.as_deref();
+        if let Some(related) = related(&step.write).filter(|_| stage == Stage::ReadRelated) {
+            return Call::Get {
+                target: related.clone(),
+                value: None,
+            };
+        }
         match &step.write {
             Write::Create { target, .. } if stage == Stage::ReadExisting => Call::Get {
                 target: target.clone(),
@@ -456,13 +463,6 @@ impl Track {
             Write::Create { target, body, .. } => Call::Create {
                 target: target.clone(),
                 body: body.render(),
-            },
-            Write::Delete {
-                precondition: Precondition::Unused(_, user),
-                ..
-            } if stage == Stage::ReadUser => Call::Get {
-                target: user.clone(),
-                value: None,
             },
             Write::Delete {
                 target, precondition, ..
@@ -497,6 +497,11 @@ impl Track {
             },
         }
     }
+}
+
+/// The object that is read before this write.
+fn related(write: &Write) -> Option<&Target> {
+    write.precondition()?.related()
 }
 
 /// The status half changed the version, so the metadata half requires the version that the status half returned.
@@ -584,15 +589,40 @@ fn accepted(write: &Write, stage: Stage, stored: Stored) -> Verdict {
                 target, owner_uid, ..
             },
         ) => {
-            let is_ours = stored.controller.as_ref() == Some(owner_uid);
+            let is_ours = stored.controller == *owner_uid;
             if is_ours && !stored.is_terminating {
                 return Verdict::Done(StepResult::Adopted, stored);
             }
             Verdict::Failed(Failure::NameTaken(format!("{target} already exists")))
         }
-        (Stage::ReadUser, _) => Verdict::End(StepResult::InUse),
+        (Stage::ReadRelated, _) => related_found(write, &stored),
         (Stage::StatusHalf, _) => Verdict::Continue(Stage::MetadataHalf, stored),
         _ => Verdict::Done(StepResult::Done, stored),
+    }
+}
+
+/// What an existing related object means for the write.
+fn related_found(write: &Write, found: &Stored) -> Verdict {
+    match write.precondition() {
+        Some(Precondition::Owned { owner_uid, .. }) if found.uid == *owner_uid && !found.is_terminating => {
+            Verdict::Next(Stage::WriteChecked)
+        }
+        Some(Precondition::Owned { owner, .. }) => {
+            Verdict::Failed(Failure::Conflict(format!("{owner} is deleted or another one")))
+        }
+        _ => Verdict::End(StepResult::InUse),
+    }
+}
+
+/// What a failed read of the related object means for the write.
+fn related_missing(write: &Write, error: &ApiError) -> Verdict {
+    let message = error.to_string();
+    if !error.is_not_found() {
+        return Verdict::Failed(Failure::Refused(message));
+    }
+    match write.precondition() {
+        Some(Precondition::Owned { .. }) => Verdict::Failed(Failure::Conflict(message)),
+        _ => Verdict::Next(Stage::WriteChecked),
     }
 }
 
@@ -606,13 +636,7 @@ fn refused(write: &Write, stage: Stage, error: &ApiError, form: StatusForm) -> V
         Write::Create { .. } if stage == Stage::ReadExisting && error.is_not_found() => {
             return Verdict::Failed(Failure::Conflict(message));
         }
-        Write::Delete { .. } if stage == Stage::ReadUser => {
-            return if error.is_not_found() {
-                Verdict::Next(Stage::DeleteUnused)
-            } else {
-                Verdict::Failed(Failure::Refused(message))
-            };
-        }
+        _ if stage == Stage::ReadRelated => return related_missing(write, error),
         // The object is already deleted: success. The expectation is met, and later steps follow.
         Write::Delete { .. } if error.is_not_found() => {
             return Verdict::Done(StepResult::Gone, Stored::default());

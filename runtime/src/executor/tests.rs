@@ -42,7 +42,7 @@ fn create(name: &str) -> Write {
             base: Arc::new(json!({"metadata": {}})),
             set: vec![("/metadata/name", name.into())],
         },
-        owner_uid: "owner".into(),
+        owner_uid: Some("owner".into()),
     }
 }
 
@@ -472,6 +472,179 @@ fn an_object_is_not_deleted_if_the_read_of_its_user_fails() {
         "{result:?}"
     );
     assert_eq!(report.doubts, []);
+}
+
+/// The owner that [`adopt`] gives its object to.
+fn owner() -> Target {
+    Target {
+        resource: ResourceId::CLONESETS,
+        ..target("web")
+    }
+}
+
+/// A patch of pod `u1` at version 5 on condition that its owner `owner` exists.
+fn adopt(name: &str) -> Write {
+    Write::Patch {
+        intent: Intent::AdoptPod,
+        target: target(name),
+        part: Part::Main,
+        patch: Patch::Strategic(json!({"metadata": {"ownerReferences": [{"uid": "owner"}]}}).into()),
+        precondition: Precondition::Owned {
+            uid: "u1".into(),
+            version: "5".into(),
+            owner: owner(),
+            owner_uid: "owner".into(),
+        },
+    }
+}
+
+fn read_owner(run: &mut Run) -> CallId {
+    let (id, call) = only(run);
+    let expected = Call::Get {
+        target: owner(),
+        value: None,
+    };
+    assert_eq!(call, expected);
+    id
+}
+
+#[test]
+fn an_object_is_given_to_an_owner_only_after_a_read_finds_it_and_only_if_nobody_changed_the_object() {
+    // Also where patches of a status are sent in two parts.
+    for status_form in [StatusForm::Merged, StatusForm::Split] {
+        let writes = vec![object_writes(
+            Phase::Pods,
+            Batching::Bounded,
+            vec![adopt("a"), delete("a")],
+        )];
+        let limits = Limits {
+            status_form,
+            ..Limits::default()
+        };
+        let mut run = Run::new(writes, limits);
+        let id = read_owner(&mut run);
+        let found = Stored {
+            uid: "owner".into(),
+            ..stored("90")
+        };
+        run.reply(id, Ok(found));
+        let (id, call) = only(&mut run);
+        let Call::Patch {
+            target: of,
+            part,
+            content_type,
+            body,
+        } = call
+        else {
+            panic!("{call:?}");
+        };
+        assert_eq!((of, part), (target("a"), Part::Main));
+        assert_eq!(content_type, "application/strategic-merge-patch+json");
+        let expected = json!({"metadata": {
+            "uid": "u1", "resourceVersion": "5", "ownerReferences": [{"uid": "owner"}]
+        }});
+        assert_eq!(body, expected);
+        run.reply(id, Ok(stored("7")));
+        // The read of the owner leaves no expectation and no version behind.
+        let (id, _) = only(&mut run);
+        run.reply(id, Ok(stored("8")));
+        let report = run.finish();
+        assert_eq!(report.steps, [[StepResult::Done, StepResult::Done]]);
+        let adopted = Expectation::AtLeast {
+            resource: ResourceId::PODS,
+            version: Version::new(7),
+        };
+        assert_eq!(report.expectations[0], adopted);
+        assert_eq!(report.expectations.len(), 2);
+    }
+}
+
+#[test]
+fn an_owner_that_is_gone_or_another_or_being_deleted_gets_nothing_and_that_is_a_conflict() {
+    let other = Stored {
+        uid: "successor".into(),
+        ..stored("90")
+    };
+    let terminating = Stored {
+        uid: "owner".into(),
+        is_terminating: true,
+        ..stored("90")
+    };
+    for found in [Ok(other), Ok(terminating), Err(refusal(404, "NotFound"))] {
+        let mut run = single(vec![adopt("a"), delete("a")]);
+        let id = read_owner(&mut run);
+        run.reply(id, found.clone());
+        assert!(run.due().is_empty() && run.is_over());
+        let report = run.finish();
+        let [StepResult::Failed(failure), StepResult::Skipped] = &report.steps[0][..] else {
+            panic!("{found:?}: {:?}", report.steps)
+        };
+        assert!(matches!(failure, Failure::Conflict(_)), "{found:?}: {failure:?}");
+        assert_eq!((report.events, report.expectations), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn an_object_is_not_adopted_if_the_read_of_its_owner_fails() {
+    let (result, report) = outcome_of(adopt("a"), refusal(500, "InternalError"));
+    assert!(
+        matches!(result, StepResult::Failed(Failure::Refused(_))),
+        "{result:?}"
+    );
+    assert_eq!(report.doubts, []);
+}
+
+#[test]
+fn an_adoption_that_the_caches_show_to_be_outdated_costs_no_request() {
+    let mut run = single(vec![adopt("a")]);
+    let (id, _) = only(&mut run);
+    let newest = |version| {
+        move |of: &Target, uid: &str| (*of == target("a") && uid == "u1").then_some(Version::new(version))
+    };
+    assert!(run.is_outdated(id, &newest(6)) && !run.is_outdated(id, &newest(5)));
+}
+
+#[test]
+fn a_create_for_nobody_finds_any_object_that_nobody_controls_and_that_is_not_being_deleted() {
+    let claim = || match create("a") {
+        Write::Create {
+            intent, target, body, ..
+        } => Write::Create {
+            intent,
+            target,
+            body,
+            owner_uid: None,
+        },
+        other => panic!("{other:?}"),
+    };
+    let owned = Stored {
+        owners: vec!["some pod".into()],
+        ..stored("7")
+    };
+    let foreign = Stored {
+        controller: Some("other".into()),
+        owners: vec!["other".into()],
+        ..stored("7")
+    };
+    let terminating = Stored {
+        is_terminating: true,
+        ..stored("7")
+    };
+    for (found, is_done) in [
+        (stored("7"), true),
+        (owned, true),
+        (foreign, false),
+        (terminating, false),
+    ] {
+        let mut run = single(vec![claim()]);
+        let (id, _) = only(&mut run);
+        run.reply(id, Err(refusal(409, "AlreadyExists")));
+        let (id, _) = only(&mut run);
+        run.reply(id, Ok(found.clone()));
+        let report = run.finish();
+        assert_eq!(report.steps[0][0] == StepResult::Adopted, is_done, "{found:?}");
+        assert_eq!(report.taken.is_empty(), is_done, "{found:?}");
+    }
 }
 
 const PHASES: [Phase; 3] = [Phase::Revisions, Phase::Pods, Phase::Cleanup];

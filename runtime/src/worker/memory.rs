@@ -26,9 +26,11 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::DeletePod
         | Intent::CreateRevision
         | Intent::ReleasePod
+        | Intent::AdoptPod
         | Intent::CreateClaim
         | Intent::DeleteClaim
         | Intent::GiveClaim
+        | Intent::OwnClaim
         | Intent::CreateBarrier => Some(0),
         Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages | Intent::NoteTemplate => None,
         _ => Some(1),
@@ -111,7 +113,11 @@ mod tests {
         let refused = || Failure::Refused("no".into());
         for (intent, scale, update) in [
             (Intent::CreatePod, true, false),
+            (Intent::AdoptPod, true, false),
+            (Intent::OwnClaim, true, false),
             (Intent::UpdateInPlace, false, true),
+            (Intent::RepairIdentity, false, true),
+            (Intent::ResizeClaim, false, true),
             (Intent::CreatePullJob, false, false),
             (Intent::NoteImages, false, false),
             (Intent::NoteTemplate, false, false),

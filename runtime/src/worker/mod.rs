@@ -328,11 +328,13 @@ impl<R: Reconciler> Controller<R> {
         let lines: BTreeSet<_> = steps
             .map(|step| ("plan", format!("{}: {}", step.write, step.reason)))
             .collect();
+        let about = self.reconciler.about(key);
+        let kind = about.map_or_else(String::new, |about| format!("{} ", about.kind));
         let mut inner = self.lock();
         let owner = inner.owners.entry(key.clone()).or_default();
         for (_, line) in lines.difference(&owner.announced) {
             // A reader that went away has seen what it wanted.
-            let _lost = writeln!(std::io::stdout(), "{key}: would {line}");
+            let _lost = writeln!(std::io::stdout(), "{kind}{key}: would {line}");
         }
         owner.announced = lines;
         "success"

@@ -109,7 +109,7 @@ fn create(name: &str) -> ObjectWrites {
         intent: Intent::CreatePod,
         target: target(name),
         body: Body::from(json!({"metadata": {"name": name}})),
-        owner_uid: "owner".into(),
+        owner_uid: Some("owner".into()),
     })
 }
 

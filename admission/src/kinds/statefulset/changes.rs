@@ -34,7 +34,7 @@ pub(super) fn check(errors: &mut Errors, object: &Value, old: &Value, scope: &Sc
         .pointer("/updateStrategy/rollingUpdate")
         .unwrap_or(&Value::Null);
     if text(rolling, "podUpdatePolicy") == "InPlaceOnly" {
-        workload::changes_in_place(errors, new, old, scope.options, false);
+        workload::changes_in_place(errors, new, old, scope.options, scope.options.vertical_scaling);
     }
     if claims_follow(object, scope) {
         claims(

@@ -156,6 +156,40 @@ mod tests {
     }
 
     #[test]
+    fn claims_shrink_where_their_class_expands() {
+        let path = format!("{CLASSES}/slow");
+        for (expands, refused) in [(true, false), (false, true)] {
+            let class = class("slow", json!(expands), "");
+            let message = CASE.seeing(
+                &[(&path, class)],
+                "UPDATE",
+                &set(Some("slow"), "1Gi"),
+                &set(Some("slow"), "2Gi"),
+            );
+            assert_eq!(message.is_some(), refused, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_size_and_a_class_that_says_nothing_does_not_expand() {
+        let path = format!("{CLASSES}/slow");
+        let mut silent = class("slow", json!(true), "");
+        silent.as_object_mut().unwrap().remove("allowVolumeExpansion");
+        let mut new = set(Some("slow"), "1Gi");
+        new["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["limits"] = json!({"storage": "2Gi"});
+        let old = set(Some("slow"), "1Gi");
+        let message = CASE.seeing(&[(&path, silent)], "UPDATE", &new, &old).unwrap();
+        assert!(
+            message.contains("does not allow volumes to be expanded"),
+            "{message}"
+        );
+        assert_eq!(
+            CASE.seeing(&[(&path, class("slow", json!(true), ""))], "UPDATE", &new, &old),
+            None
+        );
+    }
+
+    #[test]
     fn without_a_class_the_newest_default_counts() {
         let older = class("older", json!(false), "2026-01-01T00:00:00Z");
         let newer = class("newer", json!(true), "2026-01-02T00:00:00Z");

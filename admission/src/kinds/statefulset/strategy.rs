@@ -38,14 +38,52 @@ pub(super) fn check(errors: &mut Errors, spec: &Value) {
 }
 
 /// What OpenKruise accepts, and an author hardly means.
-pub(super) fn advice(object: &Value, _: &Scope<'_>) -> Vec<String> {
+pub(super) fn advice(object: &Value, scope: &Scope<'_>) -> Vec<String> {
     let Some(spec) = member(object, "spec") else {
         return Vec::new();
     };
     let partition = spec.pointer("/updateStrategy/rollingUpdate/partition");
     let mut texts = empty_hooks(spec);
     texts.extend(large_partition(spec, partition, ROLLING));
+    texts.extend(unknown_claim_strategy(spec));
+    texts.extend(without_gate(spec, scope));
     texts
+}
+
+/// OpenKruise accepts any word here.
+fn unknown_claim_strategy(spec: &Value) -> Option<String> {
+    let strategy = text(member(spec, "volumeClaimUpdateStrategy")?, "type");
+    let is_known = ["", "OnDelete", "OnPodRollingUpdate"].contains(&strategy);
+    (!is_known).then(|| format!("spec.volumeClaimUpdateStrategy.type: {strategy} is read as OnDelete"))
+}
+
+/// What has no effect because its feature gate is off.
+fn without_gate(spec: &Value, scope: &Scope<'_>) -> Vec<String> {
+    let is = |path: &str, value: &str| spec.pointer(path).and_then(Value::as_str) == Some(value);
+    let retention = "/persistentVolumeClaimRetentionPolicy";
+    let deletes = |when: &str| is(&format!("{retention}/{when}"), "Delete");
+    let start = spec.pointer("/ordinals/start").and_then(Value::as_i64);
+    let options = scope.options;
+    let idle = [
+        (
+            options.claims_resized || !is("/volumeClaimUpdateStrategy/type", "OnPodRollingUpdate"),
+            "spec.volumeClaimUpdateStrategy: claims are not resized",
+            "StatefulSetAutoResizePVCGate",
+        ),
+        (
+            options.claims_deleted || !(deletes("whenDeleted") || deletes("whenScaled")),
+            "spec.persistentVolumeClaimRetentionPolicy: claims are not deleted",
+            "StatefulSetAutoDeletePVC",
+        ),
+        (
+            options.start_ordinal || start.is_none_or(|start| start == 0),
+            "spec.ordinals.start: pods are numbered from 0",
+            "StatefulSetStartOrdinal",
+        ),
+    ];
+    let idle = idle.into_iter().filter(|(works, ..)| !works);
+    idle.map(|(_, effect, gate)| format!("{effect} while the feature gate {gate} is off"))
+        .collect()
 }
 
 fn rolling(errors: &mut Errors, spec: &Value, rolling: &Value, ordered: bool) {

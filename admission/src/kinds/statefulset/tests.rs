@@ -60,7 +60,12 @@ fn what_is_left_out_is_filled_in() {
             }})
         );
         assert_eq!(found["template"]["spec"]["dnsPolicy"], "ClusterFirst");
+        assert_eq!(
+            found["template"]["spec"]["containers"][0]["imagePullPolicy"],
+            "Always"
+        );
         assert_eq!(found["volumeClaimTemplates"][0]["status"]["phase"], "Pending");
+        assert_eq!(found["volumeClaimTemplates"][0]["spec"].get("volumeMode"), None);
         let retention = json!({"whenDeleted": "Retain", "whenScaled": "Retain"});
         let found = found.get("persistentVolumeClaimRetentionPolicy");
         assert_eq!(found, newer.then_some(&retention));
@@ -221,6 +226,10 @@ fn everything_else_may_change() {
     new["ordinals"] = json!({"start": 4});
     new["lifecycle"] = json!({"preDelete": {"markPodNotReady": true}});
     new["volumeClaimTemplates"][0]["spec"]["storageClassName"] = json!("fast");
+    new["volumeClaimUpdateStrategy"] = json!({"type": "OnPodRollingUpdate"});
+    new["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Delete", "whenScaled": "Delete"});
+    new["scaleStrategy"] = json!({"maxUnavailable": "20%"});
+    new["revisionHistoryLimit"] = json!(0);
     assert_eq!(CASE.update_refused(&good(), &new), None);
 }
 
@@ -235,6 +244,117 @@ fn in_place_only_refuses_what_recreates() {
     policy["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("Never");
     let message = CASE.update_refused(&old, &policy).unwrap();
     assert!(message.contains("spec.template: Forbidden"), "{message}");
+    let mut setup = old.clone();
+    setup["template"]["spec"]["initContainers"] = json!([{"name": "setup", "image": "setup:1"}]);
+    let mut other = setup.clone();
+    other["template"]["spec"]["initContainers"][0]["image"] = json!("setup:2");
+    let message = CASE.update_refused(&setup, &other).unwrap();
+    assert!(message.contains("spec.template: Forbidden"), "{message}");
+    let mut labelled = old.clone();
+    labelled["template"]["metadata"]["annotations"] = json!({"a": "b"});
+    assert_eq!(CASE.update_refused(&old, &labelled), None);
+}
+
+#[test]
+fn in_place_only_changes_cpu_and_memory_with_the_gate() {
+    let mut old = good();
+    old["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"] = json!("InPlaceOnly");
+    let amounts = |cpu: &str| json!({"requests": {"cpu": cpu}, "limits": {"cpu": "2"}});
+    old["template"]["spec"]["containers"][0]["resources"] = amounts("500m");
+    let mut new = old.clone();
+    new["template"]["spec"]["containers"][0]["resources"] = amounts("1");
+    let mut moved = new.clone();
+    moved["template"]["spec"]["hostNetwork"] = json!(true);
+    for vertical_scaling in [true, false] {
+        let case = CASE.with(Options {
+            vertical_scaling,
+            ..Options::DEFAULT
+        });
+        assert_eq!(case.update_refused(&old, &new).is_none(), vertical_scaling);
+        assert!(case.update_refused(&old, &moved).is_some());
+    }
+}
+
+#[test]
+fn in_place_only_compares_what_was_stored_without_defaults_by_its_meaning() {
+    let mut bare = good();
+    bare["updateStrategy"]["rollingUpdate"]["podUpdatePolicy"] = json!("InPlaceOnly");
+    let mut complete = CASE.mutated("v1beta1", &bare);
+    complete["template"]["spec"]["containers"][0]["image"] = json!("db:2");
+    let case = CASE.with(Options {
+        template_defaults: false,
+        ..Options::DEFAULT
+    });
+    for case in [CASE, case] {
+        assert_eq!(case.update_refused(&bare, &complete), None);
+        assert_eq!(case.update_refused(&complete, &bare), None);
+    }
+}
+
+#[test]
+fn a_range_of_two_billion_ordinals_is_accepted_and_nothing_counts_them() {
+    let mut spec = good();
+    spec["reserveOrdinals"] = json!(["0-2147483647", "1-9223372036854775807"]);
+    assert_eq!(CASE.refused("v1beta1", &spec), None);
+    spec["reserveOrdinals"] = json!(["0-9223372036854775808"]);
+    let message = CASE.refused("v1beta1", &spec).unwrap();
+    assert!(message.contains("spec.reserveOrdinals[0]: Invalid"), "{message}");
+}
+
+#[test]
+fn what_has_no_effect_is_accepted_with_a_warning() {
+    let warned = |spec: Value, options: Options| {
+        let set = CASE.object("v1beta1", &spec);
+        CASE.with(options).warnings("CREATE", &set, &Value::Null)
+    };
+    let mut unknown = good();
+    unknown["volumeClaimUpdateStrategy"] = json!({"type": "Always"});
+    let text = "spec.volumeClaimUpdateStrategy.type: Always is read as OnDelete";
+    assert_eq!(warned(unknown, Options::DEFAULT), [text]);
+    let off = Options {
+        claims_deleted: false,
+        ..Options::DEFAULT
+    };
+    let on = Options {
+        start_ordinal: true,
+        ..RESIZED
+    };
+    let retention = |when: &str| {
+        let mut policy = json!({"whenDeleted": "Retain", "whenScaled": "Retain"});
+        policy[when] = json!("Delete");
+        policy
+    };
+    for (field, value, gate) in [
+        (
+            "volumeClaimUpdateStrategy",
+            json!({"type": "OnPodRollingUpdate"}),
+            "StatefulSetAutoResizePVCGate",
+        ),
+        (
+            "persistentVolumeClaimRetentionPolicy",
+            retention("whenDeleted"),
+            "StatefulSetAutoDeletePVC",
+        ),
+        (
+            "persistentVolumeClaimRetentionPolicy",
+            retention("whenScaled"),
+            "StatefulSetAutoDeletePVC",
+        ),
+        ("ordinals", json!({"start": 5}), "StatefulSetStartOrdinal"),
+    ] {
+        let mut spec = good();
+        spec[field] = value;
+        let texts = warned(spec.clone(), off);
+        assert!(
+            texts.len() == 1 && texts[0].starts_with(&format!("spec.{field}")) && texts[0].contains(gate),
+            "{texts:?}"
+        );
+        assert_eq!(warned(spec, on), [""; 0], "{field}");
+    }
+    let mut without = good();
+    without["ordinals"] = json!({"start": 0});
+    without["volumeClaimUpdateStrategy"] = json!({"type": "OnDelete"});
+    assert_eq!(warned(without, off), [""; 0]);
 }
 
 #[test]
@@ -278,6 +398,46 @@ fn claims_that_follow_their_templates_can_only_be_resized() {
     left["volumeClaimUpdateStrategy"]["type"] = json!("OnDelete");
     left["volumeClaimTemplates"][0]["spec"]["accessModes"] = json!(["ReadWriteMany"]);
     assert_eq!(case.update_refused(&old, &left), None);
+    // The new strategy decides, not the stored one.
+    let mut taken_up = left.clone();
+    taken_up["volumeClaimUpdateStrategy"]["type"] = json!("OnPodRollingUpdate");
+    taken_up["volumeClaimTemplates"] = old["volumeClaimTemplates"].clone();
+    let message = case.update_refused(&left, &taken_up).unwrap();
+    assert!(message.contains("[0].spec.accessModes: Invalid"), "{message}");
+}
+
+#[test]
+fn a_write_through_the_older_version_keeps_what_only_the_newer_one_has() {
+    let mut spec = good();
+    let newer_only = json!({
+        "reserveOrdinals": [1, "4-6"],
+        "lifecycle": {"preDelete": {"labelsHandler": {"hold": "true"}}},
+        "scaleStrategy": {"maxUnavailable": 2},
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
+        "ordinals": {"start": 3},
+        "volumeClaimUpdateStrategy": {"type": "OnPodRollingUpdate"},
+    });
+    for (name, value) in newer_only.as_object().unwrap() {
+        spec[name] = value.clone();
+    }
+    let spec = CASE.mutated("v1beta1", &spec);
+    let stored = CASE.object("v1beta1", &spec);
+    let mut older = stored.clone();
+    kruise_api::convert::convert(&mut older, "apps.kruise.io/v1alpha1").unwrap();
+    for name in newer_only.as_object().unwrap().keys() {
+        assert_eq!(older["spec"].get(name), None);
+    }
+    let mut edited = older.clone();
+    edited["spec"]["replicas"] = json!(5);
+    edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("db:2");
+    assert_eq!(CASE.refusal("UPDATE", &edited, &older), None);
+    let mut written = CASE.mutated_object("UPDATE", &edited, &older);
+    kruise_api::convert::convert(&mut written, "apps.kruise.io/v1beta1").unwrap();
+    let mut expected = spec;
+    expected["replicas"] = json!(5);
+    expected["template"]["spec"]["containers"][0]["image"] = json!("db:2");
+    assert_eq!(written["spec"], expected);
+    assert_eq!(written["metadata"].get("annotations"), None);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 
-use super::{CloneSets, cached::PULL_JOBS_BY_OWNER};
-use crate::controllers::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER};
+use super::CloneSets;
+use crate::controllers::caches::{CLAIMS_BY_OWNER, PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one CloneSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {
@@ -22,24 +22,19 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// From these objects. Of the revisions, it keeps those that the CloneSet controls, and those without a controller
-    /// that its selector matches.
+    /// From these objects. Of the revisions, it keeps those of the CloneSet ([`revisions_of`]).
     pub fn new(
         set: &CloneSet,
         pods: Vec<Arc<PodView>>,
         claims: Claims,
-        mut revisions: Vec<Arc<RevisionView>>,
+        revisions: Vec<Arc<RevisionView>>,
         nodes: Vec<Arc<NodeView>>,
     ) -> Self {
-        revisions.retain(|revision| match revision.owner_uid.as_deref() {
-            Some(uid) => uid == set.metadata.uid,
-            None => set.spec.selector.matches_by(|key| revision.labels.get(key)),
-        });
         let nodes = nodes.into_iter().map(|node| (node.name().into(), node)).collect();
         Self {
             pods,
             claims,
-            revisions,
+            revisions: revisions_of(&set.metadata, &set.spec.selector, revisions),
             pull_jobs: Vec::new(),
             nodes,
         }

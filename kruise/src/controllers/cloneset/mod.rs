@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use go_compat::flags::Kind as Type;
 use jiff::Timestamp;
-use kruise_api::cloneset::crd::KIND;
+use kruise_api::cloneset::{CloneSet, crd::KIND};
 use kruise_plan_kit::{Memory, ResourceId};
 use kruise_plan_workloads::cloneset::{Explain, Options};
 use kruise_runtime::{
@@ -20,11 +20,12 @@ use kruise_runtime::{
     worker::{Outcome, Reconciler},
 };
 use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
-use kube_cache::{Cached, ObjectKey, SharedInformer};
+use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{CLAIMS, NODES, PODS, REVISIONS, owners},
+    caches::{CLAIMS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
     invalid_spec,
+    parsed::Parsed,
 };
 use crate::{
     explain,
@@ -32,11 +33,10 @@ use crate::{
     manager::{Controls, Grant, Registration, Setup, Wiring, flag},
 };
 
-pub use cached::CachedCloneSet;
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{CLONESETS, PULL_JOBS};
+use cached::CLONESETS;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)
@@ -75,7 +75,7 @@ const OVERDUE: Spec = Spec {
 
 /// Reconciles one CloneSet from the caches.
 pub struct CloneSets {
-    sets: SharedInformer<CachedCloneSet>,
+    sets: SharedInformer<Parsed<CloneSet>>,
     revisions: SharedInformer<RevisionView>,
     nodes: SharedInformer<NodeView>,
     claims: SharedInformer<ClaimView>,
@@ -87,7 +87,6 @@ pub struct CloneSets {
 
 impl Controls for CloneSets {
     fn new(setup: &mut Setup<'_>) -> Self {
-        let images_ahead = setup.allows(IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS);
         let settings = LeaderSettings::of(setup.parts.config);
         Self {
             sets: setup.cache(&CLONESETS),
@@ -97,7 +96,7 @@ impl Controls for CloneSets {
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
             pods: setup.cache(&PODS),
             served: setup.parts.served.clone(),
-            options: options(&settings, setup.parts.server, images_ahead),
+            options: options(&settings, setup.parts.server, setup.parts.served),
         }
     }
 
@@ -106,11 +105,7 @@ impl Controls for CloneSets {
         wiring.maps(&PODS, |_, delta| owners(&KIND, delta));
         wiring.maps(&CLAIMS, |_, delta| owners(&KIND, delta));
         wiring.maps(&PULL_JOBS, |_, delta| owners(&KIND, delta));
-        wiring.maps(&REVISIONS, |_, delta| {
-            let revision = delta.latest()?;
-            let owner = revision.owner_name.as_ref()?;
-            Some(ObjectKey::new(revision.namespace(), owner.clone()))
-        });
+        wiring.maps(&REVISIONS, |_, delta| owners(&KIND, delta));
     }
 }
 
@@ -120,7 +115,7 @@ impl Reconciler for CloneSets {
         let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::CLONESETS)) else {
             return Outcome::Gone;
         };
-        let plan = match &cached.set {
+        let plan = match &cached.object {
             Ok(set) => {
                 let inputs = self.read_inputs(set);
                 inputs.plan(set, &api_version, self.options, memory, Explain::No, now)

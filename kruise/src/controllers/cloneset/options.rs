@@ -1,12 +1,14 @@
 //! Options of a plan, from feature gates, flags and facts about the API server.
 
+use kruise_plan_kit::ResourceId;
 use kruise_plan_workloads::cloneset::Options;
+use kruise_runtime::Served;
 
 use super::IMAGES_AHEAD;
 use crate::{leader::LeaderSettings, manager::ServerFacts};
 
-/// The options. `images_ahead` is whether jobs that pull images can be listed and created.
-pub fn options(settings: &LeaderSettings, server: &ServerFacts, images_ahead: bool) -> Options {
+/// The options.
+pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served) -> Options {
     let gates = &settings.gates;
     Options {
         vertical_scaling: server.vertical_scaling,
@@ -17,7 +19,7 @@ pub fn options(settings: &LeaderSettings, server: &ServerFacts, images_ahead: bo
         pod_ready_gate: gates.on("PodWebhook"),
         environment_from_metadata: gates.on("InPlaceUpdateEnvFromMetadata"),
         recreate_for_claims: gates.on("RecreatePodWhenChangeVCTInCloneSetGate"),
-        images_ahead: images_ahead && gates.on(IMAGES_AHEAD),
+        images_ahead: server.allows(gates, served, IMAGES_AHEAD, ResourceId::IMAGE_PULL_JOBS),
     }
 }
 
@@ -28,7 +30,7 @@ mod tests {
     use super::*;
     use crate::gates::Gates;
 
-    /// With these gates, where jobs that pull images can be listed and created or not.
+    /// With these gates, where jobs that pull images are served or not.
     fn with(gates: &str, images_ahead: bool) -> Options {
         let settings = LeaderSettings {
             gates: Gates::parse(gates, "").unwrap(),
@@ -38,7 +40,8 @@ mod tests {
             vertical_scaling: VerticalScaling::Off,
             ..ServerFacts::default()
         };
-        options(&settings, &server, images_ahead)
+        let jobs = images_ahead.then_some((ResourceId::IMAGE_PULL_JOBS, "v1beta1"));
+        options(&settings, &server, &jobs.into_iter().collect())
     }
 
     #[test]

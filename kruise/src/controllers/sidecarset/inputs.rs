@@ -40,7 +40,7 @@ impl Inputs {
         mut sets: Vec<String>,
     ) -> Self {
         revisions.retain(|revision| {
-            let owner = revision.owner_uid.as_deref();
+            let owner = revision.owner_uid();
             revision.labels.get(names::SET_NAME) == Some(&set.metadata.name)
                 && owner.is_none_or(|uid| uid == set.metadata.uid)
         });

@@ -1,7 +1,9 @@
 use std::{convert::Infallible, future::pending};
 
+use bytes::Bytes;
 use go_compat::flags::FlagSet;
 use http::{Request, Response};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::{Clock, client};
 use kube_client::client::Body;
@@ -10,9 +12,7 @@ use prometheus_client::registry::Registry;
 use super::*;
 use crate::manager::FLAGS;
 
-/// A process whose API server never answers.
-fn host(stop: watch::Receiver<bool>) -> Host {
-    let silent = tower::service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+fn client(server: kube_client::Client) -> Client {
     let settings = client::Settings {
         user_agent: "kruise-manager".into(),
         timeout: Duration::from_secs(30),
@@ -21,8 +21,14 @@ fn host(stop: watch::Receiver<bool>) -> Host {
         observer: None,
         clock: Clock::SYSTEM,
     };
+    Client::new(server, settings)
+}
+
+/// A process whose API server never answers.
+fn host(stop: watch::Receiver<bool>) -> Host {
+    let silent = tower::service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
     Host {
-        client: Client::new(kube_client::Client::new(silent, "default"), settings),
+        client: client(kube_client::Client::new(silent, "default")),
         served: Some([(ResourceId::SIDECARSETS, "v1beta1")].into_iter().collect()),
         metrics: Metrics::register(&mut Registry::default(), &controllers::metrics()),
         identity: "one".into(),
@@ -71,4 +77,36 @@ async fn a_stop_before_the_first_lists_waits_for_requests_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_while_the_listeners_open_waits_for_requests_in_flight() {
     stopped_early(false).await;
+}
+
+#[tokio::test]
+async fn a_resource_of_a_gate_is_asked_for_once_and_without_a_namespace_if_it_is_in_none() {
+    let requested = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = requested.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let path = request.uri().path().to_owned();
+        let code = if path.ends_with("/storageclasses") {
+            403
+        } else {
+            200
+        };
+        seen.lock().unwrap().push(path);
+        let body: UnsyncBoxBody<Bytes, Infallible> = Full::from("{}").boxed_unsync();
+        async move { Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap()) }
+    });
+    let client = client(kube_client::Client::new(service, "default"));
+    let gates = "StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true";
+    let gates = Gates::parse(gates, "").unwrap();
+    let served: Served = [(ResourceId::IMAGE_PULL_JOBS, "v1beta1")].into_iter().collect();
+    let facts = server_facts(&gates, &client, &served, Some("shop"))
+        .await
+        .unwrap();
+    assert_eq!(facts.denied, [ResourceId::STORAGE_CLASSES].into());
+    let mut requested = requested.lock().unwrap().clone();
+    requested.sort();
+    let expected = [
+        "/apis/apps.kruise.io/v1beta1/namespaces/shop/imagepulljobs",
+        "/apis/storage.k8s.io/v1/storageclasses",
+    ];
+    assert_eq!(requested, expected);
 }

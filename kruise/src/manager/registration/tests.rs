@@ -11,7 +11,7 @@ use go_compat::flags::FlagSet;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use jiff::Timestamp;
-use kruise_api::statefulset::KIND;
+use kruise_api::uniteddeployment::KIND;
 use kruise_plan_kit::Memory;
 use kruise_runtime::{Clock, caches::Following, client, events::ObjectRef, worker::Outcome};
 use kube_client::client::Body;
@@ -22,19 +22,23 @@ use serde_json::json;
 use super::*;
 use crate::{controllers::caches::PODS, gates::Gates, manager::FLAGS, manifests::rules_of_controllers};
 
-const STATEFULSETS: ResourceId = ResourceId::kruise("statefulsets");
-const SETS: CacheId<Set> = CacheId::of("statefulsets", STATEFULSETS).before(&[PODS.name]);
+const UNITED_DEPLOYMENTS: ResourceId = ResourceId::kruise("uniteddeployments");
+const SETS: CacheId<Set> = CacheId::of("uniteddeployments", UNITED_DEPLOYMENTS).before(&[PODS.name]);
 
-static TOY: Registration = Registration::of::<Toy>("statefulset-controller", 1)
-    .reconciles(&KIND, "statefulset-workers", "StatefulSets handled side by side")
-    .gated("StatefulSetStartOrdinal")
+static TOY: Registration = Registration::of::<Toy>("uniteddeployment-controller", 1)
+    .reconciles(
+        &KIND,
+        "uniteddeployment-workers",
+        "UnitedDeployments handled side by side",
+    )
+    .gated("DaemonSetPruneIneligibleNodes")
     .granted(&[
         Grant::on(ResourceId::PODS, &["create", "delete"]),
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create"]).with("PreDownloadImageForInPlaceUpdate"),
     ]);
 
 /// The flag that turns it on.
-const GATE: &str = "--feature-gates=StatefulSetStartOrdinal=true";
+const GATE: &str = "--feature-gates=DaemonSetPruneIneligibleNodes=true";
 
 /// Keys that were reconciled.
 static RECONCILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -89,14 +93,14 @@ impl Reconciler for Toy {
     }
 }
 
-/// A server with the StatefulSet `shop/db`, whose watches end at once, and the paths of its requests.
+/// A server with the UnitedDeployment `shop/db`, whose watches end at once, and the paths of its requests.
 fn server() -> (Client, Arc<Mutex<Vec<String>>>) {
     let requested = Arc::new(Mutex::new(Vec::new()));
     let seen = requested.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let path = request.uri().path().to_owned();
         let items = match path.rsplit('/').next() {
-            Some("statefulsets") => {
+            Some("uniteddeployments") => {
                 vec![
                     json!({"metadata": {"namespace": "shop", "name": "db", "uid": "u", "resourceVersion": "3"}}),
                 ]
@@ -141,7 +145,7 @@ fn built(flag: &str, served: Served, client: &Client) -> (Built, Caches) {
 #[tokio::test(start_paused = true)]
 async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_its_kind() {
     let (client, requested) = server();
-    let served: Served = [(STATEFULSETS, "v1beta1")].into_iter().collect();
+    let served: Served = [(UNITED_DEPLOYMENTS, "v1beta1")].into_iter().collect();
     let (mut built, caches) = built(GATE, served.clone(), &client);
     let (stop, stopped) = watch::channel(false);
     let following = Following {
@@ -157,7 +161,7 @@ async fn a_registration_is_all_that_a_controller_needs_to_follow_and_reconcile_i
     let first: Vec<String> = requested.lock().unwrap().iter().take(2).cloned().collect();
     assert_eq!(
         first.first().unwrap(),
-        "/apis/apps.kruise.io/v1beta1/statefulsets"
+        "/apis/apps.kruise.io/v1beta1/uniteddeployments"
     );
     assert!(requested.lock().unwrap().contains(&"/api/v1/pods".to_owned()));
     let controller = built.controllers.remove(0);
@@ -192,8 +196,12 @@ async fn a_controller_whose_kind_is_not_served_is_not_built_and_nothing_is_follo
 #[tokio::test]
 async fn a_controller_whose_gate_is_off_is_not_built() {
     let (client, _) = server();
-    let served: Served = [(STATEFULSETS, "v1beta1")].into_iter().collect();
-    let (built, _) = built("--feature-gates=StatefulSetStartOrdinal=false", served, &client);
+    let served: Served = [(UNITED_DEPLOYMENTS, "v1beta1")].into_iter().collect();
+    let (built, _) = built(
+        "--feature-gates=DaemonSetPruneIneligibleNodes=false",
+        served,
+        &client,
+    );
     assert!(built.controllers.is_empty());
 }
 
@@ -205,15 +213,15 @@ fn rights_and_flags_follow_from_a_registration() {
         rules.iter().map(line).collect::<Vec<_>>()
     };
     let read = r#""get","list","watch""#;
-    let on = "StatefulSetStartOrdinal=true";
+    let on = "DaemonSetPruneIneligibleNodes=true";
     assert!(rules("").is_empty());
     assert_eq!(
         rules(on),
         [
             format!(r#""pods" ["create","delete",{read}]"#),
-            format!(r#""statefulsets" [{read}]"#),
-            r#""statefulsets/finalizers" ["update"]"#.to_owned(),
-            r#""statefulsets/status" ["patch"]"#.to_owned(),
+            format!(r#""uniteddeployments" [{read}]"#),
+            r#""uniteddeployments/finalizers" ["update"]"#.to_owned(),
+            r#""uniteddeployments/status" ["patch"]"#.to_owned(),
         ]
     );
     let with_gate = rules(&format!("{on},PreDownloadImageForInPlaceUpdate=true"));
@@ -222,5 +230,5 @@ fn rights_and_flags_follow_from_a_registration() {
         "{with_gate:?}"
     );
     let flags: Vec<&str> = TOY.flags().iter().map(|flag| flag.name).collect();
-    assert_eq!(flags, ["statefulset-workers"]);
+    assert_eq!(flags, ["uniteddeployment-workers"]);
 }

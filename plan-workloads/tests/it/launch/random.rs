@@ -277,7 +277,8 @@ impl World {
                     self.memory.holders.insert("web-barrier".into(), holder);
                     return false;
                 }
-                self.store(owner_uid, keys(&body.render()), true);
+                let pod = owner_uid.as_deref().expect("a barrier has a pod");
+                self.store(pod, keys(&body.render()), true);
                 true
             }
             Write::Delete { precondition, .. } => {

@@ -18,7 +18,7 @@ use crate::{admission_lookups, claims, launch};
 /// Namespace of the manager.
 const SYSTEM: &str = "kruise-system";
 
-/// Rights that only answer a rare situation or another cluster, so that no life of a CloneSet shows them.
+/// Rights that only answer a rare situation or another cluster, so that no life of a workload shows them.
 const RARE: &[(&str, &str)] = &[
     // An object of the wanted name exists already: whose is it?
     ("get", "persistentvolumeclaims"),
@@ -37,6 +37,7 @@ const RARE: &[(&str, &str)] = &[
     // Asked for by the admission plugin OwnerReferencesPermissionEnforcement, which never sends it.
     ("update", "clonesets/finalizers"),
     ("update", "sidecarsets/finalizers"),
+    ("update", "statefulsets/finalizers"),
 ];
 
 #[test]
@@ -153,6 +154,7 @@ fn live(scenario: &Scenario) {
     .unwrap();
     roll_back_half_way(scenario);
     live_with_claims(scenario);
+    live_with_a_name(scenario);
     launch::live(&scenario.kubectl);
     report_of_sidecars(scenario);
     refer_to_others(scenario);
@@ -212,6 +214,22 @@ fn report_of_sidecars(scenario: &Scenario) {
         .kubectl
         .run(&["delete", "sidecarset", "granted"])
         .unwrap();
+}
+
+/// A StatefulSet makes a pod and reports it.
+fn live_with_a_name(scenario: &Scenario) {
+    let set = json!({
+        "apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "metadata": {"name": "named"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "named"}}, "template": {
+            "metadata": {"labels": {"app": "named"}},
+            "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}}},
+    });
+    scenario.kubectl.apply(&set).unwrap();
+    wait::until_true("its pod is reported", LIMIT, || {
+        let set = scenario.kubectl.get("statefulsets.apps.kruise.io", "named")?;
+        Ok(set["status"]["readyReplicas"] == 1)
+    })
+    .unwrap();
 }
 
 /// Claims come, go with their pods, and are given to pods that others delete.
