@@ -26,9 +26,10 @@
 //!
 //! Where it is still more permissive than a server: CEL rules of custom resources inside lists and maps, or beyond the
 //! part of the language that is known, the less exact formats (`uri`, `email`, `hostname`, …) of their fields, quotas,
-//! limit ranges and authorization are not evaluated; `matchPolicy: Equivalent` knows the versions of one resource, not
-//! resources that moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their
-//! metadata; logs are made of the pod's status, and do not follow; of `managedFields` only what `resize` wrote is kept.
+//! limit ranges and authorization are not evaluated; volumes are not matched with claims, and storage classes in
+//! annotations of claims do not count; `matchPolicy: Equivalent` knows the versions of one resource, not resources that
+//! moved between groups; nodes, endpoints, disruption budgets and roles are checked little beyond their metadata; logs
+//! are made of the pod's status, and do not follow; of `managedFields` only what `resize` wrote is kept.
 //! Where it is stricter: match conditions have a part of CEL and are refused beyond it; patterns with Unicode classes
 //! are refused; a write whose answer cannot be converted is not stored.
 
@@ -54,6 +55,7 @@ mod scheduler;
 mod selector;
 mod snapshot;
 mod status;
+mod storage;
 mod store;
 mod validation;
 mod verbs;

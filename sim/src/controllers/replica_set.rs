@@ -10,10 +10,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controlled, controller, number, reference};
+use super::{controlled, controller, number, ready_since, reference, release, selects};
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text};
-use crate::selector::Selector;
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
 
@@ -51,13 +50,6 @@ impl ReplicaSets {
         Some(owner)
     }
 
-    /// Does a pod have the labels of the set's selector?
-    fn selects(&self, api: &Api, set: &Value, key: &Key) -> bool {
-        let selector = Selector::of_object(at(set, "/spec/selector").unwrap_or(&Value::Null));
-        let head = self.pods.head(api, key);
-        head.is_some_and(|head| selector.matches(&key.namespace, &key.name, head))
-    }
-
     fn sync(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         self.timers.set(key.clone(), None);
         let Some(set) = self.sets.object(api, key) else {
@@ -67,7 +59,7 @@ impl ReplicaSets {
         let (active, strays): (Vec<_>, Vec<_>) = pods
             .iter()
             .filter(|(_, pod)| is_active(pod))
-            .partition(|(pod, _)| self.selects(api, &set, pod));
+            .partition(|(pod, _)| selects(api, &set, pod));
         let mut client = Client { api, user: USER, now };
         let wanted = number(&set, "/spec/replicas");
         if get_metadata(&set, "deletionTimestamp").is_null() {
@@ -147,24 +139,9 @@ fn create(client: &mut Client<'_>, key: &Key, set: &Value) {
     client.post(&format!("/api/v1/namespaces/{}/pods", key.namespace), &pod);
 }
 
-/// Takes the reference to the set from a pod.
-fn release(client: &mut Client<'_>, key: &Key, pod: &Value, set: &Value) {
-    let reference = json!({"$patch": "delete", "uid": metadata_text(set, "uid")});
-    let patch = json!({"metadata": {"uid": metadata_text(pod, "uid"), "ownerReferences": [reference]}});
-    client.strategic(&pod_path(key), &patch);
-}
-
 fn is_active(pod: &Value) -> bool {
     let phase = at(pod, "/status/phase").and_then(Value::as_str);
     get_metadata(pod, "deletionTimestamp").is_null() && !matches!(phase, Some("Succeeded" | "Failed"))
-}
-
-/// Since when the pod is ready.
-fn ready_since(pod: &Value) -> Option<Timestamp> {
-    let list = at(pod, "/status/conditions").and_then(Value::as_array)?;
-    let ready = list.iter().find(|one| one.get("type") == Some(&"Ready".into()))?;
-    let holds = ready.get("status") == Some(&"True".into());
-    holds.then(|| ready.get("lastTransitionTime")?.as_str()?.parse().ok())?
 }
 
 /// Which pods go first: without node, pending, not ready, of lower deletion cost, ready for less long, younger.

@@ -6,6 +6,7 @@ use kube_schema::validate::{Errors, FieldError};
 use serde_json::{Value, json};
 
 use super::{fill, items, keep, object, remove, set};
+use crate::storage::{amount, requested};
 
 /// Moves `stringData`, which is write-only, to `data`.
 pub(crate) fn default_secret(secret: &mut Value) {
@@ -116,25 +117,30 @@ pub(crate) fn validate_claim(claim: &Value) -> Vec<FieldError> {
 
 pub(crate) fn validate_claim_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Errors(validate_claim(new));
+    let bound = new.pointer("/status/phase") == Some(&"Bound".into());
     let frozen = |claim: &Value| {
         let mut spec = claim.get("spec").cloned().unwrap_or_default();
-        for name in ["resources", "volumeAttributesClassName"] {
-            remove(&mut spec, name);
-        }
-        if claim.pointer("/spec/volumeName").is_none() {
-            remove(&mut spec, "volumeName");
+        if bound {
+            remove(&mut spec, "resources");
+            remove(&mut spec, "volumeAttributesClassName");
         }
         spec
     };
     let (mut before, after) = (frozen(old), frozen(new));
-    if before.get("volumeName").is_none()
-        && let Some(volume) = after.get("volumeName")
-    {
-        set(&mut before, "volumeName", volume.clone());
+    // what was left open may be filled in once
+    for name in ["volumeName", "storageClassName"] {
+        if let (None, Some(value)) = (before.get(name), after.get(name)) {
+            set(&mut before, name, value.clone());
+        }
     }
     if before != after {
         let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         errors.forbidden("spec", why);
+    }
+    // a failed expansion may be given up, but no volume shrinks
+    if requested(new) < requested(old) && requested(new) <= amount(old, "/status/capacity/storage") {
+        let path = "spec.resources.requests.storage";
+        errors.forbidden(path, "field can not be less than status.capacity");
     }
     errors.0
 }

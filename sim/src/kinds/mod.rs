@@ -9,6 +9,7 @@ pub(crate) mod pod;
 pub(crate) mod pod_template;
 pub(crate) mod resize;
 pub(crate) mod service;
+pub(crate) mod storage;
 pub(crate) mod webhook;
 pub(crate) mod workload;
 

@@ -212,6 +212,33 @@ pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
+pub(crate) fn validate_stateful_set_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    const MUTABLE: [&str; 7] = [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ];
+    let mut errors = Errors(validate(new));
+    let fixed = |set: &Value| {
+        let mut spec = set.get("spec").cloned().unwrap_or_default();
+        for name in MUTABLE {
+            remove(&mut spec, name);
+        }
+        spec
+    };
+    if fixed(new) != fixed(old) {
+        let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                   'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+                   'minReadySeconds' are forbidden";
+        errors.forbidden("spec", why);
+    }
+    errors.0
+}
+
 pub(crate) fn validate_revision(revision: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     if let Some(number) = revision

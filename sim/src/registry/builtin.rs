@@ -344,6 +344,7 @@ fn apps() -> Vec<Row> {
             .sub(&[Status, Scale])
             .traits(Traits {
                 default: Defaults::Anywhere(workload::default_stateful_set),
+                validate_update: workload::validate_stateful_set_update,
                 prepare_create: workload::reset_replicas,
                 ..workload
             }),

@@ -5,7 +5,9 @@
 //! are least; ties are broken by name. Pods are ordered by priority, then age, then name. A pod that fits nowhere has
 //! the reason in its condition, and is tried again when nodes change or pods leave.
 //!
-//! Not there: preemption, affinity between pods, preferred node affinity, volumes, ports of the host.
+//! A pod whose claims wait for their first consumer is promised a node, and has it once they are bound.
+//!
+//! Not there: preemption, affinity between pods, preferred node affinity, topology of volumes, ports of the host.
 
 mod affinity;
 mod node;
@@ -13,6 +15,7 @@ pub(crate) mod request;
 mod resized;
 mod spread;
 mod taints;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +24,7 @@ use serde_json::{Value, json};
 
 use self::node::{Node, Placed};
 use self::request::Amounts;
+use self::volumes::Unbound;
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text, seconds};
 use crate::store::Key;
@@ -38,8 +42,11 @@ type Turn = (std::cmp::Reverse<i64>, String, Key);
 pub(crate) struct Scheduler {
     node_feed: Feed,
     pod_feed: Feed,
+    claim_feed: Feed,
     nodes: BTreeMap<String, Node>,
     placed: BTreeMap<Key, Placed>,
+    /// Pods whose claims are being bound: their uid, and the node that they will have.
+    promised: BTreeMap<Key, (String, String)>,
     /// Turns of pods that wait, and the generation that they had.
     turns: BTreeMap<Key, (Turn, i64)>,
     queue: BTreeSet<Turn>,
@@ -54,8 +61,10 @@ impl Scheduler {
         Self {
             node_feed: Feed::new("", "nodes"),
             pod_feed: Feed::new("", "pods"),
+            claim_feed: Feed::new("", "persistentvolumeclaims"),
             nodes: BTreeMap::new(),
             placed: BTreeMap::new(),
+            promised: BTreeMap::new(),
             turns: BTreeMap::new(),
             queue: BTreeSet::new(),
             parked: BTreeSet::new(),
@@ -81,9 +90,11 @@ impl Scheduler {
             return;
         }
         let object = self.pod_feed.object(api, key);
+        let promised = self.promised(key, object.as_deref());
         let node = object
             .as_ref()
-            .and_then(|pod| at(pod, "/spec/nodeName")?.as_str());
+            .and_then(|pod| at(pod, "/spec/nodeName")?.as_str())
+            .or(promised.as_deref());
         let phase = object.as_ref().and_then(|pod| at(pod, "/status/phase")?.as_str());
         let over = matches!(phase, Some("Succeeded" | "Failed"));
         match (&object, node) {
@@ -103,6 +114,17 @@ impl Scheduler {
             self.queue.insert(turn.0.clone());
             self.turns.insert(key.clone(), turn);
         }
+    }
+
+    /// The node that a pod was promised; a promise that nobody needs any more is forgotten.
+    fn promised(&mut self, key: &Key, pod: Option<&Value>) -> Option<String> {
+        let (uid, node) = self.promised.get(key)?;
+        let waits = pod.is_some_and(|pod| node_wanted(pod) && metadata_text(pod, "uid") == uid);
+        if waits && self.nodes.get(node).is_some_and(|node| node.exists) {
+            return Some(node.clone());
+        }
+        self.promised.remove(key);
+        None
     }
 
     /// Whether nothing changed that matters here, found without reading the object: most changes are of status.
@@ -178,14 +200,42 @@ impl Scheduler {
         Err(format!("0/{all} nodes are available: {}.", reasons.join(", ")))
     }
 
+    /// Finds a pod's node, and which claims are to be bound for it first.
+    fn look(&mut self, api: &Api, key: &Key, pod: &Value) -> Result<(String, Vec<Unbound>), String> {
+        let all = self.nodes.values().filter(|node| node.exists).count();
+        let claims = volumes::unbound(api, key, pod);
+        let claims = claims.or_else(|why| match all {
+            // that there are no nodes is the better reason
+            0 => Ok(Vec::new()),
+            _ => Err(format!("0/{all} nodes are available: {why}.")),
+        })?;
+        let node = match self.promised(key, Some(pod)) {
+            Some(node) => node,
+            None => self.find(key, pod)?,
+        };
+        Ok((node, claims))
+    }
+
     fn schedule(&mut self, api: &mut Api, now: Timestamp, turn: Turn) {
         let key = turn.2.clone();
         let Some(pod) = self.pod_feed.object(api, &key).filter(|pod| node_wanted(pod)) else {
             return;
         };
+        let found = self.look(api, &key, &pod);
         let mut client = Client { api, user: USER, now };
-        match self.find(&key, &pod) {
-            Ok(node) => {
+        match found {
+            Ok((node, claims)) if !claims.is_empty() => {
+                self.place(&key, Some(Placed::of(&pod, &node)));
+                let promise = (metadata_text(&pod, "uid").to_owned(), node);
+                let is_new = self.promised.get(&key) != Some(&promise);
+                for claim in claims.iter().filter(|claim| is_new || !claim.has_node) {
+                    volumes::choose(&mut client, &claim.key, &promise.1);
+                }
+                self.promised.insert(key, promise);
+                self.parked.insert(turn);
+            }
+            Ok((node, _)) => {
+                self.promised.remove(&key);
                 let binding = json!({"metadata": {"name": key.name.as_ref(), "namespace": key.namespace.as_ref(),
                     "uid": metadata_text(&pod, "uid")}, "target": {"kind": "Node", "name": node}});
                 let answer = client.post(&format!("{}/binding", pod_path(&key)), &binding);
@@ -200,6 +250,8 @@ impl Scheduler {
                 }
             }
             Err(why) => {
+                self.promised.remove(&key);
+                self.place(&key, None);
                 report(&mut client, &key, &pod, &why);
                 self.parked.insert(turn);
             }
@@ -223,9 +275,16 @@ impl Actor for Scheduler {
         for key in self.pod_feed.poll(api) {
             self.pod(api, &key);
         }
+        if !self.claim_feed.poll(api).is_empty() {
+            self.queue.append(&mut self.parked);
+        }
         while let Some(turn) = self.queue.pop_first() {
             self.schedule(api, now, turn);
         }
+    }
+
+    fn restart(&mut self) {
+        self.queue.append(&mut self.parked);
     }
 
     fn due(&self) -> Option<Timestamp> {

@@ -13,6 +13,7 @@ use crate::managed;
 use crate::object::{self, finalizers, get_metadata, metadata_text, set_metadata};
 use crate::registry::{Generation, Metadata, Subresource};
 use crate::status::Failure;
+use crate::storage;
 use crate::validation;
 use crate::webhook::Stop;
 
@@ -132,8 +133,9 @@ pub(super) fn go_on(api: &mut Api, call: &Call<'_>, progress: Progress) -> Resul
     }
 }
 
-/// Asks the validating webhooks about what an object is to be, and stores it.
+/// Asks admission about what an object is to be, and stores it.
 fn admit(api: &mut Api, call: &Call<'_>, old: &Arc<Value>, new: Value) -> Result<Reply, Stop> {
+    storage::check_growth(api, call, &new, old)?;
     if let Err(stop) = admission::validate(api, call, "UPDATE", &new, old) {
         return Err(progress::noted(api, call, stop, (old, new), Next::Admit));
     }

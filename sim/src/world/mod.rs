@@ -31,7 +31,7 @@ pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{Budgets, Claims, Deployments, Orphans, ReplicaSets};
+use crate::controllers::{Budgets, Claims, Deployments, Orphans, ReplicaSets, StatefulSets};
 use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
@@ -112,7 +112,8 @@ impl World {
         let actors: Vec<Box<dyn Actor>> = vec![
             Box::new(Deployments::new()),
             Box::new(ReplicaSets::new()),
-            Box::new(Claims::new()),
+            Box::new(StatefulSets::new()),
+            Box::new(Claims::new(options.events)),
             Box::new(Budgets::new()),
             Box::new(Orphans::new(options.patience)),
             Box::new(Scheduler::new(options.events)),

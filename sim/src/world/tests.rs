@@ -206,6 +206,13 @@ fn components_that_begin_anew_change_nothing_that_is_as_it_should_be() {
     let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}}}});
     play.post("/api/v1/namespaces/default/persistentvolumeclaims", &claim);
+    let template = json!({"metadata": {"labels": {"app": "db"}},
+        "spec": {"containers": [{"name": "main", "image": "db:1"}]}});
+    let claims = json!([{"metadata": {"name": "data"}, "spec": claim["spec"]}]);
+    let set = json!({"metadata": {"name": "db"}, "spec": {"replicas": 2, "minReadySeconds": 5, "template": template,
+        "selector": {"matchLabels": {"app": "db"}}, "volumeClaimTemplates": claims,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Delete"}}});
+    play.post("/apis/apps/v1/namespaces/default/statefulsets", &set);
     play.post(PODS, &pod("p"));
     play.rest();
     let image = json!({"spec": {"containers": [{"name": "main", "image": "web:2"}]}});

@@ -1,7 +1,7 @@
 //! Rows outside of the core and apps groups.
 
 use super::{Row, UPSERT};
-use crate::kinds::{budget, cluster, webhook};
+use crate::kinds::{budget, cluster, storage, webhook};
 use crate::registry::resource::Subresource::Status;
 use crate::registry::{Defaults, Generation, MetadataRules, Traits};
 use crate::validation;
@@ -21,6 +21,20 @@ const BUDGET: Traits = Traits {
     prepare_update: cluster::keep_status,
     validate: budget::validate,
     validate_update: budget::validate_update,
+    ..Traits::PLAIN
+};
+
+const RUNTIME_CLASS: Traits = Traits {
+    unconditional_update: false,
+    validate: cluster::validate_runtime_class,
+    validate_update: cluster::validate_runtime_class_update,
+    ..Traits::PLAIN
+};
+
+const STORAGE_CLASS: Traits = Traits {
+    default: Defaults::Anywhere(storage::default_class),
+    validate: storage::validate_class,
+    validate_update: storage::validate_class_update,
     ..Traits::PLAIN
 };
 
@@ -65,15 +79,11 @@ pub(super) fn rows() -> Vec<Row> {
         .cluster(),
         Row::new("node.k8s.io", "node", "RuntimeClass", "runtimeclasses")
             .cluster()
-            .traits(Traits {
-                unconditional_update: false,
-                validate: cluster::validate_runtime_class,
-                validate_update: cluster::validate_runtime_class_update,
-                ..Traits::PLAIN
-            }),
+            .traits(RUNTIME_CLASS),
         Row::new("storage.k8s.io", "storage", "StorageClass", "storageclasses")
             .short(&["sc"])
-            .cluster(),
+            .cluster()
+            .traits(STORAGE_CLASS),
         Row::new("discovery.k8s.io", "discovery", "EndpointSlice", "endpointslices").traits(Traits {
             generation: Generation::ContentAndLabels,
             metadata: MetadataRules {

@@ -2,19 +2,47 @@
 
 use serde_json::Value;
 
-pub(super) fn claim_status(claim: &Value) -> Value {
-    if claim.pointer("/metadata/deletionTimestamp").is_some() {
+use crate::storage;
+
+/// The phase of a claim or a volume.
+pub(super) fn storage_status(object: &Value) -> Value {
+    if object.pointer("/metadata/deletionTimestamp").is_some() {
         return "Terminating".into();
     }
-    claim
+    object
         .pointer("/status/phase")
         .cloned()
         .unwrap_or_else(|| "".into())
 }
 
-/// Modes of a bound claim, in short.
-pub(super) fn access_modes(claim: &Value) -> Value {
-    let modes = list(claim, "/status/accessModes").filter_map(|mode| {
+/// The claim that has a volume.
+pub(super) fn claim(volume: &Value) -> Value {
+    let part = |name: &str| volume.pointer("/spec/claimRef").map(|claim| text(claim, name));
+    part("namespace").zip(part("name")).map_or_else(
+        || "".into(),
+        |(namespace, name)| format!("{namespace}/{name}").into(),
+    )
+}
+
+/// The name of a storage class, and whether it is the default.
+pub(super) fn class_name(class: &Value) -> Value {
+    let mark = if storage::is_default(class) {
+        " (default)"
+    } else {
+        ""
+    };
+    let name = class.pointer("/metadata/name").and_then(Value::as_str);
+    format!("{}{mark}", name.unwrap_or_default()).into()
+}
+
+pub(super) fn expands(class: &Value) -> Value {
+    let allowed = class.get("allowVolumeExpansion") == Some(&true.into());
+    allowed.to_string().into()
+}
+
+/// Access modes, in short.
+pub(super) fn access_modes(object: &Value, pointer: &str) -> Value {
+    let modes = list(object, pointer).filter_map(|mode| {
         Some(match mode.as_str()? {
             "ReadWriteOnce" => "RWO",
             "ReadOnlyMany" => "ROX",

@@ -1,8 +1,8 @@
 //! The columns of built-in kinds.
 
 use super::cells::{
-    access_modes, bound, claim_status, containers, controller, gates, involved, labels, node_status,
-    pod_status, ports, ready, ready_of_replicas, restarts, selector,
+    access_modes, bound, claim, class_name, containers, controller, expands, gates, involved, labels,
+    node_status, pod_status, ports, ready, ready_of_replicas, restarts, selector, storage_status,
 };
 use super::{Cell, Column, column, wide};
 
@@ -44,6 +44,13 @@ fn workloads(kind: &str) -> Option<Vec<Column>> {
             wide("Containers", Cell::Function(|object| containers(object, "name"))),
             wide("Images", Cell::Function(|object| containers(object, "image"))),
             wide("Selector", Cell::Function(selector)),
+        ],
+        "StatefulSet" => vec![
+            name(),
+            column("Ready", "string", Cell::Function(ready_of_replicas)),
+            age(),
+            wide("Containers", Cell::Function(|object| containers(object, "name"))),
+            wide("Images", Cell::Function(|object| containers(object, "image"))),
         ],
         "ReplicaSet" => vec![
             name(),
@@ -100,10 +107,14 @@ fn content(kind: &str) -> Option<Vec<Column>> {
         ],
         "PersistentVolumeClaim" => vec![
             name(),
-            column("Status", "string", Cell::Function(claim_status)),
+            column("Status", "string", Cell::Function(storage_status)),
             column("Volume", "string", Cell::Optional("/spec/volumeName")),
             column("Capacity", "string", Cell::Optional("/status/capacity/storage")),
-            column("Access Modes", "string", Cell::Function(access_modes)),
+            column(
+                "Access Modes",
+                "string",
+                Cell::Function(|claim| access_modes(claim, "/status/accessModes")),
+            ),
             column("StorageClass", "string", Cell::Optional("/spec/storageClassName")),
             column(
                 "VolumeAttributesClass",
@@ -131,13 +142,50 @@ fn content(kind: &str) -> Option<Vec<Column>> {
 
 fn cluster(kind: &str) -> Option<Vec<Column>> {
     Some(match kind {
-        "Namespace" | "PersistentVolume" => {
+        "Namespace" => {
             vec![
                 name(),
                 column("Status", "string", Cell::Pointer("/status/phase")),
                 age(),
             ]
         }
+        "PersistentVolume" => vec![
+            name(),
+            column("Capacity", "string", Cell::Optional("/spec/capacity/storage")),
+            column(
+                "Access Modes",
+                "string",
+                Cell::Function(|volume| access_modes(volume, "/spec/accessModes")),
+            ),
+            column(
+                "Reclaim Policy",
+                "string",
+                Cell::Optional("/spec/persistentVolumeReclaimPolicy"),
+            ),
+            column("Status", "string", Cell::Function(storage_status)),
+            column("Claim", "string", Cell::Function(claim)),
+            column("StorageClass", "string", Cell::Optional("/spec/storageClassName")),
+            column(
+                "VolumeAttributesClass",
+                "string",
+                Cell::Function(|_| "<unset>".into()),
+            ),
+            column("Reason", "string", Cell::Optional("/status/reason")),
+            age(),
+            wide("VolumeMode", Cell::Pointer("/spec/volumeMode")),
+        ],
+        "StorageClass" => vec![
+            column("Name", "string", Cell::Function(class_name)),
+            column("Provisioner", "string", Cell::Optional("/provisioner")),
+            column("ReclaimPolicy", "string", Cell::Optional("/reclaimPolicy")),
+            column(
+                "VolumeBindingMode",
+                "string",
+                Cell::Optional("/volumeBindingMode"),
+            ),
+            column("AllowVolumeExpansion", "string", Cell::Function(expands)),
+            age(),
+        ],
         "Node" => vec![
             name(),
             column("Status", "string", Cell::Function(node_status)),

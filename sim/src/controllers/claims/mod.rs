@@ -1,6 +1,13 @@
-//! Claims get volumes: each its own, as a provisioner makes them, bound at once whatever the storage class.
+//! Claims get volumes: each its own, as a provisioner makes them.
 //!
-//! A volume is deleted with its claim. A deleted claim stays for as long as a pod uses it.
+//! In a cluster without storage classes every claim is bound at once. With classes, a claim is bound as its class says
+//! ([`provision`]), and grows if its class allows it ([`expand`]). A volume is deleted with its claim, unless its class
+//! retains it. A deleted claim stays for as long as a pod uses it.
+//!
+//! Not there: volumes that users make, classes in annotations, topology, ephemeral volumes, attribute classes.
+
+mod expand;
+mod provision;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::object::{at, finalizers, get_metadata, metadata_text};
-use crate::store::Key;
-use crate::world::{Actor, Client, Feed};
+use crate::store::{Head, Key};
+use crate::world::{Actor, Client, Feed, Timers};
 
 const USER: &str = "system:serviceaccount:kube-system:persistent-volume-binder";
 
@@ -22,30 +29,66 @@ const PROTECTION: &str = "kubernetes.io/pvc-protection";
 pub(crate) struct Claims {
     feed: Feed,
     pods: Feed,
+    classes: Feed,
     /// Volumes made here, by claim.
     volumes: BTreeMap<Key, String>,
-    /// Pods that use claims: their uid, and the claims.
-    users: BTreeMap<Key, (String, BTreeSet<Key>)>,
+    /// Pods, and the claims that they use.
+    users: BTreeMap<Key, User>,
     /// Deleted claims that are in use.
     leaving: BTreeSet<Key>,
+    /// Claims that have no volume, and the reason that was recorded.
+    unbound: BTreeMap<Key, &'static str>,
+    /// Claims whose file system is to grow, and the uids of the pods that had it mounted when their volume grew.
+    growing: BTreeMap<Key, BTreeSet<String>>,
+    /// When a volume is made, or grows.
+    timers: Timers<Key>,
+    /// Whether it records what it makes.
+    events: bool,
+}
+
+/// A pod that uses claims.
+#[derive(Clone, Debug, Default)]
+struct User {
+    uid: String,
+    /// Whether it has a node, which mounts the volumes.
+    placed: bool,
+    claims: BTreeSet<Key>,
+}
+
+/// Whether what a claim waited for took its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Time {
+    Runs,
+    IsOver,
 }
 
 impl Claims {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(events: bool) -> Self {
         Self {
             feed: Feed::new("", "persistentvolumeclaims"),
             pods: Feed::new("", "pods"),
+            classes: Feed::new("storage.k8s.io", "storageclasses"),
             volumes: BTreeMap::new(),
             users: BTreeMap::new(),
             leaving: BTreeSet::new(),
+            unbound: BTreeMap::new(),
+            growing: BTreeMap::new(),
+            timers: Timers::new(),
+            events,
         }
     }
 
     /// Notes which claims a pod uses; those of a pod that is gone may be free.
     fn pod(&mut self, api: &Api, key: &Key) {
         let head = self.pods.head(api, key);
-        let known = self.users.get(key).map(|(uid, _)| uid.as_str());
-        if head.is_some() && known == head.map(|head| head.uid.as_ref()) {
+        let placed = head
+            .and_then(|head| self.pods.field(api, head, "spec.nodeName"))
+            .is_some_and(|node| !node.is_empty());
+        let is_known = |head: &Head| {
+            let known = self.users.get(key);
+            known.is_some_and(|user| user.uid == head.uid.as_ref() && user.placed == placed)
+        };
+        if head.is_some_and(is_known) {
             return;
         }
         self.users.remove(key);
@@ -57,7 +100,7 @@ impl Claims {
                 .filter_map(|volume| at(volume, "/persistentVolumeClaim/claimName")?.as_str());
             let claims = names.map(|name| Key::new(&key.namespace, name)).collect();
             let uid = metadata_text(&pod, "uid").to_owned();
-            self.users.insert(key.clone(), (uid, claims));
+            self.users.insert(key.clone(), User { uid, placed, claims });
         }
     }
 
@@ -66,7 +109,7 @@ impl Claims {
         if self.leaving.is_empty() {
             return;
         }
-        let used: BTreeSet<&Key> = self.users.values().flat_map(|(_, claims)| claims).collect();
+        let used: BTreeSet<&Key> = self.users.values().flat_map(|user| &user.claims).collect();
         for key in self.leaving.iter().filter(|key| !used.contains(key)) {
             let Some(claim) = self.feed.object(client.api, key) else {
                 continue;
@@ -80,17 +123,21 @@ impl Claims {
         self.leaving.retain(|key| used.contains(key));
     }
 
-    fn sync(&mut self, client: &mut Client<'_>, key: &Key) {
+    fn sync(&mut self, client: &mut Client<'_>, key: &Key, time: Time) {
         let claim = self.feed.object(client.api, key);
         let volume = claim
             .as_ref()
             .map(|claim| format!("pvc-{}", metadata_text(claim, "uid")));
         if let Some(old) = self.volumes.get(key).filter(|old| Some(*old) != volume.as_ref()) {
-            client.delete(&format!("/api/v1/persistentvolumes/{old}"), &json!({}));
+            provision::reclaim(client, old);
             self.volumes.remove(key);
+            self.growing.remove(key);
+            self.timers.set(key.clone(), None);
         }
         let (Some(claim), Some(volume)) = (claim, volume) else {
             self.leaving.remove(key);
+            self.unbound.remove(key);
+            self.timers.set(key.clone(), None);
             return;
         };
         let deleted = !get_metadata(&claim, "deletionTimestamp").is_null();
@@ -103,8 +150,9 @@ impl Claims {
         }
         let bound = at(&claim, "/status/phase") == Some(&"Bound".into());
         if named.is_none() && !bound && !deleted {
-            bind(client, key, &claim, &volume);
-            self.volumes.insert(key.clone(), volume);
+            self.provision(client, key, &claim, volume, time);
+        } else if bound && self.volumes.contains_key(key) {
+            self.expand(client, key, &claim, time);
         }
     }
 }
@@ -119,13 +167,22 @@ impl Actor for Claims {
     }
 
     fn act(&mut self, api: &mut Api, now: Timestamp) {
-        for key in self.feed.poll(api) {
-            self.sync(&mut Client { api, user: USER, now }, &key);
-        }
         for key in self.pods.poll(api) {
             self.pod(api, &key);
         }
-        self.release(&mut Client { api, user: USER, now });
+        let mut changed = self.feed.poll(api);
+        changed.extend(self.growing.keys().cloned());
+        if !self.classes.poll(api).is_empty() {
+            changed.extend(self.unbound.keys().cloned());
+        }
+        let mut client = Client { api, user: USER, now };
+        for key in changed {
+            self.sync(&mut client, &key, Time::Runs);
+        }
+        while let Some(key) = self.timers.pop(now) {
+            self.sync(&mut client, &key, Time::IsOver);
+        }
+        self.release(&mut client);
     }
 
     fn restart(&mut self) {
@@ -133,7 +190,7 @@ impl Actor for Claims {
     }
 
     fn due(&self) -> Option<Timestamp> {
-        None
+        self.timers.next()
     }
 }
 
@@ -142,40 +199,4 @@ fn path(claim: &Key) -> String {
         "/api/v1/namespaces/{}/persistentvolumeclaims/{}",
         claim.namespace, claim.name
     )
-}
-
-fn bind(client: &mut Client<'_>, key: &Key, claim: &Value, volume: &str) {
-    let spec = |name: &str| {
-        claim
-            .pointer(&format!("/spec/{name}"))
-            .cloned()
-            .unwrap_or_default()
-    };
-    let capacity = json!({"storage": spec("resources").pointer("/requests/storage")});
-    let mut object = json!({
-        "metadata": {"name": volume, "annotations": {"pv.kubernetes.io/provisioned-by": "simulated"}},
-        "spec": {
-            "capacity": capacity, "accessModes": spec("accessModes"), "persistentVolumeReclaimPolicy": "Delete",
-            "volumeMode": spec("volumeMode"), "storageClassName": spec("storageClassName"),
-            "csi": {"driver": "simulated", "volumeHandle": volume},
-            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": key.namespace.as_ref(),
-                "name": key.name.as_ref(), "uid": metadata_text(claim, "uid")},
-        },
-    });
-    if let Some(Value::Object(members)) = object.get_mut("spec") {
-        members.retain(|_, value| !value.is_null());
-    }
-    client.post("/api/v1/persistentvolumes", &object);
-    let status = json!({"status": {"phase": "Bound"}});
-    client.merge(&format!("/api/v1/persistentvolumes/{volume}/status"), &status);
-    let path = path(key);
-    let annotations =
-        json!({"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"});
-    client.merge(
-        &path,
-        &json!({"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}}),
-    );
-    let status =
-        json!({"status": {"phase": "Bound", "accessModes": spec("accessModes"), "capacity": capacity}});
-    client.merge(&format!("{path}/status"), &status);
 }

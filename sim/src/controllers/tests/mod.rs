@@ -1,4 +1,7 @@
-//! Replica sets, deployments and claims at work.
+//! The controllers at work.
+
+mod claims;
+mod stateful_set;
 
 use std::time::Duration;
 
