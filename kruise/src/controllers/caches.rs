@@ -1,6 +1,6 @@
 //! Caches that several controllers read, and the mapping from objects to the keys of their owners.
 //!
-//! A cache that only one controller reads is declared beside that controller.
+//! A cache or an index that only one controller reads is declared beside that controller.
 
 use std::sync::Arc;
 
@@ -13,42 +13,20 @@ use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, ObjectKey};
 
-use super::{
-    sidecarset::injected,
-    statefulset::by_name::{set_of_pod, sets_of_claim},
-};
-
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
     pod.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
-/// Pods by the names of the SidecarSets injected into them.
-pub const PODS_BY_SIDECARSET: Index<PodView> =
-    Index::new("sidecarset", |pod| injected(pod).map(Into::into).collect());
 /// Claims by the uid of their controlling owner.
 pub const CLAIMS_BY_OWNER: Index<ClaimView> = Index::new("owner", |claim| {
     claim.controller.iter().map(|owner| owner.uid.clone()).collect()
 });
-/// Claims by namespace and names of the StatefulSets that they may be for by their own name, as [`in_namespace`] joins them.
-pub const CLAIMS_BY_SET_NAME: Index<ClaimView> = Index::new("statefulset", |claim| {
-    let sets = sets_of_claim(&claim.name);
-    sets.map(|(_, set)| in_namespace(&claim.namespace, set)).collect()
-});
-/// Pods by namespace and name of the StatefulSet that they are for by their own name, whosever they are, as
-/// [`in_namespace`] joins them.
-pub const PODS_BY_SET_NAME: Index<PodView> = Index::new("statefulset", |pod| {
-    let set = set_of_pod(&pod.name);
-    set.map(|set| in_namespace(&pod.namespace, set))
-        .into_iter()
-        .collect()
-});
 
 /// Pods. Caches of their owners are listed before them ([`CacheId::before`]).
-pub const PODS: CacheId<PodView> =
-    CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER, PODS_BY_SIDECARSET, PODS_BY_SET_NAME]);
+pub const PODS: CacheId<PodView> = CacheId::of("pods", ResourceId::PODS).indexed(&[PODS_BY_OWNER]);
 /// Claims. They are listed before pods, so that no claim of an existing pod counts as unused.
 pub const CLAIMS: CacheId<ClaimView> = CacheId::of("persistentvolumeclaims", ResourceId::CLAIMS)
-    .indexed(&[CLAIMS_BY_OWNER, CLAIMS_BY_SET_NAME])
+    .indexed(&[CLAIMS_BY_OWNER])
     .before(&[PODS.name]);
 /// Jobs that pull images, by the uid of their controlling owner.
 pub const PULL_JOBS_BY_OWNER: Index<ImageJobView> = Index::new("owner", |job| {
@@ -64,11 +42,6 @@ pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).rea
 /// Namespaces.
 pub const NAMESPACES: CacheId<NamespaceView> =
     CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);
-
-/// Key of an index by namespace and name.
-pub fn in_namespace(namespace: &str, name: &str) -> Box<str> {
-    format!("{namespace}/{name}").into()
-}
 
 /// An object that may have a controlling owner.
 pub trait Owned: Cached {

@@ -20,7 +20,7 @@ use kruise_runtime::{
     shutdown,
     worker::{Controller, Reconciler, Settings},
 };
-use kube_cache::{Delta, ObjectKey, SharedInformer};
+use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::{config::Config, flags::flag};
@@ -313,8 +313,13 @@ pub fn build_all(parts: Parts<'_>, caches: &mut Caches, registrations: &[&'stati
 impl Setup<'_> {
     /// Declares a cache that the controller reads.
     pub fn cache<T: Held>(&mut self, id: &CacheId<T>) -> SharedInformer<T> {
+        self.indexed(id, &[])
+    }
+
+    /// As [`Setup::cache`], with indexes of the controller's own.
+    pub fn indexed<T: Held>(&mut self, id: &CacheId<T>, indexes: &[Index<T>]) -> SharedInformer<T> {
         self.read.push(id.name);
-        self.caches.informer(id)
+        self.caches.indexed(id, indexes)
     }
 
     /// As [`Setup::cache`], for a resource that is needed only with a feature gate. The cache stays empty if the gate is off,

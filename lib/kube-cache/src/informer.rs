@@ -59,6 +59,22 @@ impl<T: Cached> Informer<T> {
         }
     }
 
+    /// Adds an index, unless there is one of this name.
+    pub fn add_index(&mut self, index: Index<T>) {
+        if self
+            .indexes
+            .iter()
+            .any(|table| table.index.name() == index.name())
+        {
+            return;
+        }
+        let mut table = IndexTable::new(index);
+        for (key, object) in &self.objects {
+            table.insert(index.keys_of(object), key, object);
+        }
+        self.indexes.push(table);
+    }
+
     /// Applies one event and returns what changed; empty for replays. Deltas of a list come in key order, deletions
     /// first.
     pub fn apply(&mut self, event: Event<T>) -> Result<Vec<Delta<T>>, Error> {
@@ -291,7 +307,7 @@ impl<T> Informer<T> {
 
     /// The objects indexed under `key`, in object-key order.
     ///
-    /// An index that this informer was not created with gives the same result by a scan: a missing registration costs
+    /// An index that this informer does not have gives the same result by a scan: a missing registration costs
     /// time, but does not hide objects.
     pub fn by_index<'a>(
         &'a self,

@@ -27,6 +27,11 @@ impl<T: Cached> SharedInformer<T> {
         self.write(|informer| informer.apply(event))
     }
 
+    /// [`Informer::add_index`].
+    pub fn add_index(&self, index: Index<T>) {
+        self.write(|informer| informer.add_index(index));
+    }
+
     /// [`Informer::require`].
     pub fn require(&self, version: Version) {
         self.write(|informer| informer.require(version));

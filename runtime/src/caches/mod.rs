@@ -44,7 +44,7 @@ pub struct CacheId<T: 'static> {
     pub reach: Reach,
     /// Label selector, unencoded, such as `app=web`; empty for all objects.
     pub selector: &'static str,
-    /// Indexes in addition to the one by uid, which every cache has.
+    /// Indexes in addition to the one by uid, which every cache has, and to those of its readers ([`Caches::indexed`]).
     pub indexes: &'static [Index<T>],
     /// Names of caches whose first lists must be at least as new as this one's.
     pub before: &'static [&'static str],
@@ -154,6 +154,15 @@ impl Caches {
             cache
         });
         cache.informer.clone()
+    }
+
+    /// As [`Caches::informer`], with indexes that only this reader needs.
+    pub fn indexed<T: Held>(&mut self, id: &CacheId<T>, indexes: &[Index<T>]) -> SharedInformer<T> {
+        let informer = self.informer(id);
+        for index in indexes {
+            informer.add_index(*index);
+        }
+        informer
     }
 
     /// As [`Caches::informer`] if `is_wanted`, otherwise an informer that stays empty.

@@ -1,6 +1,9 @@
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -92,6 +95,25 @@ async fn a_cache_is_listed_once_for_all_requests_and_after_the_caches_of_its_own
     assert_eq!(claims.observed(), Some(Version::new(8)));
     assert_eq!(pods.snapshot().len(), 1);
     assert_eq!(again.snapshot().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_of_one_cache_add_their_own_indexes_to_it() {
+    static DERIVED: AtomicUsize = AtomicUsize::new(0);
+    const BY_UID: Index<PodView> = Index::new("own", |pod| {
+        DERIVED.fetch_add(1, Ordering::Relaxed);
+        vec![pod.uid.clone()]
+    });
+    let mut caches = Caches::default();
+    let other = caches.informer(&PODS);
+    let indexed = caches.indexed(&PODS, &[BY_UID]);
+    let (_watches, listed, _stop) = started(&caches).await;
+    assert_eq!(listed.lock().unwrap().len(), 1, "one cache");
+    let derived = DERIVED.load(Ordering::Relaxed);
+    for pods in [other, indexed] {
+        assert_eq!(pods.snapshot().by_index(&BY_UID, "u").len(), 1);
+    }
+    assert_eq!(DERIVED.load(Ordering::Relaxed), derived, "no scan");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,9 +6,12 @@ use kruise_admission::pod::sidecars::Set;
 use kruise_api::meta::ObjectMeta;
 use kruise_plan_kit::{ResourceId, sidecars::names};
 use kruise_runtime::caches::{CacheId, Reach};
-use kruise_views::RevisionView;
+use kruise_views::{PodView, RevisionView};
+use kube_cache::Index;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
+
+use super::injected;
 
 /// SidecarSets in the served version.
 pub const SIDECARSETS: CacheId<CachedSidecarSet> =
@@ -18,6 +21,10 @@ pub const SET_REVISIONS: CacheId<CachedRevision> =
     CacheId::of("controllerrevisions of sidecarsets", ResourceId::REVISIONS)
         .reach(Reach::Own)
         .selected(names::SET_NAME);
+
+/// Pods by the names of the SidecarSets injected into them.
+pub(super) const PODS_BY_SIDECARSET: Index<PodView> =
+    Index::new("sidecarset", |pod| injected(pod).map(Into::into).collect());
 
 /// A SidecarSet with its parsed selectors.
 #[derive(Clone, Debug)]

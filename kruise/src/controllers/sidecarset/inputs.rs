@@ -12,8 +12,8 @@ use kruise_views::{NamespaceView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
 use serde_json::Value;
 
+use super::cached::PODS_BY_SIDECARSET;
 use super::{CachedSidecarSet, SidecarSets, uninjected::is_selected_by_webhooks};
-use crate::controllers::caches::PODS_BY_SIDECARSET;
 
 /// The objects that a plan of one SidecarSet depends on. Each kind is from one snapshot of its cache.
 pub struct Inputs {

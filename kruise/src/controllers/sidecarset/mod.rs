@@ -38,6 +38,7 @@ pub use cached::{CachedRevision, CachedSidecarSet, SET_REVISIONS, SIDECARSETS};
 pub use inputs::{Inputs, Parameters};
 pub use keys::injected;
 
+use cached::PODS_BY_SIDECARSET;
 use uninjected::Uninjected;
 
 /// The controller.
@@ -97,7 +98,7 @@ impl Controls for SidecarSets {
         }));
         Self {
             webhook_caches: setup.parts.webhook_caches.clone(),
-            pods: setup.cache(&PODS),
+            pods: setup.indexed(&PODS, &[PODS_BY_SIDECARSET]),
             served: setup.parts.served.clone(),
             namespace: setup.parts.config.webhook.namespace.clone(),
             uninjected_metric: setup.parts.metrics.objects(&UNINJECTED),

@@ -12,10 +12,7 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use super::*;
-use crate::controllers::{
-    caches::PODS_BY_SIDECARSET,
-    webhook_caches::tests::{empty, fill_with},
-};
+use crate::controllers::webhook_caches::tests::{empty, fill_with};
 
 /// A reconciler whose caches have the SidecarSet `logs` and a pod without its sidecars, and its metrics.
 fn sets(injects: bool) -> (SidecarSets, Registry) {

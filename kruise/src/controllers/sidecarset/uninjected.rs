@@ -147,8 +147,8 @@ mod tests {
     use kube_cache::Event;
     use serde_json::{Value, json};
 
+    use super::super::cached::PODS_BY_SIDECARSET;
     use super::*;
-    use crate::controllers::caches::PODS_BY_SIDECARSET;
 
     fn set(selector: &Value, namespace: Option<&str>) -> Arc<Set> {
         let namespaces = namespace.map(|name| json!({"matchLabels": {"kubernetes.io/metadata.name": name}}));

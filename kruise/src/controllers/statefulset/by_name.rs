@@ -6,7 +6,7 @@ use kube_cache::Cached;
 
 /// The name of the StatefulSet that a pod of this name is for: what precedes the ordinal. `None` if no StatefulSet names a
 /// pod so.
-pub fn set_of_pod(name: &str) -> Option<&str> {
+pub(super) fn set_of_pod(name: &str) -> Option<&str> {
     let (set, ordinal) = name.rsplit_once('-')?;
     let is_padded = ordinal.len() > 1 && ordinal.starts_with('0');
     let is_ordinal = ordinal.bytes().all(|byte| byte.is_ascii_digit()) && ordinal.parse::<i32>().is_ok();
@@ -15,7 +15,7 @@ pub fn set_of_pod(name: &str) -> Option<&str> {
 
 /// The names of the claim template and of the StatefulSet that a claim of this name may be for. Both may contain dashes, so
 /// there is one pair for each dash before the ordinal.
-pub fn sets_of_claim(name: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn sets_of_claim(name: &str) -> impl Iterator<Item = (&str, &str)> {
     let pair = set_of_pod(name).unwrap_or_default();
     let pairs = pair.match_indices('-').filter_map(|(dash, _)| {
         let (template, set) = pair.split_at_checked(dash)?;

@@ -11,10 +11,9 @@ use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassV
 use super::{
     StatefulSets,
     by_name::{ByName, set_of_pod},
+    cached::{CLAIMS_BY_SET_NAME, PODS_BY_SET_NAME, in_namespace},
 };
-use crate::controllers::caches::{
-    CLAIMS_BY_SET_NAME, PODS_BY_OWNER, PODS_BY_SET_NAME, PULL_JOBS_BY_OWNER, in_namespace, revisions_of,
-};
+use crate::controllers::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER, revisions_of};
 
 /// The objects of one StatefulSet. Each kind is from one snapshot of its cache.
 pub struct Inputs {

@@ -2,7 +2,7 @@
 //!
 //! The input of a plan is [`Inputs`].
 
-pub(crate) mod by_name;
+mod by_name;
 mod cached;
 mod inputs;
 mod keys;
@@ -39,7 +39,7 @@ use crate::{
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{CLASSES, STATEFULSETS};
+use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME, STATEFULSETS};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
@@ -89,10 +89,10 @@ impl Controls for StatefulSets {
         Self {
             sets: setup.cache(&STATEFULSETS),
             revisions: setup.cache(&REVISIONS),
-            claims: setup.cache(&CLAIMS),
+            claims: setup.indexed(&CLAIMS, &[CLAIMS_BY_SET_NAME]),
             classes: setup.cache_with(RESIZE_CLAIMS, &CLASSES),
             pull_jobs: setup.cache_with(IMAGES_AHEAD, &PULL_JOBS),
-            pods: setup.cache(&PODS),
+            pods: setup.indexed(&PODS, &[PODS_BY_SET_NAME]),
             served: setup.parts.served.clone(),
             options: options(&settings, setup.parts.server, setup.parts.served),
         }

@@ -25,6 +25,8 @@ pub fn options(settings: &LeaderSettings, server: &ServerFacts, served: &Served)
 
 #[cfg(test)]
 mod tests {
+    use kruise_plan_kit::inplace::VerticalScaling;
+
     use super::*;
     use crate::gates::Gates;
 
@@ -110,6 +112,20 @@ mod tests {
         ] {
             assert_eq!(changed(gates), expected, "{gates}");
         }
+    }
+
+    #[test]
+    fn running_containers_are_resized_as_the_server_can() {
+        let settings = LeaderSettings {
+            gates: Gates::parse("", "").unwrap(),
+            exclude_preparing_delete: false,
+        };
+        let server = ServerFacts {
+            vertical_scaling: VerticalScaling::Endpoint,
+            ..ServerFacts::default()
+        };
+        let options = options(&settings, &server, &Served::default());
+        assert_eq!(options.vertical_scaling, VerticalScaling::Endpoint);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    controllers::caches::{CLAIMS_BY_SET_NAME, PODS_BY_OWNER, PODS_BY_SET_NAME, PULL_JOBS_BY_OWNER},
+    controllers::caches::{PODS_BY_OWNER, PULL_JOBS_BY_OWNER},
     gates::Gates,
     manifests::rules_of_controllers,
 };

@@ -1,5 +1,7 @@
 //! The informer under random sequences of events, and a test for each of its rules.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use kube_cache::{Error, Event, Index, Informer, ObjectKey, SharedInformer};
 use proptest::prelude::*;
 
@@ -347,6 +349,31 @@ fn an_unregistered_index_is_read_by_a_scan() {
             .collect::<Vec<_>>(),
         ["b"]
     );
+}
+
+#[test]
+fn an_index_that_is_added_later_has_all_objects_and_is_read_without_a_scan() {
+    static DERIVED: AtomicUsize = AtomicUsize::new(0);
+    const LATE: Index<Object> = Index::new("late", |object| {
+        DERIVED.fetch_add(1, Ordering::Relaxed);
+        vec![object.uid.as_str().into()]
+    });
+    let mut informer = listed(&[object("a", "u1", "5"), object("b", "u2", "6")], 6);
+    informer.add_index(LATE);
+    // The same index of another reader.
+    informer.add_index(LATE);
+    informer.apply(Event::Added(object("c", "u3", "7"))).unwrap();
+    informer.apply(Event::Deleted(object("a", "u1", "8"))).unwrap();
+    let derived = DERIVED.load(Ordering::Relaxed);
+    for (uid, found) in [("u1", 0), ("u2", 1), ("u3", 1)] {
+        assert_eq!(informer.by_index(&LATE, uid).count(), found, "{uid}");
+    }
+    assert_eq!(
+        DERIVED.load(Ordering::Relaxed),
+        derived,
+        "no object was looked at"
+    );
+    assert_eq!(derived, 4, "two that existed, one that came, one that went");
 }
 
 #[test]
