@@ -5,6 +5,7 @@
 //! specification is data (a condition, an event, a [`Why`]), never an `Err`.
 
 pub mod availability;
+pub mod claims;
 pub mod history;
 pub mod image;
 pub mod injected;

@@ -16,7 +16,7 @@ use kruise_api::{
 };
 use kruise_views::{PodView, Truth};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     injected::{Bug, is_injected},
@@ -34,6 +34,20 @@ const BEFORE_UPDATE: &str = "preUpdateHook";
 struct Hold {
     user_agent: String,
     key: String,
+}
+
+/// Appends a readiness gate to the specification of a pod, if it is missing. The webhook would add `KruisePodReady` too;
+/// pods that have it from the start are right while the webhook is away.
+pub fn add_gate(spec: &mut Map<String, Value>, gate: &str) {
+    let gates = spec.entry("readinessGates").or_insert_with(|| json!([]));
+    if gates.is_null() {
+        *gates = json!([]);
+    }
+    let Some(gates) = gates.as_array_mut() else { return };
+    let is_it = |have: &Value| have.get("conditionType").is_some_and(|kind| kind == gate);
+    if !gates.iter().any(is_it) {
+        gates.push(json!({"conditionType": gate}));
+    }
 }
 
 /// Do hooks of this set take pods out of service?

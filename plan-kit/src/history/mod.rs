@@ -1,5 +1,6 @@
 //! The revisions of a workload: which one is that of its specification, and which writes keep the history correct.
 
+mod found;
 pub mod revision;
 mod writes;
 
@@ -10,6 +11,7 @@ use kruise_views::RevisionView;
 use crate::{Template, owner::Owner, plan::ObjectWrites};
 use revision::{Revision, identity_of, is_equal, is_known_part_of, is_named_by, is_part_of, is_recorded};
 
+pub use found::{Found, Specified};
 pub use writes::{NewRevision, label, patch};
 
 /// The revisions of one workload, oldest first: by number, then creation time, then name.

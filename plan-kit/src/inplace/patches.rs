@@ -33,8 +33,8 @@ pub struct RevisionLabels<'a> {
     pub name: &'a str,
     /// Value of `controller-revision-hash`.
     pub label: &'a str,
-    /// Value of `pod-template-hash`.
-    pub hash: &'a str,
+    /// Value of `pod-template-hash`; none where pods do not have it.
+    pub hash: Option<&'a str>,
 }
 
 /// A pod's lifecycle label while it changes.
@@ -100,8 +100,10 @@ impl UpdateSpec {
         scaling: VerticalScaling,
         now: Timestamp,
     ) -> Self {
-        let mut metadata =
-            json!({"labels": {REVISION_HASH: revision.label, POD_TEMPLATE_HASH: revision.hash}});
+        let mut metadata = json!({"labels": {REVISION_HASH: revision.label}});
+        if let Some(hash) = revision.hash {
+            put(&mut metadata, &["labels", POD_TEMPLATE_HASH], hash.into());
+        }
         put(&mut metadata, &["annotations", INPLACE_STATE], "".into());
         if label == UpdateLabel::Updating {
             for (map, values) in State::Updating.metadata(now).as_object().into_iter().flatten() {

@@ -5,75 +5,88 @@ use serde_json::Value;
 
 use super::{Pod, Rollout};
 use crate::{
-    events,
     lifecycle::{self, State},
+    owner::Owner,
     plan::{EventNote, FailureNote, ObjectWrites, Step},
     pod_writes::{self, Guard},
     write::Intent,
 };
 
+/// What is reported of a write, in the words of a kind: clients match on them.
+pub struct Words {
+    /// After success.
+    pub done: EventNote,
+    /// After failure.
+    pub failed: FailureNote,
+}
+
+/// How a kind deletes its pods.
+pub struct Deletions {
+    /// Reports a deletion for good, given the name of the pod.
+    pub removed: fn(&Owner<'_>, &str) -> Words,
+    /// Reports a deletion for an update, given the names of the pod and of the revision it comes back on.
+    pub recreated: fn(&Owner<'_>, &str, &str) -> Words,
+    /// Given where a shortage of pods would bring a held pod back into service: a pod that an update recreates and a hook
+    /// holds is then labelled for deletion, and this reports it.
+    pub requested: Option<fn(&Owner<'_>, &str, &str) -> Words>,
+}
+
 impl Rollout<'_> {
-    fn is_held(&self, pod: &Pod<'_>) -> bool {
+    /// Does a `preDelete` hook hold the pod?
+    pub fn is_held(&self, pod: &Pod<'_>) -> bool {
         let hook = self.lifecycle.and_then(|hooks| hooks.pre_delete.as_ref());
         lifecycle::holds(hook, pod.view)
     }
 
     /// Deletes a pod, or moves it to `PreparingDelete` while its hook holds it; `None` if it is there.
     pub fn remove(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
-        if !self.is_held(pod) {
-            let name = &pod.view.name;
-            let mut step = pod_writes::delete(pod.view, Guard::SamePod, reason);
-            step.done = Some(EventNote::new(
-                &events::SUCCESSFUL_DELETE,
-                format!("succeed to delete pod {name}"),
-            ));
-            step.failed = Some(FailureNote::new(
-                &events::FAILED_DELETE,
-                format!("failed to delete pod {name}: "),
-            ));
-            return Some(self.for_good(pod, step));
+        if self.is_held(pod) {
+            return self.prepare(pod, reason);
         }
+        let words = (self.deletions.removed)(&self.owner, &pod.view.name);
+        Some(self.delete(pod, words, reason))
+    }
+
+    /// Deletes a pod so that it comes back on the revision of this name, or holds it as [`Rollout::remove`] does; `None` if
+    /// nothing is to be written.
+    pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> Option<ObjectWrites> {
+        let name = &pod.view.name;
+        if !self.is_held(pod) {
+            let words = (self.deletions.recreated)(&self.owner, name, revision);
+            return Some(self.delete(pod, words, reason));
+        }
+        let Some(requested) = self.deletions.requested else {
+            return self.prepare(pod, reason);
+        };
+        let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
+        let next = (Intent::RequestDelete, State::PreparingDelete);
+        let step = self.enter(pod, next, &[asked], asked_first(reason));
+        Some(ObjectWrites::of_pod(vec![reported(
+            step,
+            requested(&self.owner, name, revision),
+        )]))
+    }
+
+    /// Moves a held pod to `PreparingDelete`, unless it is there.
+    fn prepare(&self, pod: &Pod<'_>, reason: &str) -> Option<ObjectWrites> {
         let next = (Intent::SetLifecycle, State::PreparingDelete);
         (pod.state != State::PreparingDelete)
             .then(|| ObjectWrites::of_pod(vec![self.enter(pod, next, &[], asked_first(reason))]))
     }
 
-    /// Deletes a pod so that it comes back on the revision of this name. A held pod is labelled for deletion instead, so that
-    /// a shortage of pods does not bring it back into service; the event says which of the two happened.
-    pub fn recreate(&self, pod: &Pod<'_>, revision: &str, reason: &str) -> ObjectWrites {
-        let name = &pod.view.name;
-        let held = self.is_held(pod);
-        let update = format!("for update(revision {revision})");
-        let (mut step, done, failed) = if held {
-            let asked: (&[&str], Value) = (&["labels", SPECIFIED_DELETE], "true".into());
-            let next = (Intent::RequestDelete, State::PreparingDelete);
-            (
-                self.enter(pod, next, &[asked], asked_first(reason)),
-                format!("successfully patch pod {name} specified-delete {update}"),
-                format!("failed to patch pod specified-delete {name} {update}: "),
-            )
-        } else {
-            (
-                pod_writes::delete(pod.view, Guard::SamePod, reason),
-                format!("successfully delete pod {name} to recreate it {update}"),
-                format!("failed to delete pod {name} {update}: "),
-            )
-        };
-        step.done = Some(EventNote::new(&events::SUCCESSFUL_RECREATE, done));
-        step.failed = Some(FailureNote::new(&events::FAILED_RECREATE, failed));
-        if held {
-            ObjectWrites::of_pod(vec![step])
-        } else {
-            self.for_good(pod, step)
-        }
-    }
-
-    /// A deletion, and what follows it: the workload wants no pod in this place again.
-    fn for_good(&self, pod: &Pod<'_>, deletion: Step) -> ObjectWrites {
-        let mut steps = vec![deletion];
+    /// The deletion, and what follows it.
+    fn delete(&self, pod: &Pod<'_>, words: Words, reason: &str) -> ObjectWrites {
+        let deletion = pod_writes::delete(pod.view, Guard::SamePod, reason);
+        let mut steps = vec![reported(deletion, words)];
         steps.extend((self.after_deletion)(pod.view));
         ObjectWrites::of_pod(steps)
     }
+}
+
+fn reported(mut step: Step, words: Words) -> Step {
+    step.done = Some(words.done);
+    step.failed = Some(words.failed);
+    step
 }
 
 fn asked_first(reason: &str) -> String {

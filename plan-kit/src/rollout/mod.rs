@@ -19,6 +19,7 @@ mod pod;
 pub mod progressing;
 mod refresh;
 pub mod stalled;
+mod truncate;
 pub mod unreadable;
 mod updater;
 
@@ -42,8 +43,9 @@ use crate::{
     write::{Intent, Part},
 };
 
+pub use deletion::{Deletions, Words};
 pub use pod::{Class, Pod};
-pub use refresh::refresh;
+pub use refresh::{add_ready, refresh};
 pub use updater::Updater;
 
 /// What a specification says about updating pods, and the workload it belongs to.
@@ -64,7 +66,9 @@ pub struct Rollout<'a> {
     pub current: Revision,
     /// All that are stored.
     pub history: History,
-    /// Writes that follow the deletion of a pod for good, such as those of its claims.
+    /// How the kind deletes its pods.
+    pub deletions: &'static Deletions,
+    /// Writes that follow the deletion of a pod, such as those of its claims.
     pub after_deletion: &'a dyn Fn(&PodView) -> Vec<Step>,
     /// Is `Plan::why` wanted?
     pub explain: Explain,
@@ -158,6 +162,8 @@ pub struct Options {
     pub vertical_scaling: VerticalScaling,
     /// Pods of other claim templates are not updated in place.
     pub recreate_for_claims: bool,
+    /// Pods have the label `pod-template-hash`.
+    pub template_hash: bool,
 }
 
 impl Rollout<'_> {

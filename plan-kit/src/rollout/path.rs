@@ -46,7 +46,7 @@ impl UpdatePath {
             let labels = RevisionLabels {
                 name: &target.name,
                 label: rollout.label_of(target),
-                hash: &target.hash,
+                hash: rollout.options.template_hash.then_some(target.hash.as_str()),
             };
             let label = if self.change.takes_time() || rollout.update_hook().is_some() {
                 UpdateLabel::Updating

@@ -1,6 +1,8 @@
 //! Bringing pods into service: new ones once they are scheduled, updated ones once their containers run what was asked
 //! for. This is done under every update strategy, so that every pod becomes ready in the end.
 
+use std::collections::BTreeSet;
+
 use kruise_api::names::{IN_PLACE_UPDATE_READY, INPLACE_GRACE, INPLACE_STATE, POD_TEMPLATE_HASH};
 use kruise_views::PodView;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use crate::{
     plan::{EventNote, ObjectWrites, Plan},
     pod_writes::{Guard, guard_by_version, patch},
     put,
-    write::{Intent, Part},
+    write::{Intent, Part, Target},
 };
 
 /// The writes that move pods towards service. What pods wait for is written into the plan.
@@ -64,6 +66,21 @@ pub fn refresh(rollout: &Rollout<'_>, pods: &[Pod<'_>], plan: &mut Plan) -> Vec<
     writes
 }
 
+/// Adds the writes of [`refresh`] to those that a plan has decided since it had `decided`. A plan writes each pod once: what
+/// brings it into service can wait for what takes it out.
+pub fn add_ready(ready: Vec<ObjectWrites>, decided: usize, plan: &mut Plan) {
+    if ready.is_empty() {
+        return;
+    }
+    let steps = plan.writes.iter().skip(decided).flat_map(|object| &object.steps);
+    let taken: BTreeSet<Target> = steps.map(|step| step.write.target().clone()).collect();
+    let is_free = |object: &ObjectWrites| {
+        let mut steps = object.steps.iter();
+        steps.all(|step| !taken.contains(step.write.target()))
+    };
+    plan.writes.extend(ready.into_iter().filter(is_free));
+}
+
 impl Rollout<'_> {
     /// How far the last in-place update of a pod is. Reading it costs a parse, so pods at rest are not asked.
     fn progress(&self, pod: &Pod<'_>) -> Progress {
@@ -103,7 +120,7 @@ impl Rollout<'_> {
         let (view, label) = (pod.view, pod.label());
         let next = self.next_state(pod);
         let mut finish = inplace::finish(view, next, self.lifecycle, self.now);
-        if view.labels.get(POD_TEMPLATE_HASH).is_none() && !label.is_empty() {
+        if self.options.template_hash && view.labels.get(POD_TEMPLATE_HASH).is_none() && !label.is_empty() {
             let finish = finish.get_or_insert_with(|| Finish {
                 patch: json!({}),
                 conditions: false,

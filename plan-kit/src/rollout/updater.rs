@@ -40,6 +40,11 @@ impl<'r> Updater<'r> {
         self.rollout.strategy.policy
     }
 
+    /// Can this pod change in place, and may it?
+    pub fn is_in_place(&mut self, pod: &Pod<'_>) -> bool {
+        self.policy().is_in_place() && self.path(pod).is_ok()
+    }
+
     /// Can each of these pods, if there is any, change in place?
     pub fn all_in_place<'m, 'p: 'm>(&mut self, mut pods: impl Iterator<Item = &'m Pod<'p>>) -> bool {
         self.policy().is_in_place() && pods.all(|pod| self.path(pod).is_ok())
@@ -90,7 +95,7 @@ impl<'r> Updater<'r> {
             if !self.policy().is_in_place() {
                 let reason = "the template changed and the policy is ReCreate";
                 plan.writes
-                    .push(self.rollout.recreate(pod, &self.target.name, reason));
+                    .extend(self.rollout.recreate(pod, &self.target.name, reason));
                 continue;
             }
             match &*self.path(pod) {
@@ -98,7 +103,7 @@ impl<'r> Updater<'r> {
                 Err(blocked) => {
                     let reason = format!("{} cannot change in place", blocked.path);
                     plan.writes
-                        .push(self.rollout.recreate(pod, &self.target.name, &reason));
+                        .extend(self.rollout.recreate(pod, &self.target.name, &reason));
                 }
             }
         }

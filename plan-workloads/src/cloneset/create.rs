@@ -10,7 +10,7 @@ use kruise_plan_kit::{
     Batching, Body, EventNote, FailureNote, Intent, ObjectWrites, Phase, Plan, ResourceId, Step, Why, events,
     instance,
     lifecycle::{State, go_time},
-    put,
+    put, readiness,
     revision::Revision,
     rollout::Rollout,
 };
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     claims::{Leaving, Places, Vacant},
-    volumes::Volumes,
+    volumes::{self, Volumes},
 };
 
 /// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
@@ -77,8 +77,8 @@ impl NewPods<'_> {
         let bases = std::iter::repeat_n(&current, old).chain(std::iter::repeat(&update));
         let pods = ids.into_iter().zip(bases);
         pods.map(|(id, base)| {
-            let mut steps = volumes.claims(self.places, &id);
-            let mounted = volumes.of_pod(rollout.owner.name, &id, base.pointer("/spec/volumes"));
+            let mut steps = volumes::claims(&volumes, self.places, &id);
+            let mounted = volumes.volumes(rollout.owner.name, &id, base.pointer("/spec/volumes"));
             steps.push(one(rollout, Arc::clone(base), &id, mounted));
             ObjectWrites {
                 batching: Batching::SlowStart,
@@ -127,7 +127,10 @@ impl NewPods<'_> {
             put(&mut metadata, &["finalizers"], finalizers);
         }
         let mut spec = object(revision.template.get("spec").cloned());
-        add_gates(&mut spec, self.ready_gate);
+        let wanted = [(IN_PLACE_UPDATE_READY, true), (KRUISE_POD_READY, self.ready_gate)];
+        for (gate, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+            readiness::add_gate(&mut spec, gate);
+        }
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     }
 }
@@ -169,24 +172,5 @@ fn object(value: Option<Value>) -> Map<String, Value> {
     match value {
         Some(Value::Object(map)) => map,
         _ => Map::new(),
-    }
-}
-
-/// Appends our readiness gates. The webhook would add `KruisePodReady` too; adding it here keeps pods right while the
-/// webhook is away.
-fn add_gates(spec: &mut Map<String, Value>, pod_ready_gate: bool) {
-    let gates = spec.entry("readinessGates").or_insert_with(|| json!([]));
-    if gates.is_null() {
-        *gates = json!([]);
-    }
-    let Some(gates) = gates.as_array_mut() else { return };
-    let wanted = [(IN_PLACE_UPDATE_READY, true), (KRUISE_POD_READY, pod_ready_gate)];
-    for (gate, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
-        if !gates
-            .iter()
-            .any(|have| have.get("conditionType").is_some_and(|kind| kind == gate))
-        {
-            gates.push(json!({"conditionType": gate}));
-        }
     }
 }

@@ -25,6 +25,7 @@
 
 mod claims;
 mod create;
+mod events;
 mod explain;
 mod history;
 mod numbers;

@@ -54,6 +54,7 @@ pub(super) fn options(snapshot: &Snapshot<'_>) -> rollout::Options {
         environment_from_metadata: options.environment_from_metadata,
         vertical_scaling: options.vertical_scaling,
         recreate_for_claims: options.recreate_for_claims,
+        template_hash: true,
     }
 }
 

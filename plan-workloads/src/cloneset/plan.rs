@@ -1,18 +1,16 @@
 //! The order of decisions.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use kruise_plan_kit::{
-    Explain, ObjectWrites, Owner, Plan, Target, Why,
+    Explain, Owner, Plan, Why,
     history::History,
-    rollout::{Pod, Rollout, interrupted, refresh, unreadable},
+    rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable},
 };
 
 use super::{
     claims::Places,
     create::NewPods,
-    explain, history,
+    events, explain, history,
     numbers::{Counts, InPlace, Limits, numbers},
     parts, pods,
     scale::{self, Scaling},
@@ -33,7 +31,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
     let history = History::new(snapshot.revisions);
     let taken_names = &memory.taken_names;
     let pulls_ahead = snapshot.options.images_ahead;
-    let found = history::find(set, &owner, &history, taken_names, pulls_ahead);
+    let claims_hash = || go_compat::pod_template::claim_templates_hash(&spec.volume_claim_templates);
+    let specified = history::specified(set, &claims_hash, pulls_ahead);
+    let found = history.revisions_of(&owner, &specified, taken_names);
     let pods = claimed.classify(set, &found.update, now);
     let limits = Limits::of(spec, snapshot.options.exclude_preparing_delete);
     let places = Places {
@@ -53,6 +53,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         update: found.update,
         current: found.current,
         history,
+        deletions: &events::DELETIONS,
         after_deletion: &|pod| places.deletions(pod),
         explain: snapshot.explain,
         now,
@@ -85,8 +86,9 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let images = parts::images(snapshot);
         let images = images.map(|images| images.plan(&rollout, &pods, recorded));
         plan.writes.extend(images.into_iter().flatten());
+        let labels = pods.iter().map(Pod::label);
         plan.writes
-            .extend(history::truncate(&rollout, spec.revision_history_limit, &pods));
+            .extend(rollout.truncate(spec.revision_history_limit, labels));
     } else {
         let text = "the set is being deleted: its pods go with it";
         plan.why.push(Why::of_set(text));
@@ -123,15 +125,7 @@ fn act(
     let ready = refresh(rollout, pods, plan);
     let decided = plan.writes.len();
     change(rollout, scaling, pods, limits, held_as_updated, plan);
-    // A plan writes each pod once: what brings it into service can wait for what takes it out.
-    let ready = if ready.is_empty() {
-        ready
-    } else {
-        let taken: BTreeSet<&Target> = plan.writes.iter().skip(decided).filter_map(subject).collect();
-        let free = |object: &ObjectWrites| subject(object).is_none_or(|pod| !taken.contains(pod));
-        ready.into_iter().filter(free).collect()
-    };
-    plan.writes.extend(ready);
+    add_ready(ready, decided, plan);
     if rollout.explain == Explain::Yes {
         explain::explain_pods(pods, plan);
     }
@@ -180,8 +174,4 @@ fn in_place(updaters: &mut Updaters<'_>, pods: &[Pod<'_>], limits: Limits) -> In
         forward: surges && updaters.forward.all_in_place(leaving(false)),
         back: surges && limits.rolls_back && updaters.back.all_in_place(leaving(true)),
     }
-}
-
-fn subject(object: &ObjectWrites) -> Option<&Target> {
-    object.steps.first().map(|step| step.write.target())
 }

@@ -1,11 +1,173 @@
 //! The order of decisions.
 
 use jiff::Timestamp;
-use kruise_plan_kit::Plan;
+use kruise_api::statefulset::StatefulSet;
+use kruise_plan_kit::{
+    Owner, Plan, Why,
+    history::History,
+    rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+};
+use kruise_views::PodView;
 
-use super::snapshot::Snapshot;
+use super::{
+    claims::Claims,
+    create::NewPods,
+    events, explain,
+    limits::Limits,
+    members::Members,
+    ordinals::Ordinals,
+    parts,
+    resize::Resize,
+    retention::{self, Retention},
+    revisions,
+    scale::Next,
+    snapshot::{Find, Options, Snapshot},
+    status,
+};
+
+/// What decisions are made from, each part read once.
+pub(super) struct Decision<'p> {
+    pub(super) set: &'p StatefulSet,
+    pub(super) options: Options,
+    pub(super) limits: Limits,
+    pub(super) ordinals: Ordinals,
+    pub(super) members: Members<'p>,
+    pub(super) claims: Claims<'p>,
+    /// `None` if claims are left alone.
+    pub(super) retention: Option<Retention>,
+    pub(super) resize: Resize<'p>,
+    pub(super) rollout: Rollout<'p>,
+    /// Finds a pod, whosever it is.
+    pub(super) find_pod: Find<'p, PodView>,
+}
 
 /// Decides what a set needs now.
-pub fn plan(_snapshot: &Snapshot<'_>, _now: Timestamp) -> Plan {
-    Plan::default()
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
+    let (set, spec) = (snapshot.set, &snapshot.set.spec);
+    let start = if snapshot.options.start_ordinal {
+        spec.ordinals.start
+    } else {
+        0
+    };
+    let limits = Limits::of(spec);
+    let ordinals = Ordinals::of(start, limits.replicas, &spec.reserve_ordinals);
+    let ordinals = match (unreadable::selector(&spec.selector, &spec.template), ordinals) {
+        (None, Ok(ordinals)) => ordinals,
+        (Some(problem), _) | (None, Err(problem)) => return nothing(snapshot, &problem, now),
+    };
+    let owner = Owner::new(snapshot.api_version, "StatefulSet", &set.metadata);
+    let history = History::new(snapshot.revisions);
+    let pulls_ahead = snapshot.options.images_ahead;
+    let specified = revisions::specified(set, pulls_ahead);
+    let found = history.revisions_of(&owner, &specified, &snapshot.memory.taken_names);
+    let grades = (&found.update, limits.min_ready_seconds);
+    let members = Members::new(set, snapshot.pods, &ordinals, grades, now);
+    let retention = snapshot
+        .options
+        .delete_claims
+        .then(|| Retention::of(&spec.claim_retention));
+    let reference = retention::owner_of(owner.api_version, owner.kind, owner.name, owner.uid);
+    let owners = retention.map_or_else(Vec::new, |retention| retention.owners(&reference));
+    let decision = Decision {
+        set,
+        options: snapshot.options,
+        limits,
+        ordinals,
+        members,
+        claims: Claims::new(owner, spec, &owners, snapshot.claim),
+        retention,
+        resize: Resize::new(
+            &spec.volume_claim_templates,
+            snapshot.options.resize_claims && spec.volume_claim_update_strategy.kind == "OnPodRollingUpdate",
+            snapshot.class,
+        ),
+        rollout: Rollout {
+            owner,
+            strategy: parts::strategy(spec),
+            budget: parts::budget(limits),
+            lifecycle: spec.lifecycle.as_ref(),
+            options: parts::options(snapshot.options),
+            update: found.update,
+            current: found.current,
+            history,
+            deletions: &events::DELETIONS,
+            after_deletion: &|_| Vec::new(),
+            explain: snapshot.explain,
+            now,
+        },
+        find_pod: snapshot.pod,
+    };
+    let mut plan = Plan::default();
+    let alive = set.metadata.deletion_timestamp.is_none();
+    if alive {
+        let recorded = found.object.is_none();
+        plan.writes.extend(found.object);
+        plan.writes.extend(found.record);
+        decision.act(&mut plan);
+        let images = parts::images(snapshot, limits);
+        let pods: Vec<Pod<'_>> = decision.slots().collect();
+        let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
+        plan.writes.extend(images.into_iter().flatten());
+        let labels = decision.members.all().map(|member| member.pod.label());
+        plan.writes
+            .extend(decision.rollout.truncate(spec.revision_history_limit, labels));
+    } else {
+        let text = "the set is being deleted: its pods go with it";
+        plan.why.push(Why::of_set(text));
+    }
+    // What comes by itself is worth waiting for.
+    let idle = alive && plan.writes.is_empty() && plan.requeue.is_none();
+    let report = status::report(snapshot, &decision, found.collision_count, idle);
+    plan.events.extend(report.events);
+    plan.status = report.patch;
+    plan.requeue_after(report.requeue);
+    plan.why.extend(report.why);
+    plan
+}
+
+/// The plan of a set that cannot be read.
+fn nothing(snapshot: &Snapshot<'_>, problem: &str, now: Timestamp) -> Plan {
+    let (status, event) = status::unreadable(snapshot, problem, now);
+    Plan {
+        status,
+        events: vec![event],
+        why: vec![Why::of_set(format!("nothing is done: {problem}"))],
+        ..Plan::default()
+    }
+}
+
+impl Decision<'_> {
+    /// The pods that can be acted on.
+    fn active(&self) -> impl Iterator<Item = Pod<'_>> {
+        let members = self.members.all().filter(|member| member.is_active());
+        members.map(|member| member.pod.clone())
+    }
+
+    /// Those of them that stay.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Pod<'_>> {
+        let members = self.members.slots.iter().filter(|member| member.is_active());
+        members.map(|member| member.pod.clone())
+    }
+
+    fn act(&self, plan: &mut Plan) {
+        let owner = &self.rollout.owner;
+        plan.writes.extend(self.members.release(owner.uid));
+        plan.writes.extend(self.members.adopt(owner));
+        let active: Vec<Pod<'_>> = self.active().collect();
+        let ready = refresh(&self.rollout, &active, plan);
+        let decided = plan.writes.len();
+        let new_pods = NewPods::new(
+            &self.rollout,
+            &self.claims,
+            &self.set.spec.service_name,
+            self.options.index_label,
+            self.options.pod_ready_gate,
+        );
+        if self.fill(&new_pods, plan) == Next::Go && self.remove_condemned(plan) == Next::Go {
+            self.update(plan);
+        }
+        self.repair(plan);
+        add_ready(ready, decided, plan);
+        explain::explain(self, plan);
+    }
 }

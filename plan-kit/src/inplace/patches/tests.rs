@@ -24,7 +24,7 @@ fn pod() -> PodView {
 const REVISION: RevisionLabels<'static> = RevisionLabels {
     name: "web-abc",
     label: "web-abc",
-    hash: "abc",
+    hash: Some("abc"),
 };
 
 fn start(change: Change) -> Patches {

@@ -1,0 +1,267 @@
+//! Filling empty places, and removing pods beyond the ordinals.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use kruise_plan_kit::{Explain, ObjectWrites, Plan, Step, Target, Why, lifecycle::State, pod_writes};
+use kruise_views::Phase;
+
+use super::{
+    claims::Obstacle, create::NewPods, events, identity, members::Member, plan::Decision,
+    revisions::Returning,
+};
+
+/// Most pods that one plan creates, about 5 MB of it: a slip of the pen in `replicas` must not cost the manager its
+/// memory. The pods themselves bring the next plan.
+const MOST: usize = 5000;
+
+/// A pod that ended is not replaced before it is this old: one that ends at once, on a node that refuses it, would be made
+/// anew as fast as the API allows.
+const YOUNG: Duration = Duration::from_secs(10);
+
+/// A place that somebody else's pod has is looked at again after this long: no event of that pod would come.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// May later steps begin something new?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Yes.
+    Go,
+    /// Nothing else begins: an ordered set waits for what is under way.
+    Wait,
+}
+
+impl Decision<'_> {
+    /// Gives pods that nothing else is done to, and their claims, back what they are known by, and pods that wait for their
+    /// claims these.
+    pub(super) fn repair(&self, plan: &mut Plan) {
+        let written: BTreeSet<Target> = targets(plan).cloned().collect();
+        let active = self.members.slots.iter().filter(|member| member.is_active());
+        for member in active {
+            let view = member.pod.view;
+            if written.contains(&pod_writes::target(view)) {
+                continue;
+            }
+            let with_index = self.options.index_label;
+            plan.writes
+                .extend(identity::repair(&self.rollout.owner, member, with_index));
+            if view.phase == Phase::Pending {
+                let steps = self.claims.for_waiting_pod(member.ordinal, &view.name);
+                plan.writes.extend(of_claims(steps));
+            }
+            if let Some(retention) = self.retention {
+                plan.writes
+                    .extend(of_claims(retention.repair(&self.claims, member)));
+            }
+        }
+    }
+
+    /// Fills empty places, and deletes pods that ended.
+    pub(super) fn fill(&self, new_pods: &NewPods<'_>, plan: &mut Plan) -> Next {
+        if self.limits.ordered {
+            return self.fill_in_order(new_pods, plan);
+        }
+        for member in self.members.slots.iter().filter(|member| member.has_ended()) {
+            self.replace(member, plan);
+        }
+        let room = self.limits.scale_max_unavailable.map(|limit| {
+            let charged =
+                |member: &&Member<'_>| !member.is_available() && !member.has_ended() && !member.is_leaving();
+            let charged = self.members.slots.iter().filter(charged).count();
+            usize::try_from(limit).unwrap_or(0).saturating_sub(charged)
+        });
+        let mut returning = self.returning();
+        let mut made = 0;
+        for ordinal in self.ordinals.missing(&self.members.taken) {
+            if made >= room.unwrap_or(MOST).min(MOST) {
+                break;
+            }
+            let old = returning.takes(ordinal, &self.ordinals);
+            made += usize::from(self.create(new_pods, ordinal, old, plan));
+        }
+        if let Some(room) = room
+            && i64::try_from(room).is_ok_and(|room| self.members.missing(&self.ordinals) > room)
+        {
+            let text = format!(
+                "{} pods are missing, {room} may be created now: scaleStrategy.maxUnavailable",
+                self.members.missing(&self.ordinals)
+            );
+            plan.why.push(Why::of_set(text));
+        }
+        Next::Go
+    }
+
+    /// The lowest place that is empty or out of service decides what happens in an ordered set.
+    fn fill_in_order(&self, new_pods: &NewPods<'_>, plan: &mut Plan) -> Next {
+        let unavailable = self.members.slots.iter().find(|member| !member.is_available());
+        let missing = self.ordinals.missing(&self.members.taken).next();
+        let lowest = unavailable.filter(|member| missing.is_none_or(|missing| member.ordinal < missing));
+        if let Some(member) = lowest {
+            let (name, others) = (&member.pod.view.name, self.members.missing(&self.ordinals));
+            if member.has_ended() {
+                self.replace(member, plan);
+            } else if member.is_active() {
+                self.carry_on(member, plan);
+            }
+            if others > 0 {
+                let text = format!("{others} pods are missing, and are created in order: {name} comes first");
+                plan.why.push(Why::of_set(text));
+            }
+            return Next::Wait;
+        }
+        let Some(ordinal) = missing else {
+            return Next::Go;
+        };
+        let old = self.returning().takes(ordinal, &self.ordinals);
+        self.create(new_pods, ordinal, old, plan);
+        Next::Wait
+    }
+
+    fn returning(&self) -> Returning {
+        Returning::of(
+            self.set,
+            self.limits,
+            &self.members,
+            self.options.preparing_update_as_update,
+        )
+    }
+
+    /// How many of the missing pods come on the update revision.
+    pub(super) fn missing_updated(&self) -> i64 {
+        self.returning().updated_of(self.members.missing(&self.ordinals))
+    }
+
+    /// Creates the pod of a place, if nothing is in the way.
+    fn create(&self, new_pods: &NewPods<'_>, ordinal: i32, old: bool, plan: &mut Plan) -> bool {
+        let owner = &self.rollout.owner;
+        let name = format!("{}-{ordinal}", owner.name);
+        if let Some(other) = (self.find_pod)(&name).filter(|pod| !self.is_own(&pod.uid)) {
+            let why = match &other.controller {
+                Some(owner) => format!("{} {} has a pod of this name", owner.kind, owner.name),
+                None => "there is a pod of this name that is not the set's".to_owned(),
+            };
+            plan.events.push(events::not_created(owner, &name, &why));
+            plan.why.push(Why::new(name, format!("is not created: {why}")));
+            plan.requeue_after([LOOK_AGAIN]);
+            return false;
+        }
+        match new_pods.create(ordinal, old) {
+            Ok(object) => {
+                plan.writes.push(object);
+                true
+            }
+            Err(Obstacle::Leaves(why)) => {
+                plan.why.push(Why::new(name, why));
+                false
+            }
+            Err(Obstacle::Foreign(why)) => {
+                plan.events.push(events::not_created(owner, &name, &why));
+                plan.why.push(Why::new(name, format!("is not created: {why}")));
+                plan.requeue_after([LOOK_AGAIN]);
+                false
+            }
+        }
+    }
+
+    fn is_own(&self, uid: &str) -> bool {
+        self.members.all().any(|member| *member.pod.view.uid == *uid)
+    }
+
+    /// Deletes a pod that ended, so that its place is filled again.
+    fn replace(&self, member: &Member<'_>, plan: &mut Plan) {
+        let view = member.pod.view;
+        if member.is_leaving() || member.orphan {
+            return;
+        }
+        let age = view
+            .created
+            .map(|created| self.rollout.now.duration_since(created));
+        let age = age.and_then(|age| Duration::try_from(age).ok()).unwrap_or(YOUNG);
+        if let Some(left) = YOUNG.checked_sub(age).filter(|left| !left.is_zero()) {
+            plan.requeue_after([left]);
+            let text = "has ended, and is replaced a little later: it ended as soon as it was made";
+            self.rollout.explain(plan, &member.pod, text);
+            return;
+        }
+        plan.writes.extend(
+            self.rollout
+                .remove(&member.pod, "it has ended, and its place is refilled"),
+        );
+    }
+
+    /// Removes the pods whose ordinals are no slots.
+    pub(super) fn remove_condemned(&self, plan: &mut Plan) -> Next {
+        let mut own: Vec<&Member<'_>> = self.members.condemned.iter().collect();
+        own.retain(|member| !member.orphan);
+        let busy = self.members.all().any(Member::is_leaving);
+        let mut turn = true;
+        for member in own.iter().filter(|member| !member.is_leaving()) {
+            let goes = if self.limits.ordered {
+                std::mem::take(&mut turn) && !busy
+            } else {
+                true
+            };
+            self.remove(member, goes, plan);
+        }
+        if self.limits.ordered && !own.is_empty() {
+            Next::Wait
+        } else {
+            Next::Go
+        }
+    }
+
+    /// Gives the claims of a condemned pod their owners and, if it `goes` now, deletes it.
+    fn remove(&self, member: &Member<'_>, goes: bool, plan: &mut Plan) {
+        let mut steps = Vec::new();
+        if let Some(retention) = self.retention {
+            steps = retention.repair(&self.claims, member);
+        }
+        let reason = "its ordinal is not one of the set's any more";
+        let object = if goes {
+            self.rollout.remove(&member.pod, reason)
+        } else {
+            self.rollout
+                .explain(plan, &member.pod, "is to go, after pods with higher ordinals");
+            None
+        };
+        if goes && object.is_none() && member.pod.state == State::PreparingDelete {
+            self.rollout.explain(
+                plan,
+                &member.pod,
+                "is to go as soon as its preDelete hook lets it",
+            );
+        }
+        match object {
+            Some(mut object) => {
+                steps.append(&mut object.steps);
+                plan.writes.push(ObjectWrites { steps, ..object });
+            }
+            None => plan.writes.extend(of_claims(steps)),
+        }
+    }
+
+    /// One line of explanation for each place that is empty and not filled now, as far as there are pods to explain.
+    pub(super) fn explain_missing(&self, plan: &mut Plan) {
+        if self.rollout.explain == Explain::No {
+            return;
+        }
+        let created: BTreeSet<String> = targets(plan).map(|target| target.name.clone()).collect();
+        let told: BTreeSet<String> = plan.why.iter().map(|why| why.about.clone()).collect();
+        for ordinal in self.ordinals.missing(&self.members.taken).take(MOST) {
+            let name = format!("{}-{ordinal}", self.rollout.owner.name);
+            if !created.contains(&name) && !told.contains(&name) {
+                plan.why
+                    .push(Why::new(name, "is missing, and its turn comes later"));
+            }
+        }
+    }
+}
+
+fn targets(plan: &Plan) -> impl Iterator<Item = &Target> {
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    steps.map(|step| step.write.target())
+}
+
+/// Each claim is an object of its own.
+fn of_claims(steps: Vec<Step>) -> impl Iterator<Item = ObjectWrites> {
+    steps.into_iter().map(|step| ObjectWrites::of_pod(vec![step]))
+}

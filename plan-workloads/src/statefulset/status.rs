@@ -1,0 +1,241 @@
+//! What the set reports.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kruise_api::{
+    condition::Condition,
+    names::{conditions as kinds, statefulset as texts},
+    statefulset::{StatefulSet, StatefulSetStatus},
+};
+use kruise_plan_kit::{
+    EventNote, Explain, Memory, Owner, ResourceId, StatusPatch, Urgency, Why,
+    availability::Service,
+    events,
+    rollout::{
+        Pod, conditions,
+        stalled::{self, Quiet, Watch},
+        unreadable,
+    },
+    status_patch,
+};
+
+use super::{
+    members::Member,
+    plan::Decision,
+    progressing::{self, is_unfinished},
+    snapshot::Snapshot,
+};
+
+/// What is reported.
+pub(super) struct Report {
+    /// If anything changed.
+    pub(super) patch: Option<StatusPatch>,
+    /// When to plan again.
+    pub(super) requeue: Option<Duration>,
+    /// The rollout has not moved for long, or met a node that will never let it go on.
+    pub(super) events: Vec<EventNote>,
+    /// Why nothing has moved for long, if that is so.
+    pub(super) why: Option<Why>,
+}
+
+/// Counts pods and judges the rollout. `idle`: nothing is to be done now.
+pub(super) fn report(
+    snapshot: &Snapshot<'_>,
+    decision: &Decision<'_>,
+    collision_count: i32,
+    idle: bool,
+) -> Report {
+    let (set, rollout, memory) = (snapshot.set, &decision.rollout, snapshot.memory);
+    let now = rollout.now;
+    let mut status = count(set, decision, collision_count);
+    let mut all = std::mem::take(&mut status.conditions);
+    let pods: Vec<Pod<'_>> = decision.slots().collect();
+    let held_by = || held_by(decision, &pods, memory);
+    progressing::report(decision, &status, &mut all, now);
+    let failing = failures(&mut all, memory, now);
+    let refused = stalled::infeasible(&pods);
+    let settling = decision
+        .members
+        .all()
+        .filter_map(|member| match member.pod.service {
+            Service::Settling(left) if member.is_active() => Some(left),
+            _ => None,
+        });
+    let settled = settling.min();
+    let unfinished = set.metadata.deletion_timestamp.is_none() && is_unfinished(decision, &status);
+    let quiet = if unfinished {
+        let waits = (idle || failing.is_some()) && settled.is_none();
+        let moved = || {
+            let update = rollout.history.get(&rollout.update.name);
+            let made = [
+                set.metadata.creation_timestamp,
+                update.and_then(|view| view.created),
+            ];
+            stalled::last_move(None, made, snapshot.pods, now)
+        };
+        Quiet::of(&all, waits, failing, moved)
+    } else {
+        Quiet::default()
+    };
+    let watch = Watch {
+        deadline: None,
+        late: false,
+        quiet: &quiet,
+        held_by: &held_by,
+    };
+    let stall = stalled::stalled(&watch, &mut all, now);
+    let why = Some(&watch).filter(|_| rollout.explain == Explain::Yes);
+    let why = why.and_then(|watch| stalled::explain(watch, now));
+    let late = stall
+        .news
+        .map(|message| EventNote::new(&events::STALLED, message));
+    let never = refused.map(|text| EventNote::new(&events::RESIZE_INFEASIBLE, text));
+    status.conditions = without_updates(all);
+    let complete = status.updated_available_replicas == decision.limits.replicas
+        && status.replicas == status.updated_available_replicas;
+    Report {
+        patch: patch_of(rollout.owner, set, &status, complete),
+        requeue: settled.into_iter().chain(stall.again).min(),
+        events: late.into_iter().chain(never).collect(),
+        why,
+    }
+}
+
+/// What holds the set up, in words.
+fn held_by(decision: &Decision<'_>, pods: &[Pod<'_>], memory: &Memory) -> String {
+    let mut text = stalled::held_by(decision.limits.replicas, pods, memory);
+    let waits = |member: &&Member<'_>| decision.resize.waits_for_start(&decision.claims, member.ordinal);
+    let waiting = decision.members.slots.iter().filter(waits).count();
+    if waiting > 0 {
+        let comma = if text.is_empty() { "" } else { "; " };
+        text.push_str(&format!(
+            "{comma}claims of {waiting} pods have grown, and their file systems grow when these start anew"
+        ));
+    }
+    text
+}
+
+/// `FailedCreatePod` and `FailedUpdatePod` are there while the last attempt failed. Returns since when it has.
+fn failures(all: &mut Vec<Condition>, memory: &Memory, now: Timestamp) -> Option<Timestamp> {
+    let mut since = None;
+    for (kind, error, prefix) in [
+        (
+            kinds::FAILED_CREATE_POD,
+            &memory.scale_error,
+            texts::CREATE_FAILED,
+        ),
+        (
+            kinds::FAILED_UPDATE_POD,
+            &memory.update_error,
+            texts::UPDATE_FAILED,
+        ),
+    ] {
+        let Some(error) = error else {
+            all.retain(|condition| condition.kind != kind);
+            continue;
+        };
+        let message = format!("{prefix}{error}");
+        let same = conditions::get(all, kind).is_some_and(|before| before.message == message);
+        if !same {
+            conditions::set(all, kind, ("True", ""), message, now);
+        }
+        let failing = conditions::get(all, kind).and_then(|condition| condition.last_transition_time);
+        since = since.into_iter().chain(failing).min();
+    }
+    since
+}
+
+/// Conditions of this kind do not say when they were last confirmed.
+fn without_updates(mut all: Vec<Condition>) -> Vec<Condition> {
+    for condition in &mut all {
+        condition.last_update_time = None;
+    }
+    all
+}
+
+fn count(set: &StatefulSet, decision: &Decision<'_>, collision_count: i32) -> StatefulSetStatus {
+    let rollout = &decision.rollout;
+    let own = decision.members.all().filter(|member| !member.orphan);
+    let counted =
+        |test: &dyn Fn(&Member<'_>) -> bool| own.clone().filter(|member| test(member)).count() as i32;
+    let is_on = |member: &Member<'_>, revision: &str| {
+        !member.is_leaving() && go_compat::revision::label_matches_revision(member.pod.label(), revision)
+    };
+    let ready = |member: &Member<'_>| member.pod.service.is_ready();
+    let available = |member: &Member<'_>| member.pod.service.is_available();
+    let replicas = counted(&|_| true);
+    let ready_replicas = counted(&ready);
+    let updated = counted(&|member| is_on(member, &rollout.update.name));
+    let rolls = set.spec.update_strategy.kind != "OnDelete";
+    let complete = [replicas, ready_replicas, updated]
+        .iter()
+        .all(|count| *count == decision.limits.replicas);
+    // Counted before pods are missing for a moment, the current revision would be forgotten while the partition holds it.
+    let rolled_out = rolls && complete;
+    let current = if rolled_out {
+        &rollout.update
+    } else {
+        &rollout.current
+    };
+    StatefulSetStatus {
+        observed_generation: set.metadata.generation,
+        replicas,
+        ready_replicas,
+        available_replicas: counted(&available),
+        current_replicas: counted(&|member| is_on(member, &current.name)),
+        updated_replicas: updated,
+        updated_ready_replicas: counted(&|member| ready(member) && is_on_in(member, &rollout.update.name)),
+        updated_available_replicas: counted(&|member| {
+            available(member) && is_on_in(member, &rollout.update.name)
+        }),
+        current_revision: current.name.clone(),
+        update_revision: rollout.update.name.clone(),
+        collision_count: Some(collision_count),
+        conditions: set.status.conditions.clone(),
+        label_selector: set.spec.selector.to_query(),
+        volume_claims: decision.resize.status(&decision.claims, own.clone()),
+    }
+}
+
+/// Is the pod on this revision, whether it goes or not?
+fn is_on_in(member: &Member<'_>, revision: &str) -> bool {
+    go_compat::revision::label_matches_revision(member.pod.label(), revision)
+}
+
+/// The status of a set that cannot be read: counts stay as they were reported.
+pub(super) fn unreadable(
+    snapshot: &Snapshot<'_>,
+    problem: &str,
+    now: Timestamp,
+) -> (Option<StatusPatch>, EventNote) {
+    let set = snapshot.set;
+    let mut status = set.status.clone();
+    status.observed_generation = set.metadata.generation;
+    let event = unreadable::report(&mut status.conditions, problem, now);
+    status.conditions = without_updates(status.conditions);
+    let owner = Owner::new(snapshot.api_version, "StatefulSet", &set.metadata);
+    (patch_of(owner, set, &status, false), event)
+}
+
+fn patch_of(
+    owner: Owner<'_>,
+    set: &StatefulSet,
+    status: &StatefulSetStatus,
+    settled: bool,
+) -> Option<StatusPatch> {
+    let reported = set.status.observed_generation > 0;
+    let urgency = Urgency {
+        members: &[
+            "observedGeneration",
+            "updateRevision",
+            "currentRevision",
+            "conditions",
+            "labelSelector",
+        ],
+        settled,
+    };
+    let target = owner.target(ResourceId::STATEFULSETS, &*set.metadata.name);
+    let before = reported.then_some(&set.status);
+    status_patch(target, &set.metadata.resource_version, before, status, urgency)
+}

@@ -1,0 +1,308 @@
+//! Updating pods, and replacing those whose deletion is asked for by label.
+//!
+//! A place counts as out of service if its pod is missing, ended, about to go or not available, and while a claim of it
+//! grows. Nothing takes an available pod out of service while as many places are as `maxUnavailable` allows.
+
+use std::collections::BTreeSet;
+
+use kruise_plan_kit::{
+    EventNote, Explain, Intent, ObjectWrites, Plan, Why, events,
+    lifecycle::State,
+    priority,
+    rollout::{Pod, Policy, Updater, interrupted},
+};
+
+use super::{members::Member, plan::Decision, resize::Progress};
+
+/// Why a pod that is not among those to be updated stays.
+const PARTITION: &str = "stays on its revision: the partition holds it";
+
+/// The places that are out of service.
+struct Unavailable {
+    /// Ordinals of the pods among them.
+    pods: BTreeSet<i32>,
+    /// Places without a pod.
+    missing: i64,
+    limit: i64,
+}
+
+impl Unavailable {
+    fn count(&self) -> i64 {
+        self.pods.len() as i64 + self.missing
+    }
+
+    /// May this pod be taken out of service, or is it?
+    fn allows(&self, member: &Member<'_>) -> bool {
+        self.pods.contains(&member.ordinal) || self.count() < self.limit
+    }
+
+    fn held(&self) -> String {
+        let (count, limit) = (self.count(), self.limit);
+        format!("waits: maxUnavailable is reached, {count} pods are out of service and {limit} may be")
+    }
+}
+
+impl Decision<'_> {
+    fn unavailable(&self) -> Unavailable {
+        let out =
+            |member: &&Member<'_>| !member.is_available() || self.resize.holds(&self.claims, member.ordinal);
+        let pods = self.members.slots.iter().filter(out);
+        Unavailable {
+            pods: pods.map(|member| member.ordinal).collect(),
+            missing: self.members.missing(&self.ordinals),
+            limit: i64::from(self.limits.max_unavailable),
+        }
+    }
+
+    /// Does the pod differ from what a new one would be?
+    fn is_outdated(&self, member: &Member<'_>) -> bool {
+        !member.pod.updated || self.lacks_volume(member)
+    }
+
+    /// Is there a claim template that the pod has no volume for? Volumes of a pod cannot change.
+    fn lacks_volume(&self, member: &Member<'_>) -> bool {
+        let has = |name: &str| {
+            let mut claims = member.pod.view.claims.iter();
+            claims.any(|claim| *claim.volume == *name)
+        };
+        self.claims.templates.iter().any(|template| !has(template.name))
+    }
+
+    /// Replaces pods that are asked to go, and updates those whose turn it is.
+    pub(super) fn update(&self, plan: &mut Plan) {
+        let rollout = &self.rollout;
+        let candidates = self.candidates();
+        if let Some(held) = rollout.strategy.held() {
+            let outdated = self.members.slots.iter();
+            for member in outdated.filter(|member| member.is_active() && self.is_outdated(member)) {
+                rollout.explain(plan, &member.pod, held);
+                if rollout.strategy.on_delete {
+                    plan.writes.extend(rollout.cancel(&member.pod));
+                }
+            }
+            self.return_prepared(&[], plan);
+            return;
+        }
+        let mut unavailable = self.unavailable();
+        self.replace_specified(&mut unavailable, plan);
+        self.return_prepared(&candidates, plan);
+        let changed = self.run(&candidates, &mut unavailable, plan);
+        self.leave_others(&candidates, plan);
+        if !changed {
+            let pods: Vec<Pod<'_>> = self.active_slots().map(|member| member.pod.clone()).collect();
+            plan.writes.extend(interrupted::repair(rollout, &pods));
+        }
+    }
+
+    /// Carries on the one pod of an ordered set that everything waits for, if it waits in a lifecycle state that only an
+    /// update or a deletion ends.
+    pub(super) fn carry_on(&self, member: &Member<'_>, plan: &mut Plan) {
+        let rollout = &self.rollout;
+        let candidates = self.candidates();
+        let is_candidate = candidates.iter().any(|other| other.ordinal == member.ordinal);
+        match member.pod.state {
+            State::PreparingDelete => {
+                let held = rollout.strategy.held().is_some();
+                let kept: &[&Member<'_>] = if held { &[] } else { &candidates };
+                self.return_one(member, kept, plan);
+            }
+            State::PreparingUpdate | State::Updated if rollout.strategy.on_delete => {
+                plan.writes.extend(rollout.cancel(&member.pod));
+            }
+            State::PreparingUpdate | State::Updated if rollout.strategy.paused => {}
+            State::PreparingUpdate | State::Updated if is_candidate && !member.pod.specified => {
+                if !member.pod.updated {
+                    self.update_pod(&mut Updater::new(rollout, &rollout.update), member, plan);
+                }
+            }
+            State::PreparingUpdate if !member.pod.updated && !member.pod.specified => {
+                plan.writes.extend(rollout.cancel(&member.pod));
+            }
+            _ => {}
+        }
+        let asked = member.pod.specified && rollout.strategy.held().is_none();
+        if asked && member.pod.state != State::PreparingDelete {
+            let reason = "its deletion is asked for by label";
+            plan.writes.extend(rollout.remove(&member.pod, reason));
+        }
+    }
+
+    fn active_slots(&self) -> impl Iterator<Item = &Member<'_>> {
+        self.members.slots.iter().filter(|member| member.is_active())
+    }
+
+    /// Deletes pods that carry the label that asks for it, the highest first.
+    fn replace_specified(&self, unavailable: &mut Unavailable, plan: &mut Plan) {
+        let asked = self.members.slots.iter().rev();
+        for member in asked.filter(|member| member.is_active() && member.pod.specified) {
+            if !unavailable.allows(member) {
+                self.rollout.explain(plan, &member.pod, unavailable.held());
+                continue;
+            }
+            let reason = "its deletion is asked for by label";
+            plan.writes.extend(self.rollout.remove(&member.pod, reason));
+            unavailable.pods.insert(member.ordinal);
+        }
+    }
+
+    /// Pods held before deletion whose places stay.
+    fn return_prepared(&self, candidates: &[&Member<'_>], plan: &mut Plan) {
+        let prepared = |member: &&Member<'_>| {
+            member.pod.state == State::PreparingDelete
+                && !(member.pod.specified && self.rollout.strategy.held().is_none())
+        };
+        for member in self.active_slots().filter(prepared) {
+            self.return_one(member, candidates, plan);
+        }
+    }
+
+    /// Deletes a pod whose hook lets it go: its place is refilled. One that is held returns to service, unless it is still to
+    /// be replaced.
+    fn return_one(&self, member: &Member<'_>, candidates: &[&Member<'_>], plan: &mut Plan) {
+        let rollout = &self.rollout;
+        let asked = member.pod.specified && rollout.strategy.held().is_none();
+        if !rollout.is_held(&member.pod) {
+            let reason = "its preDelete hook let it go";
+            plan.writes.extend(rollout.remove(&member.pod, reason));
+        } else if asked || self.is_to_be_recreated(member, candidates) {
+            let text = "leaves as soon as its preDelete hook lets it";
+            rollout.explain(plan, &member.pod, text);
+        } else {
+            let next = (Intent::SetLifecycle, State::Normal);
+            let step = rollout.enter(&member.pod, next, &[], "its deletion is no longer wanted");
+            plan.writes.push(ObjectWrites::of_pod(vec![step]));
+        }
+    }
+
+    fn is_to_be_recreated(&self, member: &Member<'_>, candidates: &[&Member<'_>]) -> bool {
+        let rollout = &self.rollout;
+        let is_candidate = candidates.iter().any(|other| other.ordinal == member.ordinal);
+        let recreated = || {
+            let mut updater = Updater::new(rollout, &rollout.update);
+            self.lacks_volume(member) || !updater.is_in_place(&member.pod)
+        };
+        is_candidate && self.is_outdated(member) && recreated()
+    }
+
+    /// The pods that are to be on the update revision, in the order in which they change.
+    fn candidates(&self) -> Vec<&Member<'_>> {
+        let partition = i64::from(self.limits.partition);
+        let descending = self.members.slots.iter().rev();
+        let rolling = self.set.spec.update_strategy.rolling_update.as_ref();
+        let unordered = rolling.and_then(|rolling| rolling.unordered_update.as_ref());
+        let Some(unordered) = unordered else {
+            let is_in = |member: &&Member<'_>| member.rank.is_some_and(|rank| rank >= partition);
+            return descending.filter(is_in).collect();
+        };
+        let held_counts = self.options.preparing_update_as_update;
+        let done = |member: &&Member<'_>| {
+            member.is_leaving()
+                || member.pod.updated
+                || (held_counts && member.pod.state == State::PreparingUpdate)
+        };
+        let (mut chosen, mut rest): (Vec<&Member<'_>>, Vec<&Member<'_>>) = descending.partition(done);
+        if let Some(strategy) = &unordered.priority_strategy {
+            priority::prioritise(&mut rest, |member| &member.pod.view.labels, strategy);
+        }
+        chosen.append(&mut rest);
+        let wanted = i64::from(self.limits.replicas) - partition - self.missing_updated();
+        chosen.truncate(usize::try_from(wanted).unwrap_or(0));
+        chosen
+    }
+
+    /// Updates candidates while the limit allows. Says whether anything was changed.
+    fn run(&self, candidates: &[&Member<'_>], unavailable: &mut Unavailable, plan: &mut Plan) -> bool {
+        let before = plan.writes.len();
+        let mut updater = Updater::new(&self.rollout, &self.rollout.update);
+        let mut held = None;
+        for &member in candidates {
+            let outdated = self.is_outdated(member);
+            if !outdated && self.resize.fits(&self.claims, member.ordinal) {
+                continue;
+            }
+            if held.is_none() && !unavailable.allows(member) {
+                held = Some(unavailable.held());
+            }
+            if let Some(held) = &held {
+                self.rollout.explain(plan, &member.pod, held.as_str());
+                continue;
+            }
+            if !self.claims_follow(member, unavailable, plan) {
+                continue;
+            }
+            let settled = member.pod.specified || !member.is_active();
+            if !outdated || settled || member.pod.state == State::PreparingDelete {
+                continue;
+            }
+            if self.update_pod(&mut updater, member, plan) {
+                unavailable.pods.insert(member.ordinal);
+            }
+        }
+        plan.writes.len() > before
+    }
+
+    /// Are the claims of a pod as their templates ask? They grow before the pod is updated.
+    fn claims_follow(&self, member: &Member<'_>, unavailable: &mut Unavailable, plan: &mut Plan) -> bool {
+        match self.resize.progress(&self.claims, member) {
+            Progress::Complete => return true,
+            Progress::Grows(steps) => {
+                let objects = steps.into_iter().map(|step| ObjectWrites::of_pod(vec![step]));
+                plan.writes.extend(objects);
+                self.rollout
+                    .explain(plan, &member.pod, "waits until its claims have grown");
+            }
+            Progress::Stuck(note) => {
+                plan.why
+                    .push(Why::new(&*member.pod.view.name, note.message.clone()));
+                plan.events.push(note);
+                return false;
+            }
+        }
+        unavailable.pods.insert(member.ordinal);
+        false
+    }
+
+    /// Updates a pod, in place where the change allows; false if it cannot be updated.
+    fn update_pod(&self, updater: &mut Updater<'_>, member: &Member<'_>, plan: &mut Plan) -> bool {
+        let rollout = &self.rollout;
+        let pod = &member.pod;
+        if !self.lacks_volume(member) {
+            let able = updater.able(vec![pod], plan);
+            let is_able = !able.is_empty();
+            updater.run(able, plan);
+            return is_able;
+        }
+        let name = &pod.view.name;
+        if rollout.strategy.policy == Policy::InPlaceOnly {
+            let text = "it lacks the volume of a claim template, and the policy is InPlaceOnly";
+            let message = format!(
+                "failed to update pod {name} in-place(revision {}): {text}",
+                rollout.update.name
+            );
+            plan.events
+                .push(EventNote::new(&events::FAILED_IN_PLACE, message));
+            rollout.explain(plan, pod, text);
+            return false;
+        }
+        let reason = "it lacks the volume of a claim template, and volumes cannot change";
+        plan.writes
+            .extend(rollout.recreate(pod, &rollout.update.name, reason));
+        true
+    }
+
+    /// Takes pods that are not to be updated any more out of the state before an update, and explains them.
+    fn leave_others(&self, candidates: &[&Member<'_>], plan: &mut Plan) {
+        let chosen: BTreeSet<i32> = candidates.iter().map(|member| member.ordinal).collect();
+        for member in self
+            .active_slots()
+            .filter(|member| !chosen.contains(&member.ordinal))
+        {
+            if !member.pod.updated && !member.pod.specified {
+                plan.writes.extend(self.rollout.cancel(&member.pod));
+                if self.rollout.explain == Explain::Yes {
+                    self.rollout.explain(plan, &member.pod, PARTITION);
+                }
+            }
+        }
+    }
+}
