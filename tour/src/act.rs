@@ -4,17 +4,14 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Name of the CloneSet.
-pub const SET: &str = "web";
-/// Labels of the CloneSet and its pods.
-pub const LABELS: &str = "app=web";
+use crate::subject::Subject;
 
-/// A change or a question. All of it in the namespace `default`.
+/// A change or a question about a workload. All of it in the namespace `default`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// Create the CloneSet of the manifest.
+    /// Create what is in the manifest.
     Apply,
-    /// Change the CloneSet.
+    /// Change the workload.
     Patch {
         /// How the body is meant.
         kind: PatchKind,
@@ -30,7 +27,7 @@ pub enum Act {
         /// The label's value.
         value: &'static str,
     },
-    /// Ask why the CloneSet's pods are as they are.
+    /// Ask why its pods are as they are.
     Explain,
 }
 
@@ -62,18 +59,18 @@ impl PatchKind {
 }
 
 impl Act {
-    /// The command line that does it; `manifest` is the file to apply.
-    pub fn line(&self, manifest: &str) -> Line {
+    /// The command line that does it to a workload; `manifest` is the file to apply.
+    pub fn line(&self, of: &Subject, manifest: &str) -> Line {
         match self {
             Self::Apply => Line::kubectl(["apply", "-f", manifest]),
             Self::Patch { kind, body } => {
                 let kind = format!("--type={}", kind.name());
-                Line::kubectl(["patch", "clone", SET, &kind, "-p", &body.to_string()])
+                Line::kubectl(["patch", of.short, of.name, &kind, "-p", &body.to_string()])
             }
             Self::Label { pod, key, value } => {
                 Line::kubectl(["label", "pod", pod, &format!("{key}={value}")])
             }
-            Self::Explain => Line::kruise(["explain", &format!("clone/{SET}")]),
+            Self::Explain => Line::kruise(["explain", &format!("{}/{}", of.short, of.name)]),
         }
     }
 }
@@ -140,6 +137,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::subject::{DB, WEB};
 
     #[test]
     fn a_shell_reads_back_what_is_printed() {
@@ -184,7 +182,8 @@ mod tests {
             key: "a/b",
             value: "true",
         };
-        let lines = [Act::Apply, patch, label, Act::Explain].map(|act| act.line("web.yaml").to_string());
+        let lines =
+            [Act::Apply, patch, label, Act::Explain].map(|act| act.line(&WEB, "web.yaml").to_string());
         assert_eq!(
             lines,
             [
@@ -194,5 +193,7 @@ mod tests {
                 "kruise explain clone/web",
             ]
         );
+        let of_db = Act::Explain.line(&DB, "db.yaml").to_string();
+        assert_eq!(of_db, "kruise explain asts/db");
     }
 }

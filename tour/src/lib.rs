@@ -1,4 +1,4 @@
-//! A guided tour of what a CloneSet does, on any cluster.
+//! A guided tour of what a CloneSet and a StatefulSet do, on any cluster.
 //!
 //! Everything that is shown happened: what is printed was done, tables are what the API server answers, seconds and
 //! requests are measured. Every step ends in claims about the pods; one that does not hold fails the tour. A
@@ -6,6 +6,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`subject`] | the workloads |
 //! | [`story`] | the steps: acts and claims |
 //! | [`act`] | one act, and how a reader repeats it with kubectl |
 //! | [`run`](mod@run) | runs them |
@@ -19,6 +20,7 @@ pub mod run;
 pub mod screen;
 pub mod stage;
 pub mod story;
+pub mod subject;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,4 @@ pub use act::Act;
 pub use run::{Record, costs, run};
 pub use screen::Screen;
 pub use stage::{Requests, Stage, View};
-
-/// The CloneSet of the tour, as YAML.
-pub const MANIFEST: &str = include_str!("../assets/web.yaml");
+pub use subject::Subject;

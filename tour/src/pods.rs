@@ -22,6 +22,11 @@ pub struct Pod {
     pub image: String,
     /// Is it in service?
     pub ready: Ready,
+    /// When it was created, and since when its readiness is what it is: `2026-01-01T00:00:00Z`, so that text is in the order
+    /// of time. Empty if it has never been ready.
+    pub times: [String; 2],
+    /// Names of the volume claims that it mounts.
+    pub disks: Vec<String>,
 }
 
 /// Is a pod in service?
@@ -61,6 +66,14 @@ impl Pod {
         let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
         let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
         let uid = pod.pointer("/metadata/uid").and_then(Value::as_str);
+        let all = |all: Option<&Vec<Value>>, of: fn(&Value) -> Option<String>| -> Vec<String> {
+            all.into_iter().flatten().filter_map(of).collect()
+        };
+        let since = all(conditions, |condition| {
+            let time = condition.get("lastTransitionTime").and_then(Value::as_str);
+            time.filter(|_| condition["type"] == "Ready").map(str::to_owned)
+        });
+        let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
         Ok(Self {
             name: text("/metadata/name"),
             uid: uid.context("a pod without uid")?.to_owned(),
@@ -78,6 +91,11 @@ impl Pod {
             } else {
                 Ready::No
             },
+            times: [text("/metadata/creationTimestamp"), since.concat()],
+            disks: all(volumes, |volume| {
+                let claim = volume.pointer("/persistentVolumeClaim/claimName");
+                claim.and_then(Value::as_str).map(str::to_owned)
+            }),
         })
     }
 }
@@ -150,17 +168,22 @@ mod tests {
             restarts,
             image: "nginx:1".into(),
             ready: Ready::Yes,
+            times: ["2026-01-01T00:00:00Z", "2026-01-01T00:00:02Z"].map(String::from),
+            disks: vec!["data-web-1".into()],
         }
     }
 
     #[test]
     fn a_pod_is_read_as_its_container_runs() {
         let object = json!({
-            "metadata": {"name": "web-1", "uid": "u"},
-            "spec": {"nodeName": "kwok-0", "containers": [{"image": "nginx:2"}]},
+            "metadata": {"name": "web-1", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {
+                "nodeName": "kwok-0", "containers": [{"image": "nginx:2"}],
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-1"}}, {"name": "tmp"}],
+            },
             "status": {
                 "podIP": "10.1.0.1",
-                "conditions": [{"type": "Ready", "status": "True"}],
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:02Z"}],
                 "containerStatuses": [{"image": "nginx:1", "restartCount": 3}],
             },
         });

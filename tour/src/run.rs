@@ -57,16 +57,13 @@ impl Images {
 pub fn run(stage: &mut impl Stage, screen: &mut Screen<impl Write>, steps: &[Step]) -> Result<Vec<Record>> {
     // Requests before the first step belong to no step.
     stage.requests()?;
-    let mut pods = stage.view()?.pods;
     let mut images = Images::default();
-    images.note(&pods);
-    let mut records = Vec::new();
+    let mut records: Vec<Record> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         screen.heading(&format!("{}/{}  {}", index + 1, steps.len(), step.title))?;
         screen.text(step.text)?;
-        let (record, after) = play(stage, screen, step, &pods, &mut images)
+        let record = play(stage, screen, step, &mut images)
             .with_context(|| format!("step {}: {}", index + 1, step.title))?;
-        pods = after;
         records.push(record);
         if step.costs == Costs::NextToPrevious
             && let [.., first, second] = records.as_slice()
@@ -84,25 +81,30 @@ fn play(
     stage: &mut impl Stage,
     screen: &mut Screen<impl Write>,
     step: &Step,
-    before: &[Pod],
     images: &mut Images,
-) -> Result<(Record, Vec<Pod>)> {
+) -> Result<Record> {
+    let of = step.of;
+    let View {
+        pods: before, disks, ..
+    } = stage.view(of)?;
+    let before = before.as_slice();
+    images.note(before);
     let act = (step.act)(before);
-    screen.command(&act.line(stage.manifest()))?;
+    screen.command(&act.line(of, &stage.manifest(of)))?;
     let start = Instant::now();
-    screen.text(&stage.run(&act)?)?;
+    screen.text(&stage.run(of, &act)?)?;
     screen.gap()?;
     let new_images = wait(stage, screen, step, before, images)?;
     let time = start.elapsed();
     let requests = stage.requests()?;
 
-    let after = stage.view()?;
+    let after = stage.view(of)?;
     let change = Change::between(before, &after.pods);
     screen.text(&listing(&after.pods, &change))?;
     let mut answer = String::new();
     if let Some(question) = &step.question {
-        screen.command(&question.line(stage.manifest()))?;
-        answer = stage.run(question)?;
+        screen.command(&question.line(of, &stage.manifest(of)))?;
+        answer = stage.run(of, question)?;
         screen.text(&answer)?;
     }
     screen.gap()?;
@@ -116,13 +118,14 @@ fn play(
     };
     let outcome = Outcome {
         before,
+        disks: &disks,
         after: &after,
         change: &record.change,
         answer: &answer,
     };
     judge(screen, &(step.claims)(&outcome))?;
     screen.text(&price(&record))?;
-    Ok((record, after.pods))
+    Ok(record)
 }
 
 /// Reads the pods until the cluster is as the step requires, and shows the progress; returns how many images ran on a
@@ -138,7 +141,7 @@ fn wait<S: Stage>(
     let mut new_images = 0;
     loop {
         stage.check()?;
-        let view = stage.view()?;
+        let view = stage.view(step.of)?;
         new_images += images.note(&view.pods);
         if (step.settled)(before, &view)? {
             screen.clear_live()?;

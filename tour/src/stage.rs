@@ -1,5 +1,6 @@
 //! What the tour needs of a cluster.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -7,18 +8,21 @@ use serde_json::Value;
 
 use crate::act::Act;
 use crate::pods::Pod;
+use crate::subject::Subject;
 
-/// The CloneSet and its pods at one moment.
+/// A workload, its pods and its volume claims at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// Null before it exists.
     pub set: Value,
     /// By name.
     pub pods: Vec<Pod>,
+    /// Uid of each volume claim, by name.
+    pub disks: BTreeMap<String, String>,
 }
 
 impl View {
-    /// Reads a list of both kinds.
+    /// Reads a list of these kinds.
     ///
     /// # Errors
     /// Something else is in it, or it is no list.
@@ -30,12 +34,22 @@ impl View {
         let mut view = Self::default();
         for item in items {
             match item.get("kind").and_then(Value::as_str) {
-                Some("CloneSet") => view.set = item.clone(),
+                Some("CloneSet" | "StatefulSet") => view.set = item.clone(),
                 Some("Pod") => view.pods.push(Pod::read(item)?),
-                _ => bail!("neither a CloneSet nor a pod: {item}"),
+                Some("PersistentVolumeClaim") => view.claim(item),
+                _ => bail!("neither a workload nor a pod nor a volume claim: {item}"),
             }
         }
         Ok(view)
+    }
+
+    /// Adds a volume claim.
+    pub fn claim(&mut self, claim: &Value) {
+        let text = |field: &str| {
+            let metadata = claim.get("metadata").and_then(|metadata| metadata.get(field));
+            metadata.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        self.disks.insert(text("name"), text("uid"));
     }
 
     /// Has the set's controller seen the newest specification, and does its status satisfy `done`?
@@ -70,7 +84,7 @@ pub struct Requests {
     pub manager: u64,
     /// What they were, in words.
     pub shapes: String,
-    /// Of the control plane and the kubelets, in the CloneSet's namespace, where they can be counted separately.
+    /// Of the control plane and the kubelets, in the tour's namespace, where they can be counted separately.
     pub others: Option<u64>,
 }
 
@@ -79,20 +93,20 @@ pub trait Stage {
     /// Time between two reads of the pods.
     const PAUSE: Duration;
 
-    /// The file with [`crate::MANIFEST`], as the reader is to name it.
-    fn manifest(&self) -> &str;
+    /// The file with the manifest of a workload, as the reader is to name it.
+    fn manifest(&self, of: &Subject) -> String;
 
-    /// Does something and returns what the command line prints.
+    /// Does something to a workload and returns what the command line prints.
     ///
     /// # Errors
     /// The cluster refuses it.
-    fn run(&mut self, act: &Act) -> Result<String>;
+    fn run(&mut self, of: &Subject, act: &Act) -> Result<String>;
 
-    /// What is there now.
+    /// What is there now of a workload.
     ///
     /// # Errors
     /// The cluster does not answer.
-    fn view(&mut self) -> Result<View>;
+    fn view(&mut self, of: &Subject) -> Result<View>;
 
     /// Requests since the last call.
     ///
@@ -119,8 +133,10 @@ mod tests {
         assert!(nothing.set.is_null() && nothing.pods.is_empty());
         let set = json!({"kind": "CloneSet", "metadata": {"name": "web"}});
         let pod = json!({"kind": "Pod", "metadata": {"name": "web-1", "uid": "u"}});
-        let view = View::of(&json!({"items": [set, pod]})).unwrap();
+        let claim = json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "data-web-1", "uid": "c"}});
+        let view = View::of(&json!({"items": [set, pod, claim]})).unwrap();
         assert_eq!((view.set, view.pods.len()), (set, 1));
+        assert_eq!(view.disks, BTreeMap::from([("data-web-1".into(), "c".into())]));
         assert!(View::of(&json!({"items": [{"kind": "Node"}]})).is_err() && View::of(&json!({})).is_err());
     }
 

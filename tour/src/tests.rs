@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,7 +9,8 @@ use crate::pods::{Pod, Ready};
 use crate::run::{costs, run};
 use crate::screen::Screen;
 use crate::stage::{Requests, Stage, View};
-use crate::story::STEPS;
+use crate::story::steps;
+use crate::subject::{DB, Subject, WEB};
 
 /// What the miniature does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +30,34 @@ enum Fault {
     DeletesAnother,
     /// A request is not removed when it is done.
     KeepsNameInSpec,
+    /// Pods of a StatefulSet are created side by side.
+    CreatesAtOnce,
+    /// Pods of a StatefulSet share a claim.
+    SharesDisk,
+    /// A StatefulSet is updated from the first pod up.
+    UpdatesFirst,
+    /// The claim of a pod that is scaled away is deleted.
+    DeletesDisk,
+    /// A pod that comes back has the old image.
+    ReturnsOld,
 }
 
-/// A CloneSet in miniature: what the tour's commands do to it, at once, without a cluster.
+/// A CloneSet and a StatefulSet in miniature: what the tour's commands do to them, at once, without a cluster.
 struct Miniature {
     fault: Fault,
     set: Value,
     pods: Vec<Pod>,
     born: u32,
+    db: Numbered,
+}
+
+/// The StatefulSet.
+#[derive(Default)]
+struct Numbered {
+    set: Value,
+    pods: Vec<Pod>,
+    disks: BTreeMap<String, String>,
+    clock: u32,
 }
 
 impl Miniature {
@@ -46,6 +67,7 @@ impl Miniature {
             set: Value::Null,
             pods: Vec::new(),
             born: 0,
+            db: Numbered::default(),
         }
     }
 
@@ -73,23 +95,8 @@ impl Miniature {
             restarts: 0,
             image: self.image(),
             ready: Ready::Yes,
-        }
-    }
-
-    fn patch(&mut self, kind: PatchKind, patch: &Value) {
-        match kind {
-            PatchKind::Json => {
-                for operation in patch.as_array().unwrap() {
-                    let path = operation["path"].as_str().unwrap();
-                    let (parent, key) = path.rsplit_once('/').unwrap();
-                    self.set.pointer_mut(parent).unwrap()[key] = operation["value"].clone();
-                }
-            }
-            PatchKind::Merge => {
-                for (key, value) in patch["spec"].as_object().unwrap() {
-                    self.set["spec"][key] = value.clone();
-                }
-            }
+            times: Default::default(),
+            disks: Vec::new(),
         }
     }
 
@@ -159,18 +166,134 @@ impl Miniature {
     }
 }
 
+fn patched(set: &mut Value, kind: PatchKind, patch: &Value) {
+    match kind {
+        PatchKind::Json => {
+            for operation in patch.as_array().unwrap() {
+                let path = operation["path"].as_str().unwrap();
+                let (parent, key) = path.rsplit_once('/').unwrap();
+                set.pointer_mut(parent).unwrap()[key] = operation["value"].clone();
+            }
+        }
+        PatchKind::Merge => {
+            for (key, value) in patch["spec"].as_object().unwrap() {
+                set["spec"][key] = value.clone();
+            }
+        }
+    }
+}
+
+impl Numbered {
+    fn number(&self, pointer: &str) -> usize {
+        let number = self.set.pointer(pointer).and_then(Value::as_u64);
+        usize::try_from(number.unwrap_or_default()).unwrap()
+    }
+
+    fn partition(&self) -> usize {
+        self.number("/spec/updateStrategy/rollingUpdate/partition")
+    }
+
+    fn reconcile(&mut self, fault: Fault) {
+        let replicas = self.number("/spec/replicas");
+        for pod in self.pods.split_off(replicas.min(self.pods.len())) {
+            if fault == Fault::DeletesDisk {
+                self.disks.remove(&format!("data-{}", pod.name));
+            }
+        }
+        let image = self.set["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+        let image = image.as_str().unwrap().to_owned();
+        let mut old: Vec<usize> = (0..self.pods.len())
+            .filter(|index| self.pods[*index].image != image)
+            .collect();
+        if fault == Fault::UpdatesFirst {
+            old.reverse();
+        }
+        for index in old.into_iter().skip(self.partition()) {
+            self.pods[index].image.clone_from(&image);
+            self.pods[index].restarts += 1;
+        }
+        for index in self.pods.len()..replicas {
+            let disk = match fault {
+                Fault::SharesDisk => "data-db-0".to_owned(),
+                _ => format!("data-db-{index}"),
+            };
+            self.clock += 1;
+            self.disks
+                .entry(disk.clone())
+                .or_insert_with(|| format!("disk-{}", self.clock));
+            let created = if fault == Fault::CreatesAtOnce {
+                1
+            } else {
+                self.clock
+            };
+            let is_old = index < self.partition() || fault == Fault::ReturnsOld && self.partition() > 0;
+            self.pods.push(Pod {
+                name: format!("db-{index}"),
+                uid: format!("uid-db-{}", self.clock),
+                address: format!("10.2.0.{}", self.clock),
+                node: "kwok-0".into(),
+                restarts: 0,
+                image: if is_old { "nginx:3".into() } else { image.clone() },
+                ready: Ready::Yes,
+                times: [created, self.clock + 1].map(|second| format!("2026-01-01T00:00:{second:02}Z")),
+                disks: vec![disk],
+            });
+        }
+    }
+
+    fn run(&mut self, fault: Fault, act: &Act) -> String {
+        match act {
+            Act::Apply => {
+                self.set = json!({"spec": {
+                    "replicas": 3,
+                    "updateStrategy": {"rollingUpdate": {}},
+                    "template": {"spec": {"containers": [{"image": "nginx:3"}]}},
+                }});
+            }
+            Act::Patch { kind, body } => patched(&mut self.set, *kind, body),
+            Act::Label { .. } => panic!("no pod of it is labelled"),
+            Act::Explain => {
+                let held = self.pods.iter().filter(|pod| pod.image == "nginx:3");
+                let line = |pod: &Pod| format!("  pods/{}: stays: the partition holds it\n", pod.name);
+                return held.map(line).collect();
+            }
+        }
+        self.reconcile(fault);
+        String::new()
+    }
+
+    fn view(&self) -> View {
+        let mut set = self.set.clone();
+        if set.is_object() {
+            let replicas = self.pods.len();
+            set["status"] = json!({"replicas": replicas, "readyReplicas": replicas});
+            if replicas > self.partition() {
+                set["status"]["updatedReadyReplicas"] = json!(replicas - self.partition());
+            }
+        }
+        View {
+            set,
+            pods: self.pods.clone(),
+            disks: self.disks.clone(),
+        }
+    }
+}
+
 impl Stage for Miniature {
     const PAUSE: Duration = Duration::ZERO;
 
-    fn manifest(&self) -> &'static str {
-        "web.yaml"
+    fn manifest(&self, of: &Subject) -> String {
+        of.file.to_owned()
     }
 
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    fn run(&mut self, act: &Act) -> Result<String> {
+    fn run(&mut self, of: &Subject, act: &Act) -> Result<String> {
+        if *of == DB {
+            return Ok(self.db.run(self.fault, act));
+        }
         match act {
             Act::Apply => {
                 self.set = json!({"spec": {
@@ -181,7 +304,7 @@ impl Stage for Miniature {
                 self.reconcile();
             }
             Act::Patch { kind, body } => {
-                self.patch(*kind, body);
+                patched(&mut self.set, *kind, body);
                 self.reconcile();
             }
             Act::Label { pod, key, .. } => {
@@ -194,7 +317,10 @@ impl Stage for Miniature {
         Ok(String::new())
     }
 
-    fn view(&mut self) -> Result<View> {
+    fn view(&mut self, of: &Subject) -> Result<View> {
+        if *of == DB {
+            return Ok(self.db.view());
+        }
         let mut set = self.set.clone();
         if set.is_object() {
             let replicas = self.pods.len();
@@ -210,6 +336,7 @@ impl Stage for Miniature {
         Ok(View {
             set,
             pods: self.pods.clone(),
+            disks: BTreeMap::new(),
         })
     }
 
@@ -220,7 +347,11 @@ impl Stage for Miniature {
 
 fn run_with(fault: Fault) -> (Result<usize>, String) {
     let mut text = Vec::new();
-    let records = run(&mut Miniature::new(fault), &mut Screen::plain(&mut text), &STEPS);
+    let records = run(
+        &mut Miniature::new(fault),
+        &mut Screen::plain(&mut text),
+        &steps(),
+    );
     (
         records.map(|records| records.len()),
         String::from_utf8(text).unwrap(),
@@ -229,19 +360,19 @@ fn run_with(fault: Fault) -> (Result<usize>, String) {
 
 #[test]
 fn a_cluster_that_does_everything_right_is_told_to_the_end() {
-    let (steps, text) = run_with(Fault::None);
-    assert_eq!(steps.unwrap(), STEPS.len());
+    let (count, text) = run_with(Fault::None);
+    assert_eq!(count.unwrap(), steps().len());
     assert!(!text.contains("DOES NOT HOLD"), "{text}");
     assert!(
         text.contains(" s a pod, +5 addresses lost, +0 new images, +0.00 requests a pod."),
         "{text}"
     );
-    for step in STEPS {
+    for step in steps() {
         assert!(text.contains(step.title), "{}", step.title);
     }
     assert_eq!(
         text.matches("\n$ kubectl").count(),
-        STEPS.len(),
+        steps().len(),
         "every change is printed: {text}"
     );
 }
@@ -276,6 +407,23 @@ fn whatever_goes_wrong_fails_the_step_that_shows_it() {
             "step 6: Scale down",
             "out of podsToDelete",
         ),
+        (
+            Fault::CreatesAtOnce,
+            "step 8: Pods with names and disks",
+            "each was created after",
+        ),
+        (Fault::SharesDisk, "step 8: Pods with names", "of its name"),
+        (
+            Fault::UpdatesFirst,
+            "step 9: Update in place, from the last one down",
+            "db-2 runs nginx:4",
+        ),
+        (Fault::DeletesDisk, "step 10: Scale a name away", "the same ones"),
+        (
+            Fault::ReturnsOld,
+            "step 11: And back",
+            "db-2 is back with nginx:4",
+        ),
     ];
     for (fault, step, claim) in wrong {
         let (steps, text) = run_with(fault);
@@ -293,11 +441,11 @@ fn the_summary_has_one_row_per_step() {
     let records = run(
         &mut Miniature::new(Fault::None),
         &mut Screen::plain(Vec::new()),
-        &STEPS,
+        &steps(),
     )
     .unwrap();
     let table = costs(&records).to_string();
-    assert_eq!(table.lines().count(), 1 + STEPS.len());
+    assert_eq!(table.lines().count(), 1 + steps().len());
     let sizes: Vec<&str> = table
         .lines()
         .skip(1)
@@ -309,7 +457,7 @@ fn the_summary_has_one_row_per_step() {
                 .unwrap()
         })
         .collect();
-    assert_eq!(sizes, ["5", "5", "5", "2", "2", "1", "1"]);
+    assert_eq!(sizes, ["5", "5", "5", "2", "2", "1", "1", "3", "1", "1", "1"]);
     let kept: Vec<&str> = table
         .lines()
         .skip(1)
@@ -324,27 +472,29 @@ fn the_summary_has_one_row_per_step() {
     assert_eq!(
         kept,
         [
-            "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4"
+            "0 of 0", "5 of 5", "0 of 5", "5 of 5", "5 of 5", "4 of 5", "3 of 4", "0 of 0", "3 of 3",
+            "2 of 3", "2 of 2"
         ]
     );
 }
 
 #[test]
 fn titles_are_distinct_and_every_step_claims_something() {
-    let titles: BTreeSet<&str> = STEPS.iter().map(|step| step.title).collect();
-    assert_eq!(titles.len(), STEPS.len());
+    let titles: BTreeSet<&str> = steps().iter().map(|step| step.title).collect();
+    assert_eq!(titles.len(), steps().len());
 }
 
 #[test]
 fn a_pod_is_replaced_once_another_is_in_service_whatever_an_older_status_says() {
     let mut miniature = Miniature::new(Fault::None);
-    miniature.run(&Act::Apply).unwrap();
-    let step = STEPS.last().unwrap();
-    let before = miniature.view().unwrap().pods;
+    miniature.run(&WEB, &Act::Apply).unwrap();
+    let all = steps();
+    let step = all.iter().rfind(|step| *step.of == WEB).unwrap();
+    let before = miniature.view(&WEB).unwrap().pods;
     let Act::Label { pod: chosen, .. } = (step.act)(&before) else {
-        panic!("the last step labels a pod");
+        panic!("the last step of the CloneSet labels a pod");
     };
-    let done = miniature.view().unwrap();
+    let done = miniature.view(&WEB).unwrap();
     let is_settled = |now: &View| (step.settled)(&before, now).unwrap();
     assert!(!is_settled(&done), "nothing happened yet, though all is well");
     let mut now = done.clone();

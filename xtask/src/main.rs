@@ -25,7 +25,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Task {
-    /// A guided tour: what a CloneSet does, on a real control plane, with what each step cost.
+    /// A guided tour: what a CloneSet and a StatefulSet do, on a real control plane, with what each step cost.
     Demo(demo::Options),
     /// A real control plane with simulated nodes.
     #[command(subcommand)]

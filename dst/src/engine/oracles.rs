@@ -57,7 +57,7 @@ pub trait Oracles: Send {
         true
     }
 
-    /// Judges the creation of a pod when it is sent, whatever becomes of it.
+    /// Judges the creation of a pod, or a change of a claim, when it is sent, whatever becomes of it.
     fn judge_sent(&mut self, _write: &Write<'_>, _mirror: &Mirror) -> Option<Violation> {
         None
     }
@@ -143,7 +143,7 @@ impl Judges {
         self.each_mut().find_map(|one| one.judge_newborn(mirror))
     }
 
-    /// Judges the creation of a pod when it is sent.
+    /// Judges the creation of a pod, or a change of a claim, when it is sent.
     pub fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
         self.each_mut().find_map(|one| one.judge_sent(write, mirror))
     }

@@ -128,7 +128,7 @@ impl<'a> Play<'a> {
         let cluster = Cluster::new(Setup {
             seed: scenario.seed,
             definitions,
-            resources: subjects.resources(),
+            resources: subjects.resources(scenario),
             selectors: subjects.selectors(),
             judges: Judges::new(subjects.controllers(), oracles),
             judged,
@@ -341,7 +341,7 @@ impl<'a> Play<'a> {
                 Some("restart")
             }),
             SuddenFault::CutWatches(plural) => {
-                let resources = self.subjects.resources();
+                let resources = self.subjects.resources(self.scenario);
                 if let Some(of) = resources.into_iter().find(|one| one.plural == plural) {
                     cluster.cut(of);
                 }
@@ -349,7 +349,7 @@ impl<'a> Play<'a> {
             }
             SuddenFault::Compact => {
                 cluster.with(|state| state.world.api().compact());
-                for of in self.subjects.resources() {
+                for of in self.subjects.resources(self.scenario) {
                     cluster.cut(of);
                 }
                 None

@@ -203,6 +203,11 @@ pub fn creates_pod(request: &Request) -> bool {
     request.method == Method::Post && request.path.ends_with("/pods")
 }
 
+/// Does a request change a claim?
+pub fn changes_claim(request: &Request) -> bool {
+    request.method == Method::Patch && request.path.contains("/persistentvolumeclaims/")
+}
+
 impl Sent {
     /// Has the sender given up?
     pub fn is_given_up(&self) -> bool {

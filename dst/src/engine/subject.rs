@@ -28,8 +28,7 @@ use super::{
 /// - **Users** ([`User`]): create and edit the objects, and play outside systems that the kind waits for, such as hooks.
 /// - **Oracles** ([`Oracles`]): [`Oracles::judge`] sees each accepted write, with what its sender knew. For a workload,
 ///   `subjects::knowledge` gives the specifications and pods that the sender may have believed, and `subjects::pod_writes`
-///   judges what every workload promises of its pods. For StatefulSet there remain: one pod for each ordinal, the order of
-///   ordinals, the partition, `maxUnavailable`, claims by their policy.
+///   judges what every workload promises of its pods.
 /// - **End conditions** ([`Oracles::unfinished`]): what objects and status must be when all is calm, as `Err` with the
 ///   first difference. A write after that is a violation by itself.
 /// - **Does it count?** ([`Oracles::counts`]): a scenario in which too little happened is played on, or not counted.
@@ -46,8 +45,13 @@ pub trait Subject: Sync {
     fn definitions(&self) -> Vec<Value>;
 
     /// What its controller watches, and what its oracles read. Watches are woken in this order, and opening each takes a
-    /// request, from which uids follow: another resource changes the fingerprints of all seeds.
+    /// request, from which uids follow: another resource changes the fingerprints of all seeds that have the subject.
     fn resources(&self) -> &'static [Resource];
+
+    /// Are its resources watched in scenarios without it, too? That was so for the first subjects, and their seeds keep it.
+    fn is_always_watched(&self) -> bool {
+        false
+    }
 
     /// Labels by which its controller selects objects in lists and watches.
     fn selectors(&self) -> &'static [&'static str] {
@@ -146,9 +150,13 @@ impl Subjects {
         }
     }
 
-    /// Resources that managers watch, in the order in which watches are woken.
-    pub fn resources(self) -> Vec<Resource> {
-        let named = self.0.iter().flat_map(|one| one.resources());
+    /// Resources that managers watch in a scenario, in the order in which watches are woken.
+    pub fn resources(self, scenario: &Scenario) -> Vec<Resource> {
+        let watched = self
+            .0
+            .iter()
+            .filter(|one| one.is_always_watched() || scenario.subjects.contains_key(one.name()));
+        let named = watched.flat_map(|one| one.resources());
         let mut resources: Vec<Resource> = Vec::new();
         for one in named.chain(&[CONFIGMAPS]) {
             if !resources.contains(one) {

@@ -2,10 +2,13 @@
 
 pub mod cloneset;
 pub mod deployment;
+pub mod hooks;
 pub mod knowledge;
 pub mod labels;
 pub mod pod_writes;
+pub mod settled;
 pub mod sidecarset;
+pub mod statefulset;
 pub mod template;
 
 use crate::engine::subject::Subjects;
@@ -14,5 +17,6 @@ use crate::engine::subject::Subjects;
 pub const ALL: Subjects = Subjects(&[
     &cloneset::CloneSet,
     &deployment::Deployment,
+    &statefulset::StatefulSet,
     &sidecarset::SidecarSet,
 ]);

@@ -121,7 +121,7 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         .target
         .split_once('/')
         .ok_or_else(|| anyhow!("write the target as clone/NAME, not {:?}", options.target))?;
-    let Some(explain) = explainers().find_map(|(of, explain)| has_name(of, kind).then_some(explain)) else {
+    let Some(explain) = explainer(kind) else {
         let targets: Vec<String> = explainers()
             .map(|(kind, _)| format!("{}/NAME", shortest_name(kind)))
             .collect();
@@ -154,6 +154,11 @@ pub fn run(options: &Options) -> anyhow::Result<String> {
         })
         .await
     })
+}
+
+/// What explains a kind that kubectl accepts under this name.
+pub(crate) fn explainer(name: &str) -> Option<Explainer> {
+    explainers().find_map(|(kind, explain)| has_name(kind, name).then_some(explain))
 }
 
 /// The kinds that can be explained, with the function that does it.

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::stage::{Embedded, Place};
 
 const OPENING: &str = "
-A tour of CloneSet, OpenKruise's workload that updates pods in place.
+A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place.
 
 Each step shows the command line that makes its request; here the request is sent without it, so kubectl is not needed.
 Seconds are wall time from the request to the status that says it is done, simulated pulls, starts and stops included;
@@ -30,7 +30,7 @@ pub(super) fn start(place: Place, halted: watch::Receiver<bool>) -> JoinHandle<R
 fn tour(mut stage: Embedded) -> Result<()> {
     let mut screen = Screen::of_the_reader(None);
     screen.text(OPENING)?;
-    let records = run(&mut stage, &mut screen, &story::STEPS)?;
+    let records = run(&mut stage, &mut screen, &story::steps())?;
     screen.heading("What it took")?;
     screen.text(&costs(&records).to_string())?;
     let seconds =

@@ -58,7 +58,7 @@ pub struct Options {
     /// Save everything that is stored when the playground ends.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Tell the guided tour: a CloneSet is created, updated, held, rolled back and scaled.
+    /// Tell the guided tour: a CloneSet and a StatefulSet are created, updated, held, rolled back and scaled.
     #[arg(long)]
     demo: bool,
     /// End when the tour is over.

@@ -15,6 +15,7 @@ use kruise_runtime::shutdown;
 use kruise_sim::Timings;
 use kruise_sim::http::{Live, serve};
 use kruise_tour::Screen;
+use kruise_tour::subject::{SUBJECTS, WEB};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -225,7 +226,7 @@ impl<'a> Playground<'a> {
     fn place(&self) -> Place {
         Place {
             kubeconfig: self.kubeconfig(),
-            manifest: self.manifest(),
+            manifests: self.folder.path().to_owned(),
             metrics: self.metrics(),
             started: self.started,
         }
@@ -238,7 +239,7 @@ impl<'a> Playground<'a> {
 
     /// The manifest of the tour's CloneSet.
     pub(super) fn manifest(&self) -> PathBuf {
-        self.folder.path().join(MANIFEST)
+        self.folder.path().join(WEB.file)
     }
 
     /// The manager's log.
@@ -254,8 +255,6 @@ impl<'a> Playground<'a> {
 
 /// The manager's log, in the folder.
 const LOG: &str = "manager.log";
-/// The tour's CloneSet, in the folder.
-const MANIFEST: &str = "web.yaml";
 
 pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind((HOST, port)).await.with_context(|| {
@@ -264,9 +263,11 @@ pub(super) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
 }
 
 fn write_files(options: &Options, folder: &Folder) -> anyhow::Result<()> {
-    let manifest = folder.path().join(MANIFEST);
-    std::fs::write(&manifest, kruise_tour::MANIFEST)
-        .with_context(|| format!("{} cannot be written", manifest.display()))?;
+    for subject in SUBJECTS {
+        let manifest = folder.path().join(subject.file);
+        std::fs::write(&manifest, subject.manifest)
+            .with_context(|| format!("{} cannot be written", manifest.display()))?;
+    }
     if options.verbose {
         return crate::manager::to_stderr("text", 0);
     }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use kruise_runtime::client::{self, Source};
 use kruise_runtime::{ApiError, Client};
-use kruise_tour::act::{LABELS, SET};
 use kruise_tour::pods::{Pod, Ready};
-use kruise_tour::{Act, Requests, Stage, View};
+use kruise_tour::{Act, Requests, Stage, Subject, View};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -19,13 +18,15 @@ use tokio::sync::watch;
 
 use super::probe::page;
 use crate::{
-    explain::{Request, SettingsSource, cloneset::explain, connect},
+    explain::{Request, SettingsSource, connect, explainer},
     gates::Gates,
     manifests::NAMESPACE,
 };
 
-const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default/clonesets";
+const SETS: &str = "/apis/apps.kruise.io/v1beta1/namespaces/default";
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// The manager is at rest when it wrote nothing for so long: longer than it ever waits between two writes of its own
 /// accord, which is a second between two plans of one owner, and half of one between two statuses.
 const REST: Duration = Duration::from_millis(1200);
@@ -42,8 +43,8 @@ type Counts = BTreeMap<(String, String), u64>;
 pub(super) struct Place {
     /// Leads to the API.
     pub(super) kubeconfig: PathBuf,
-    /// The manifest of the tour's CloneSet.
-    pub(super) manifest: PathBuf,
+    /// The folder with the manifests of the tour.
+    pub(super) manifests: PathBuf,
     /// Where the manager's metrics are.
     pub(super) metrics: SocketAddr,
     /// Since when the process runs.
@@ -55,7 +56,6 @@ pub(super) struct Embedded {
     runtime: Handle,
     client: Client,
     place: Place,
-    manifest: String,
     halted: watch::Receiver<bool>,
     counted: Counts,
     created: Option<Instant>,
@@ -82,7 +82,6 @@ impl Embedded {
         Ok(Self {
             runtime: Handle::current(),
             client,
-            manifest: place.manifest.display().to_string(),
             place,
             halted,
             counted: Counts::new(),
@@ -102,18 +101,28 @@ impl Embedded {
     }
 
     /// Does an act, as kubectl would.
-    async fn perform(&self, act: &Act) -> Result<String> {
+    async fn perform(&self, of: &Subject, act: &Act) -> Result<String> {
         match act {
             Act::Apply => {
-                let set: Value = serde_saphyr::from_str(kruise_tour::MANIFEST)?;
-                self.client.create::<IgnoredAny>(SETS, &set).await?;
-                Ok(format!("cloneset.apps.kruise.io/{SET} created"))
+                let objects: Vec<Value> = serde_saphyr::from_multiple(of.manifest)?;
+                let mut printed = Vec::new();
+                for object in &objects {
+                    let (path, name) = if object["kind"] == of.kind {
+                        (format!("{SETS}/{}", of.plural), of.printed())
+                    } else {
+                        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                        (CLASSES.to_owned(), format!("storageclass.storage.k8s.io/{name}"))
+                    };
+                    self.client.create::<IgnoredAny>(&path, object).await?;
+                    printed.push(format!("{name} created"));
+                }
+                Ok(printed.join("\n"))
             }
             Act::Patch { kind, body } => {
-                let path = format!("{SETS}/{SET}");
+                let path = format!("{SETS}/{}/{}", of.plural, of.name);
                 let patch = self.client.patch::<IgnoredAny>(&path, kind.media_type(), body);
                 patch.await?;
-                Ok(format!("cloneset.apps.kruise.io/{SET} patched"))
+                Ok(format!("{} patched", of.printed()))
             }
             Act::Label { pod, key, value } => {
                 let body = json!({"metadata": {"labels": {*key: value}}});
@@ -123,12 +132,13 @@ impl Embedded {
                 Ok(format!("pod/{pod} labeled"))
             }
             Act::Explain => {
+                let explain = explainer(of.short).context("nothing explains it")?;
                 let settings = SettingsSource::Gates(Gates::parse("", "")?);
                 let source = Source::File(self.place.kubeconfig.clone());
                 explain(&Request {
                     client: &connect(&source).await?,
                     namespace: "default",
-                    name: SET,
+                    name: of.name,
                     pod: None,
                     manager_namespace: NAMESPACE,
                     settings: &settings,
@@ -138,18 +148,29 @@ impl Embedded {
         }
     }
 
-    async fn read(&self) -> Result<View> {
-        let set = match self.client.get(&format!("{SETS}/{SET}")).await {
+    async fn read(&self, of: &Subject) -> Result<View> {
+        let set = match self
+            .client
+            .get(&format!("{SETS}/{}/{}", of.plural, of.name))
+            .await
+        {
             Err(error) if ApiError::is_not_found(&error) => Value::Null,
             answer => answer?,
         };
-        let selector = LABELS.replace('=', "%3D");
-        let list: List = self
-            .client
-            .get(&format!("{PODS}?labelSelector={selector}"))
-            .await?;
-        let pods = list.items.iter().map(Pod::read).collect::<Result<_>>()?;
-        Ok(View { set, pods })
+        let selector = of.label.replace('=', "%3D");
+        let list = async |path: &str| -> Result<List> {
+            let path = format!("{path}?labelSelector={selector}");
+            Ok(self.client.get(&path).await?)
+        };
+        let pods = list(PODS).await?.items;
+        let mut view = View {
+            set,
+            pods: pods.iter().map(Pod::read).collect::<Result<_>>()?,
+            ..View::default()
+        };
+        let claims = list(CLAIMS).await?.items;
+        claims.iter().for_each(|claim| view.claim(claim));
+        Ok(view)
     }
 
     /// All writes of the manager so far.
@@ -181,8 +202,8 @@ impl Embedded {
 impl Stage for Embedded {
     const PAUSE: Duration = Duration::from_millis(20);
 
-    fn manifest(&self) -> &str {
-        &self.manifest
+    fn manifest(&self, of: &Subject) -> String {
+        self.place.manifests.join(of.file).display().to_string()
     }
 
     fn check(&self) -> Result<()> {
@@ -192,15 +213,15 @@ impl Stage for Embedded {
         Ok(())
     }
 
-    fn run(&mut self, act: &Act) -> Result<String> {
-        if *act == Act::Apply {
+    fn run(&mut self, of: &Subject, act: &Act) -> Result<String> {
+        if *act == Act::Apply && self.created.is_none() {
             self.created = Some(Instant::now());
         }
-        self.runtime.block_on(self.perform(act))
+        self.runtime.block_on(self.perform(of, act))
     }
 
-    fn view(&mut self) -> Result<View> {
-        let view = self.runtime.block_on(self.read())?;
+    fn view(&mut self, of: &Subject) -> Result<View> {
+        let view = self.runtime.block_on(self.read(of))?;
         if self.first_ready.is_none() && view.pods.iter().any(|pod| pod.ready == Ready::Yes) {
             self.first_ready = Some(Instant::now());
         }

@@ -224,6 +224,15 @@ fn cloneset_in_ten_minutes_prints_what_the_page_says() {
 
 #[test]
 #[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
+fn statefulset_in_ten_minutes_prints_what_the_page_says() {
+    walk(
+        "first-statefulset",
+        include_str!("../../../docs/first-statefulset.md"),
+    );
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo test -p kruise --test it -- --ignored"]
 fn sidecarset_in_ten_minutes_prints_what_the_page_says() {
     walk(
         "first-sidecarset",

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a guided tour of what a CloneSet does, on a real control plane.
+//! `cargo xtask demo`: a guided tour of what a CloneSet and a StatefulSet do, on a real control plane.
 //!
 //! `kruise-tour` shows the steps; here the cluster is built, started and stopped. It is left running only on request.
 
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 }
 
 const OPENING: &str = "\
-A tour of CloneSet, OpenKruise's workload that updates pods in place.
+A tour of CloneSet and StatefulSet, OpenKruise's workloads that update pods in place.
 
 etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real and run on this machine; the manager is the
 one of this workspace. Nodes and kubelets are simulated by kwok: nothing is pulled, containers start and stop at once.
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let exports = exports(&live.kubeconfig, &live.kubectl, &live.kruise);
     introduce(&mut screen, &live, &exports)?;
 
-    let shown = tour(&mut live, &mut screen, &story::STEPS)
+    let shown = tour(&mut live, &mut screen, &story::steps())
         .and_then(|records| sum_up(&mut screen, &installation, &records));
     if options.keep && interrupt::check().is_ok() {
         leave(&mut screen, installation, &exports)?;
@@ -89,8 +89,8 @@ fn introduce(screen: &mut Screen<impl Write>, live: &Live, exports: &str) -> Res
     screen.command(&nodes)?;
     screen.text(&live.run_line(&nodes)?)?;
     screen.text(&format!(
-        "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers. To look on, or to repeat a\n\
-         command, in a second terminal:\n{exports}"
+        "\nThe tables below show what `kubectl get clone,pods -l app=web -o json` answers, and later\n\
+         `kubectl get asts,pods,pvc -l app=db -o json`. To look on, or to repeat a command, in a second terminal:\n{exports}"
     ))?;
     screen.pause(&interrupt::check)
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use kruise_e2e::audit::{AuditLog, Class, Counts, Entry, MANAGER};
 use kruise_e2e::wait;
-use kruise_tour::act::{LABELS, Line, Program};
-use kruise_tour::{Act, Requests, Stage, View};
+use kruise_tour::act::{Line, Program};
+use kruise_tour::{Act, Requests, Stage, Subject, View};
 use serde_json::Value;
 
 use crate::{interrupt, workspace};
 
-/// The manifest, from the workspace's root.
-const MANIFEST: &str = "tour/assets/web.yaml";
+/// The folder with the manifests, from the workspace's root.
+const MANIFESTS: &str = "tour/assets";
 
 /// The API server writes its audit log a little late, and a status or an event may follow what caused it.
 const AFTERMATH: Duration = Duration::from_secs(2);
@@ -53,22 +53,22 @@ impl Live {
 impl Stage for Live {
     const PAUSE: Duration = Duration::from_millis(150);
 
-    fn manifest(&self) -> &str {
-        MANIFEST
+    fn manifest(&self, of: &Subject) -> String {
+        format!("{MANIFESTS}/{}", of.file)
     }
 
     fn check(&self) -> Result<()> {
         interrupt::check()
     }
 
-    fn run(&mut self, act: &Act) -> Result<String> {
-        self.run_line(&act.line(MANIFEST))
+    fn run(&mut self, of: &Subject, act: &Act) -> Result<String> {
+        self.run_line(&act.line(of, &self.manifest(of)))
     }
 
-    fn view(&mut self) -> Result<View> {
-        let both = Line::kubectl(["get", "clone,pods", "-l", LABELS, "-o", "json"]);
+    fn view(&mut self, of: &Subject) -> Result<View> {
+        let all = Line::kubectl(["get", of.shown, "-l", of.label, "-o", "json"]);
         let list: Value =
-            serde_json::from_str(&self.run_line(&both)?).context("kubectl get did not print JSON")?;
+            serde_json::from_str(&self.run_line(&all)?).context("kubectl get did not print JSON")?;
         View::of(&list)
     }
 

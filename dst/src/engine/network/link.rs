@@ -18,7 +18,7 @@ use super::{
 };
 use crate::engine::{
     cluster::{Cluster, State},
-    process::{ProcessId, Sent, creates_pod},
+    process::{ProcessId, Sent, changes_claim, creates_pod},
     random::Random,
     report::Reply,
     scenario::{LastingFault, Loss},
@@ -170,8 +170,9 @@ async fn carry(
             .map(|of| of.sends(&agent, &request));
         if state.judged == Judged::Yes {
             state.notice_haste(process);
-            if let Some(sent) = sent.as_ref().filter(|_| creates_pod(&request)) {
-                state.notice_name(process, &agent, &request, sent);
+            let is_judged = creates_pod(&request) || changes_claim(&request);
+            if let Some(sent) = sent.as_ref().filter(|_| is_judged) {
+                state.notice_sent(process, &agent, &request, sent);
             }
         }
         (fate, sent)
@@ -289,7 +290,7 @@ impl State {
         }
     }
 
-    fn notice_name(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) {
+    fn notice_sent(&mut self, process: ProcessId, agent: &str, request: &Request, sent: &Sent) {
         let marks = self.mirror.marks();
         let write = Write::new(process, agent, request, sent, marks, self.now(), self.judged);
         let verdict = self.judges.judge_sent(&write, &self.mirror);

@@ -4,11 +4,14 @@
 use super::{
     draft::Draft,
     edit::Edit,
-    start::{Mark, Policy, PreDelete},
+    start::{Policy, PreDelete},
 };
-use crate::engine::{
-    random::{Purpose, Random},
-    scenario::{Action, PodAction, Step},
+use crate::{
+    engine::{
+        random::{Purpose, Random},
+        scenario::{Action, PodAction, Step},
+    },
+    subjects::hooks::Mark,
 };
 
 /// Hooks before deletions and before pods become available.

@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    hooks,
-    start::{Claims, Policy, Start},
-};
+use super::start::{Claims, Policy, Start};
 use crate::engine::user::{OWN, int_or_string};
+use crate::subjects::hooks;
 
 /// `podUpdatePolicy`.
 pub fn policy(policy: Policy) -> &'static str {
@@ -34,7 +32,10 @@ pub fn set(start: &Start) -> Value {
             },
         },
     });
-    hooks::put_on(&mut set, start);
+    hooks::put_on(&mut set, start.hooks());
+    if start.pre_delete.is_some_and(|hook| hook.excluded) {
+        set["spec"]["scaleStrategy"]["excludePreparingDelete"] = true.into();
+    }
     let labels = &mut set["spec"]["template"]["metadata"]["labels"];
     for (key, value) in &start.labels {
         labels[key] = value.as_str().into();

@@ -4,7 +4,6 @@ pub mod draft;
 pub mod edit;
 mod features;
 pub mod generate;
-mod hooks;
 mod manifest;
 mod oracles;
 pub mod start;
@@ -42,6 +41,10 @@ impl Subject for CloneSet {
 
     fn resources(&self) -> &'static [Resource] {
         &[CLONESETS, PODS, REVISIONS, NODES, CLAIMS]
+    }
+
+    fn is_always_watched(&self) -> bool {
+        true
     }
 
     fn scenario(&self, seed: u64) -> Option<Scenario> {

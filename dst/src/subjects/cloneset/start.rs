@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::subjects::hooks::{Hooks, Mark};
+
 /// A CloneSet when it is created.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,6 +70,15 @@ impl Start {
             ..Self::default()
         }
     }
+
+    /// Its hooks.
+    pub fn hooks(&self) -> Hooks {
+        Hooks {
+            update: self.hook,
+            pre_delete: self.pre_delete.map(|hook| (hook.mark, hook.not_ready)),
+            pre_normal: self.pre_normal,
+        }
+    }
 }
 
 /// What happens to the claims of deleted pods.
@@ -77,15 +88,6 @@ pub enum Claims {
     Reused,
     /// They are deleted, too.
     Gone,
-}
-
-/// What a hook looks for on a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum Mark {
-    /// A label.
-    Label,
-    /// A finalizer.
-    Finalizer,
 }
 
 /// A hook before deletions.

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::{
     draft::CLONESETS,
     edit::Edit,
-    hooks,
     manifest::{amounts, claim_templates, policy, rolling_update, set},
     start::Start,
 };
@@ -47,12 +46,7 @@ impl User for CloneSetUser {
     }
 
     fn attend(&self, cluster: &Arc<Cluster>) {
-        if self.start.hook {
-            tokio::spawn(hooks::answer(cluster.clone(), self.seed));
-        }
-        if self.start.pre_delete.is_some() || self.start.pre_normal.is_some() {
-            tokio::spawn(hooks::attend(cluster.clone(), self.seed, self.start.clone()));
-        }
+        self.start.hooks().attend(cluster, self.seed);
     }
 
     fn create<'a>(&'a self, cluster: &'a Arc<Cluster>) -> BoxFuture<'a, ()> {

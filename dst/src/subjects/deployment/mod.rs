@@ -58,6 +58,10 @@ impl Subject for Deployment {
         &[PODS]
     }
 
+    fn is_always_watched(&self) -> bool {
+        true
+    }
+
     /// None by itself: it is there for others.
     fn scenario(&self, _: u64) -> Option<Scenario> {
         None

@@ -53,15 +53,23 @@ fn foreign(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     // An updated pod that is chosen again is held anew: the hook's label comes with that state.
     let held = after.label(STATE) == "PreparingUpdate" && after.has_label(UPDATE_HOOK);
     let is_hold = |path: &str| held && path.strip_prefix("/metadata/labels/") == Some(UPDATE_HOOK);
+    let is_identity = |path: &str| write.component == "statefulset-controller" && IDENTITY.contains(&path);
+    let is_ours = |path: &str| OURS.iter().any(|ours| path.starts_with(ours));
     let alien = paths
         .into_iter()
-        .find(|path| !is_hold(path) && !OURS.iter().any(|ours| path.starts_with(ours)))?;
+        .find(|path| !is_hold(path) && !is_identity(path) && !is_ours(path))?;
     let what = format!("{} changed {alien} of {}", write.process, after.name);
     Some(Violation {
         oracle: "nothing foreign is touched",
         what,
     })
 }
+
+/// Labels of a pod that is one of an ordinal.
+const IDENTITY: &[&str] = &[
+    "/metadata/labels/statefulset.kubernetes.io/pod-name",
+    "/metadata/labels/apps.kubernetes.io/pod-index",
+];
 
 const OURS: &[&str] = &[
     "/metadata/resourceVersion",

@@ -11,8 +11,13 @@ use crate::engine::oracles::{Mirror, Resource, Violation, Write};
 
 /// Judges a write to pods, claims and revisions. `workload` is the resource that owns the pods.
 pub fn judge(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {
+    judge_pods(write, mirror, workload).or_else(|| claims::judge(write, mirror))
+}
+
+/// Judges a write to pods and revisions, and whether one to claims is guarded: for a workload whose claims are changed while
+/// their pods live.
+pub fn judge_pods(write: &Write<'_>, mirror: &Mirror, workload: Resource) -> Option<Violation> {
     guards::judge(write, mirror)
-        .or_else(|| claims::judge(write, mirror))
         .or_else(|| readiness::judge(write, mirror, workload))
         .or_else(|| resources::judge(write, mirror))
         .or_else(|| environment::judge(write, mirror))

@@ -41,6 +41,10 @@ impl Subject for SidecarSet {
         &[SIDECARSETS, PODS, REVISIONS, NAMESPACES]
     }
 
+    fn is_always_watched(&self) -> bool {
+        true
+    }
+
     /// Its revisions.
     fn selectors(&self) -> &'static [&'static str] {
         &["kruise.io/sidecarset-name"]

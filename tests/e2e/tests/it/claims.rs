@@ -94,10 +94,15 @@ fn mounted(pod: &Value) -> String {
     text(data, "/persistentVolumeClaim/claimName")
 }
 
-/// Deletes a pod, which stays until [`release`].
-pub(crate) fn delete_and_hold(scenario: &Scenario, pod: &str) {
+/// Lets a pod stay once it is deleted, until [`release`].
+pub(crate) fn hold(scenario: &Scenario, pod: &str) {
     let hold = json!({"metadata": {"finalizers": [HOLD]}});
     scenario.kubectl.patch("pods", pod, &hold).unwrap();
+}
+
+/// Deletes a pod, which stays until [`release`].
+pub(crate) fn delete_and_hold(scenario: &Scenario, pod: &str) {
+    hold(scenario, pod);
     scenario
         .kubectl
         .run(&["delete", "pod", pod, "--wait=false"])

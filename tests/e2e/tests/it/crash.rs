@@ -28,7 +28,7 @@ fn default_lease(run: u32) -> bool {
 }
 
 /// Waits until a manager that was just started holds a lease of so many seconds.
-fn until_held(scenario: &Scenario, seconds: u32) {
+pub(crate) fn until_held(scenario: &Scenario, seconds: u32) {
     let system = scenario.kubectl.in_namespace("kruise-system");
     wait::until_true(&format!("a lease of {seconds} s is held"), LIMIT, || {
         Ok(system.get("lease", LEASE)?["spec"]["leaseDurationSeconds"] == seconds)
@@ -53,17 +53,18 @@ fn kill_leader(kubeconfig: &Path, run: u32) {
 
 /// Writes of pods, as the server answered them.
 #[derive(Debug, Default)]
-struct Writes {
+pub(crate) struct Writes {
     /// How often each verb succeeded for each pod.
-    done: BTreeMap<(String, String), u32>,
+    pub(crate) done: BTreeMap<(String, String), u32>,
     /// Verbs of requests whose client was gone before the answer (504): done or not, the log cannot tell.
     unanswered: Vec<String>,
 }
 
 impl Writes {
-    fn of(requests: &[Entry]) -> Self {
+    /// Those of a namespace.
+    pub(crate) fn of(requests: &[Entry], namespace: &str) -> Self {
         let mut writes = Self::default();
-        let of_pods = |request: &&Entry| request.namespace == "crash" && request.resource == "pods";
+        let of_pods = |request: &&Entry| request.namespace == namespace && request.resource == "pods";
         for request in requests
             .iter()
             .filter(of_pods)
@@ -81,7 +82,7 @@ impl Writes {
 
     /// Was this done to `pods` pods, to each once? Requests without an answer fill what is missing; a surplus that they
     /// hide shows in the other verb: a pod too many has to be deleted.
-    fn once(&self, verb: &str, pods: u32) -> bool {
+    pub(crate) fn once(&self, verb: &str, pods: u32) -> bool {
         let done = self.done.iter().filter(|((of, _), _)| of == verb);
         let most = done.clone().map(|(_, times)| *times).max().unwrap_or(0);
         let done: u32 = done.map(|(_, times)| times).sum();
@@ -146,12 +147,12 @@ fn a_killed_manager_creates_deletes_and_restarts_no_pod_twice() {
         scenario.patch(&patch);
         wait::observe_for(moment);
         let mut requests = log.read_new(MANAGER).unwrap();
-        let begun = Writes::of(&requests);
+        let begun = Writes::of(&requests, "crash");
         kill_leader(scenario.kubectl.kubeconfig(), run);
         scenario.until_status(&json!({"updatedReadyReplicas": PODS, "replicas": PODS}));
 
         requests.extend(log.read_new(MANAGER).unwrap());
-        let writes = Writes::of(&requests);
+        let writes = Writes::of(&requests, "crash");
         let at = format!("run {run} at {moment:?}: {writes:?}");
         half_way += u32::from(!begun.done.is_empty() && begun.done.len() < writes.done.len());
         let (recreated, patched) = if in_place { (0, PODS) } else { (PODS, 0) };

@@ -40,6 +40,7 @@ mod sidecar_fleet;
 mod sidecar_scope;
 mod sidecar_takeover;
 mod sidecarset;
+mod statefulset;
 mod stored;
 mod takeover;
 mod templates;

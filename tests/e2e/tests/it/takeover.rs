@@ -11,7 +11,8 @@ use crate::cluster::{
 };
 use crate::stored::Stored;
 
-const SETS: [&str; 4] = ["canary", "claims", "plain", "spread"];
+/// CloneSets, and one StatefulSet.
+const SETS: [&str; 5] = ["asts", "canary", "claims", "plain", "spread"];
 
 /// A lease that outlives the test: this manager leads only once the other one lets go.
 const STANDBY: &[&str] = &[
@@ -51,9 +52,13 @@ fn pod_writes(requests: &[Entry], namespace: &str) -> Vec<String> {
     let writes = requests
         .iter()
         .filter(|r| r.namespace == namespace && r.is_write());
-    let of_sets = writes.filter(|r| SETS.iter().any(|set| r.name.starts_with(&format!("{set}-"))));
+    let of_sets = writes.filter(|r| {
+        let name = r.name.strip_prefix("data-").unwrap_or(&r.name);
+        SETS.iter().any(|set| name.starts_with(&format!("{set}-")))
+    });
+    let owned = ["controllerrevisions", "persistentvolumeclaims"];
     of_sets
-        .filter(|r| r.resource.starts_with("pods") || r.resource == "controllerrevisions")
+        .filter(|r| r.resource.starts_with("pods") || owned.contains(&r.resource.as_str()))
         .map(|r| format!("{} {} {} {}", r.verb, r.resource, r.name, r.code))
         .collect()
 }
@@ -95,6 +100,31 @@ fn until_status_with_hook(scenario: &Scenario, fields: &Value) {
     .unwrap();
 }
 
+/// Changes the StatefulSet and waits until so many of its three pods are updated, in place; returns the images by ordinal.
+fn statefulset_updated(scenario: &Scenario, patch: &Value, updated: u32) -> Vec<String> {
+    let resource = "statefulsets.v1beta1.apps.kruise.io";
+    let uids = scenario.uids_of("asts");
+    scenario.kubectl.patch(resource, "asts", patch).unwrap();
+    wait::until_true(
+        &format!("{updated} pods of the StatefulSet are updated"),
+        LIMIT,
+        || {
+            let set = scenario.kubectl.get(resource, "asts")?;
+            let status = &set["status"];
+            Ok(status["observedGeneration"] == set["metadata"]["generation"]
+                && status["updatedReadyReplicas"] == updated
+                && status["availableReplicas"] == 3)
+        },
+    )
+    .unwrap();
+    assert_eq!(scenario.uids_of("asts"), uids, "in place");
+    let mut pods = scenario.pods_of("asts");
+    pods.sort_by_key(|pod| text(pod, "/metadata/name"));
+    pods.iter()
+        .map(|pod| text(pod, "/spec/containers/0/image"))
+        .collect()
+}
+
 fn rollout_continues(version: &str) {
     let (scenario, _stored) = taken_over(version, "mid");
     let uids = scenario.uids_of("canary");
@@ -111,6 +141,8 @@ fn rollout_continues(version: &str) {
         .map(|pod| text(pod, "/spec/containers/0/image"))
         .collect();
     assert_eq!(images, ["nginx:1.26"; 5]);
+    let all = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}});
+    assert_eq!(statefulset_updated(&scenario, &all, 3), ["nginx:1.26"; 3]);
 }
 
 fn rollout_begins(version: &str) {
@@ -132,6 +164,18 @@ fn rollout_begins(version: &str) {
     assert!(after.iter().all(|uid| !before.contains(uid)), "by recreation");
     scenario.until_status_of("claims", &json!({"updatedReadyReplicas": 2, "replicas": 2}));
     assert_eq!(scenario.uids_of("claims"), claims, "in place");
+    // Its partition is 1.
+    let set = scenario
+        .kubectl
+        .get("statefulsets.v1beta1.apps.kruise.io", "asts")
+        .unwrap();
+    let mut containers = set["spec"]["template"]["spec"]["containers"].clone();
+    containers[0]["image"] = json!("nginx:9");
+    let image = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    assert_eq!(
+        statefulset_updated(&scenario, &image, 2),
+        ["nginx:1.25", "nginx:9", "nginx:9"]
+    );
 }
 
 #[test]

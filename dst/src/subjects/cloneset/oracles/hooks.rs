@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::spec::{Knowledge, Spec};
 use crate::engine::oracles::{Mirror, Object, Violation, Write};
 use crate::subjects::cloneset::draft::CLONESETS;
+use crate::subjects::hooks::{has_all, has_any};
 use crate::subjects::knowledge::Seen;
 use crate::subjects::labels::{SPECIFIED, STATE};
 
@@ -100,23 +101,4 @@ fn marks(lifecycle: &Value) -> bool {
     hooks
         .iter()
         .any(|hook| lifecycle[*hook]["markPodNotReady"] == true)
-}
-
-/// For each thing that a hook looks for: is it there?
-fn handlers<'a>(pod: &'a Object, hook: &'a Value) -> impl Iterator<Item = bool> + 'a {
-    let labels = hook["labelsHandler"].as_object().into_iter().flatten();
-    let labels = labels.map(|(key, value)| pod.label(key) == value);
-    let finalizers = hook["finalizersHandler"].as_array().into_iter().flatten();
-    let on_pod = &pod.value()["metadata"]["finalizers"];
-    let finalizers =
-        finalizers.map(move |wanted| on_pod.as_array().is_some_and(|list| list.contains(wanted)));
-    labels.chain(finalizers)
-}
-
-fn has_any(pod: &Object, hook: &Value) -> bool {
-    handlers(pod, hook).any(|there| there)
-}
-
-fn has_all(pod: &Object, hook: &Value) -> bool {
-    handlers(pod, hook).all(|there| there)
 }

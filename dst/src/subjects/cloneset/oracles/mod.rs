@@ -12,6 +12,7 @@ mod size;
 mod spec;
 
 use jiff::Timestamp;
+use kruise_sim::Method;
 use serde_json::Value;
 
 use names::Names;
@@ -82,7 +83,8 @@ impl Oracles for CloneSetOracles {
     }
 
     fn judge_sent(&mut self, write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
-        self.names.sent(write, mirror)
+        let creates = write.resource == "pods" && write.method == Method::Post;
+        creates.then(|| self.names.sent(write, mirror)).flatten()
     }
 
     fn name_is_used(&mut self, name: &str) {

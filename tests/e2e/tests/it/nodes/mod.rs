@@ -12,6 +12,7 @@ mod order;
 mod resize;
 mod runtime;
 mod sidecars;
+mod statefulset;
 mod timing;
 
 use serde_json::{Value, json};

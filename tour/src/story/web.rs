@@ -1,14 +1,14 @@
-//! The story: which acts, in which order, and what must be true after each.
-//!
-//! A step is data: an act made from the pods that are there, a condition that ends the wait, and claims about what
-//! became of the pods. The claims are what the tour is for; one that does not hold ends it with an error.
+//! The CloneSet.
 
-use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::{
+    Claim, Costs, Outcome, Step, all_run, all_stay, claim, held_by_the_partition, image, is_rolled_out,
+    partition, patch, running, set,
+};
 use crate::act::{Act, PatchKind};
 use crate::pods::{Change, Pod, Ready};
-use crate::stage::View;
+use crate::subject::WEB;
 
 /// Pods that the canary leaves on the old image.
 const PARTITION: u64 = 3;
@@ -18,59 +18,10 @@ const SECOND: &str = "nginx:2";
 const THIRD: &str = "nginx:3";
 const CANARY: &str = "nginx:4";
 
-/// One step of the tour.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// Its heading.
-    pub title: &'static str,
-    /// What happens and what it is good for.
-    pub text: &'static str,
-    /// The change.
-    pub act: fn(&[Pod]) -> Act,
-    /// Has the cluster got there? Called with the pods of before.
-    pub settled: fn(&[Pod], &View) -> Result<bool>,
-    /// A question to the cluster when it is there.
-    pub question: Option<Act>,
-    /// What must be true then.
-    pub claims: fn(&Outcome) -> Vec<Claim>,
-    /// Whose costs are shown.
-    pub costs: Costs,
-}
-
-/// Whose costs are shown after a step?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Costs {
-    /// Its own.
-    Own,
-    /// Its own, next to those of the step before it.
-    NextToPrevious,
-}
-
-/// What a step led to.
-#[derive(Debug)]
-pub struct Outcome<'a> {
-    /// The pods that were there.
-    pub before: &'a [Pod],
-    /// What is there now.
-    pub after: &'a View,
-    /// What became of the pods.
-    pub change: &'a Change,
-    /// Answer to the question, empty without one.
-    pub answer: &'a str,
-}
-
-/// Something that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// In words.
-    pub text: String,
-    /// Was it so?
-    pub holds: bool,
-}
-
-/// The whole story.
-pub const STEPS: [Step; 7] = [
+/// What a CloneSet does.
+pub(super) const STEPS: [Step; 7] = [
     Step {
+        of: &WEB,
         title: "Create a CloneSet",
         text: "A CloneSet keeps a number of equal pods, as a Deployment does.",
         act: |_| Act::Apply,
@@ -80,6 +31,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::Own,
     },
     Step {
+        of: &WEB,
         title: "Update in place",
         text: "The image changes and the pods stay: each goes out of service, gets the new image, and comes back. It\n\
                keeps its name, its address, its node, its volumes and its other containers.",
@@ -96,6 +48,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::Own,
     },
     Step {
+        of: &WEB,
         title: "The same by recreation",
         text: "The same kind of change the way a Deployment makes it: every pod is deleted and another is created,\n\
                scheduled and started. The new one may start while the old one still stops, which a container cannot; what is\n\
@@ -107,6 +60,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::NextToPrevious,
     },
     Step {
+        of: &WEB,
         title: "A canary",
         text: "In place again, and with a partition: three pods stay on the old image until it is lowered. kruise\n\
                explain says for every pod what holds it.",
@@ -117,6 +71,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::Own,
     },
     Step {
+        of: &WEB,
         title: "Roll back",
         text: "The canary does not please: the old image returns. Only pods that had left it are touched.",
         act: |_| patch(&[partition(0), image(THIRD)]),
@@ -126,6 +81,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::Own,
     },
     Step {
+        of: &WEB,
         title: "Scale down, and choose who goes",
         text: "A pod is named together with the new number of replicas: that one goes, whatever the usual order is.",
         act: |pods| {
@@ -141,6 +97,7 @@ pub const STEPS: [Step; 7] = [
         costs: Costs::Own,
     },
     Step {
+        of: &WEB,
         title: "Replace one pod",
         text: "A label on a pod, the number of replicas unchanged: that pod goes and a new one comes. Good for a pod on\n\
                a node that is about to be drained.",
@@ -162,27 +119,8 @@ pub const STEPS: [Step; 7] = [
     },
 ];
 
-fn patch(operations: &[Value]) -> Act {
-    Act::Patch {
-        kind: PatchKind::Json,
-        body: operations.to_vec().into(),
-    }
-}
-
-fn image(image: &str) -> Value {
-    set("/spec/template/spec/containers/0/image", image)
-}
-
 fn policy(policy: &str) -> Value {
     set("/spec/updateStrategy/rollingUpdate/podUpdatePolicy", policy)
-}
-
-fn partition(pods: u64) -> Value {
-    set("/spec/updateStrategy/rollingUpdate/partition", pods)
-}
-
-fn set(path: &str, value: impl Into<Value>) -> Value {
-    json!({"op": "add", "path": path, "value": value.into()})
 }
 
 /// The pod that the tour picks: none that an order would put first or last.
@@ -192,50 +130,10 @@ fn chosen(pods: &[Pod]) -> String {
         .unwrap_or_default()
 }
 
-/// Is the set as its specification requires, with `held` pods on an old revision and all in service?
-fn is_rolled_out(now: &View, held: u64) -> Result<bool> {
-    let Some(wanted) = replicas(now) else {
-        return Ok(false);
-    };
-    let updated = wanted.saturating_sub(held);
-    let status = json!({"replicas": wanted, "readyReplicas": wanted, "updatedReadyReplicas": updated});
-    let in_service = now.pods.iter().filter(|pod| pod.ready == Ready::Yes).count();
-    Ok(now.pods.len() as u64 == wanted && in_service as u64 == wanted && now.is_done(&status)?)
-}
-
-fn replicas(view: &View) -> Option<u64> {
-    view.set.pointer("/spec/replicas").and_then(Value::as_u64)
-}
-
-fn claim(text: impl Into<String>, holds: bool) -> Claim {
-    Claim {
-        text: text.into(),
-        holds,
-    }
-}
-
-/// How many pods run an image and are in service.
-fn running(pods: &[Pod], image: &str) -> usize {
-    pods.iter()
-        .filter(|pod| pod.image == image && pod.ready == Ready::Yes)
-        .count()
-}
-
-fn all_run(outcome: &Outcome, image: &str) -> Claim {
-    let count = running(&outcome.after.pods, image);
-    let holds = replicas(outcome.after) == Some(count as u64) && outcome.after.pods.len() == count;
-    claim(format!("all pods run {image} and are in service"), holds)
-}
-
-fn all_stay(outcome: &Outcome) -> Claim {
-    let Change {
-        disturbed, new, gone, ..
-    } = outcome.change;
-    let holds = disturbed.is_empty() && new.is_empty() && gone.is_empty();
-    claim(
-        "they are the same pods: uid, name, address and node did not change",
-        holds,
-    )
+fn all_replaced(outcome: &Outcome) -> Claim {
+    let (old, new) = (outcome.before.len(), outcome.after.pods.len());
+    let holds = outcome.change.gone.len() == old && outcome.change.new.len() == new && old == new;
+    claim("none of the old pods is left; as many new ones came", holds)
 }
 
 fn all_restarted(outcome: &Outcome) -> Claim {
@@ -243,24 +141,11 @@ fn all_restarted(outcome: &Outcome) -> Claim {
     claim("every container restarted exactly once", holds)
 }
 
-fn all_replaced(outcome: &Outcome) -> Claim {
-    let (old, new) = (outcome.before.len(), outcome.after.pods.len());
-    let holds = outcome.change.gone.len() == old && outcome.change.new.len() == new && old == new;
-    claim("none of the old pods is left; as many new ones came", holds)
-}
-
 fn claims_of_the_canary(outcome: &Outcome) -> Vec<Claim> {
     let Change {
         untouched, restarted, ..
     } = outcome.change;
     let updated = outcome.before.len().saturating_sub(PARTITION as usize);
-    let is_held = |name: &String| {
-        let pod = format!("pods/{name}:");
-        outcome
-            .answer
-            .lines()
-            .any(|line| line.contains(&pod) && line.contains("the partition holds it"))
-    };
     let ready = outcome
         .after
         .pods
@@ -277,10 +162,7 @@ fn claims_of_the_canary(outcome: &Outcome) -> Vec<Claim> {
             untouched.len() as u64 == PARTITION,
         ),
         claim("all are in service", ready == outcome.before.len()),
-        claim(
-            "explain names the partition for every pod that it holds, and for no other",
-            untouched.iter().all(is_held) && !restarted.iter().any(is_held),
-        ),
+        held_by_the_partition(outcome),
     ]
 }
 

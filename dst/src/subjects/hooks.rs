@@ -7,19 +7,17 @@
 use std::{sync::Arc, time::Duration};
 
 use kruise_sim::{Method, Request};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::start::{Mark, PreDelete, Start};
-use crate::{
-    engine::{
-        cluster::{Cluster, State},
-        object::Object,
-        random::{Purpose, Random},
-        resource::PODS,
-        user::MERGE,
-    },
-    subjects::labels::{STATE, UPDATE_HOOK},
+use super::labels::{STATE, UPDATE_HOOK};
+use crate::engine::{
+    cluster::{Cluster, State},
+    object::Object,
+    random::{Purpose, Random},
+    resource::PODS,
+    user::MERGE,
 };
 
 /// When the hook before updates is answered.
@@ -34,39 +32,68 @@ const DRAIN: [&str; 2] = ["drain", "dst.example/drain"];
 /// What a pod needs to become available.
 const REGISTERED: [&str; 2] = ["registered", "dst.example/registered"];
 
-/// `spec.lifecycle` of a set with these hooks, and what its pods are made with.
-pub fn put_on(set: &mut Value, start: &Start) {
+/// What a hook looks for on a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Mark {
+    /// A label.
+    Label,
+    /// A finalizer.
+    Finalizer,
+}
+
+/// The hooks of a workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hooks {
+    /// One holds pods before they are updated in place, and marks them not ready.
+    pub update: bool,
+    /// One holds pods with this mark before they are deleted. True: pods that it holds are unavailable.
+    pub pre_delete: Option<(Mark, bool)>,
+    /// Pods become available only with this mark.
+    pub pre_normal: Option<Mark>,
+}
+
+impl Hooks {
+    /// Starts what answers them, for as long as the play lasts.
+    pub fn attend(self, cluster: &Arc<Cluster>, seed: u64) {
+        if self.update {
+            tokio::spawn(answer(cluster.clone(), seed));
+        }
+        if self.pre_delete.is_some() || self.pre_normal.is_some() {
+            tokio::spawn(attend(cluster.clone(), seed, self));
+        }
+    }
+}
+
+/// `spec.lifecycle` of a workload with these hooks, and what its pods are made with.
+pub fn put_on(set: &mut Value, hooks: Hooks) {
     let handler = |mark: Mark, [label, finalizer]: [&str; 2]| match mark {
         Mark::Label => json!({"labelsHandler": {label: "on"}}),
         Mark::Finalizer => json!({"finalizersHandler": [finalizer]}),
     };
-    if start.hook {
+    if hooks.update {
         set["spec"]["lifecycle"]["inPlaceUpdate"] =
             json!({"labelsHandler": {UPDATE_HOOK: "on"}, "markPodNotReady": true});
         set["spec"]["template"]["metadata"]["labels"][UPDATE_HOOK] = "on".into();
     }
-    if let Some(hook) = start.pre_delete {
-        let mut before = handler(hook.mark, DRAIN);
-        if hook.not_ready {
+    if let Some((mark, not_ready)) = hooks.pre_delete {
+        let mut before = handler(mark, DRAIN);
+        if not_ready {
             before["markPodNotReady"] = true.into();
         }
         set["spec"]["lifecycle"]["preDelete"] = before;
         let metadata = &mut set["spec"]["template"]["metadata"];
-        match hook.mark {
+        match mark {
             Mark::Label => metadata["labels"][DRAIN[0]] = "on".into(),
             Mark::Finalizer => metadata["finalizers"] = json!([DRAIN[1]]),
         }
-        if hook.excluded {
-            set["spec"]["scaleStrategy"]["excludePreparingDelete"] = true.into();
-        }
     }
-    if let Some(mark) = start.pre_normal {
+    if let Some(mark) = hooks.pre_normal {
         set["spec"]["lifecycle"]["preNormal"] = handler(mark, REGISTERED);
     }
 }
 
 /// Answers the hook before updates, for ever.
-pub async fn answer(cluster: Arc<Cluster>, seed: u64) {
+async fn answer(cluster: Arc<Cluster>, seed: u64) {
     let mut random = Random::new(seed, ANSWERS);
     loop {
         sleep(Duration::from_millis(random.between(300, 2_500))).await;
@@ -75,12 +102,12 @@ pub async fn answer(cluster: Arc<Cluster>, seed: u64) {
 }
 
 /// Answers the hooks before deletions and before pods become available, for ever.
-pub async fn attend(cluster: Arc<Cluster>, seed: u64, start: Start) {
+async fn attend(cluster: Arc<Cluster>, seed: u64, hooks: Hooks) {
     let mut random = Random::new(seed, ATTENDANCE);
     loop {
         sleep(Duration::from_millis(random.between(300, 2_500))).await;
         let seed = random.draw();
-        cluster.with(|state| state.attend(&start, &mut Random::new(seed, ATTENDED)));
+        cluster.with(|state| state.attend(hooks, &mut Random::new(seed, ATTENDED)));
     }
 }
 
@@ -132,6 +159,27 @@ fn marked(pod: &Object, mark: Mark, [label, finalizer]: [&str; 2], on: bool) -> 
     }
 }
 
+/// For each thing that a hook looks for: is it there?
+fn handlers<'a>(pod: &'a Object, hook: &'a Value) -> impl Iterator<Item = bool> + 'a {
+    let labels = hook["labelsHandler"].as_object().into_iter().flatten();
+    let labels = labels.map(|(key, value)| pod.label(key) == value);
+    let finalizers = hook["finalizersHandler"].as_array().into_iter().flatten();
+    let on_pod = &pod.value()["metadata"]["finalizers"];
+    let finalizers =
+        finalizers.map(move |wanted| on_pod.as_array().is_some_and(|list| list.contains(wanted)));
+    labels.chain(finalizers)
+}
+
+/// Has a pod something that a hook looks for?
+pub fn has_any(pod: &Object, hook: &Value) -> bool {
+    handlers(pod, hook).any(|there| there)
+}
+
+/// Has it everything?
+pub fn has_all(pod: &Object, hook: &Value) -> bool {
+    handlers(pod, hook).all(|there| there)
+}
+
 /// The label as it must be, if it is not.
 fn wanted(pod: &Object) -> Option<Value> {
     let state = pod.label(STATE);
@@ -158,14 +206,14 @@ impl State {
         }
     }
 
-    /// Does for some of the pods what the hooks of the CloneSet require.
-    fn attend(&mut self, start: &Start, random: &mut Random) {
-        let drains = start.pre_delete.map(|PreDelete { mark, .. }| mark);
+    /// Does for some of the pods what the hooks of the workload require.
+    fn attend(&mut self, hooks: Hooks, random: &mut Random) {
+        let drains = hooks.pre_delete.map(|(mark, _)| mark);
         let pods = self.mirror.of(PODS).now();
         let mut due = Vec::new();
         for pod in pods.filter(|pod| pod.name.starts_with("web-")) {
             let drained = drains.and_then(|mark| Some((mark, DRAIN, is_drained(pod, mark)?)));
-            let known = start
+            let known = hooks
                 .pre_normal
                 .and_then(|mark| Some((mark, REGISTERED, is_known(pod, mark)?)));
             let Some((mark, keys, on)) = drained.or(known) else {

@@ -1,0 +1,57 @@
+//! Who else makes pods with such names as a StatefulSet gives, and who removes them.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use kruise_sim::{Method, Request};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::engine::{
+    cluster::{Cluster, State},
+    object::Object,
+    random::{Purpose, Random},
+    resource::PODS,
+    user::insist,
+};
+
+const PODS_PATH: &str = "/api/v1/namespaces/default/pods";
+/// When somebody removes pods that stand in the way.
+const CLEARANCE: Purpose = Purpose(201);
+
+/// Somebody creates the pod of an ordinal. False if its name is taken.
+pub fn create<'a>(cluster: &'a Arc<Cluster>, ordinal: u32, app: &str) -> BoxFuture<'a, bool> {
+    let pod = json!({"metadata": {"name": format!("web-{ordinal}"), "namespace": "default", "labels": {"app": app}},
+        "spec": {"terminationGracePeriodSeconds": 3, "containers": [{"name": "main", "image": "web:1"}]}});
+    let request = Request::new(Method::Post, PODS_PATH, Some(&pod));
+    insist(cluster, request).boxed()
+}
+
+/// Deletes pods that stand in the way of a StatefulSet and never become its own, for ever.
+pub async fn clear(cluster: Arc<Cluster>, seed: u64) {
+    let mut random = Random::new(seed, CLEARANCE);
+    loop {
+        sleep(Duration::from_millis(random.between(2_000, 5_000))).await;
+        cluster.with(State::clear);
+    }
+}
+
+/// Has a pod no controller, and labels by which nobody adopts it?
+fn is_foreign(pod: &Object) -> bool {
+    pod.name.starts_with("web-") && pod.owner().is_empty() && pod.label("app") != "web" && !pod.is_going()
+}
+
+impl State {
+    /// What is refused is tried again the next time.
+    fn clear(&mut self) {
+        let pods = self.mirror.of(PODS).now();
+        let names: Vec<_> = pods
+            .filter(|pod| is_foreign(pod))
+            .map(|pod| pod.name.clone())
+            .collect();
+        for name in names {
+            let path = format!("{PODS_PATH}/{name}");
+            self.answer(&Request::new(Method::Delete, &path, None::<&Value>));
+        }
+    }
+}

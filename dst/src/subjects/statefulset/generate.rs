@@ -1,0 +1,260 @@
+//! Scenarios with a StatefulSet.
+
+use super::{
+    edit::{Deletion, Edit},
+    start::{CLASSES, Claims, Growth, NAME, STATEFULSETS, Start},
+};
+use crate::engine::{
+    generate::{PAUSE, add_steps, fault},
+    random::{Purpose, Random},
+    resource::{CLAIMS, PODS, REVISIONS, Resource},
+    scenario::{Action, PodAction, Scenario, Step},
+};
+use crate::subjects::{cloneset::start::Policy, hooks::Mark};
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAIMS];
+/// And those of claims that grow.
+const WATCHED_GROWING: &[Resource] = &[PODS, PODS, STATEFULSETS, REVISIONS, CLAIMS, CLAIMS, CLASSES];
+
+/// The StatefulSet, its edits and the faults.
+const SCENARIO: Purpose = Purpose(200);
+
+/// What users do begins after this many milliseconds.
+const FIRST: u64 = 1_000;
+/// Of the seeds that are of no later subject, this share has a StatefulSet: a quarter of all.
+const SHARE: u8 = 37;
+/// Most replicas.
+const REPLICAS: u64 = 9;
+
+/// The scenario of a seed, in a quarter of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    let watched = if start.resizes() { WATCHED_GROWING } else { WATCHED };
+    // One in twenty is played to its end; the others end once they count.
+    let brief = !random.percent(5);
+    let mut scenario = Scenario {
+        seed,
+        bug: None,
+        failing: None,
+        brief,
+        managers: if random.percent(35) { 2 } else { 1 },
+        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
+        steps: Vec::new(),
+    };
+    let mut image = 1;
+    let end = edits(&mut scenario, random, &start, &mut image);
+    let faults = if brief {
+        random.between(15, 26)
+    } else {
+        random.between(8, 14)
+    };
+    for _ in 0..faults {
+        let at = random.between(0, end);
+        let what = fault(random, watched);
+        scenario.steps.push(Step { at, what });
+    }
+    scenario.steps.sort_by_key(|step| step.at);
+    if brief {
+        add_steps(
+            &mut scenario,
+            watched,
+            |random| action(&edit(random, &start, &mut image)),
+            |what| *what == action(&Edit::Paused(false)),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, start: &Start, image: &mut u32) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    let count = random.between(8, 12);
+    for number in 0..count {
+        at += if random.percent(30) {
+            random.between(50, 6_000)
+        } else {
+            random.between(6_000, PAUSE)
+        };
+        if number == 0 || number + 1 == count {
+            *image += 1;
+            add(at, &Edit::Image(*image));
+        } else {
+            add(at, &edit(random, start, image));
+        }
+    }
+    if random.percent(12) {
+        let from = random.between(20_000, at);
+        let deletion = [Deletion::Background, Deletion::Foreground, Deletion::Orphan];
+        let deletion = random.pick(&deletion).copied().unwrap_or(Deletion::Orphan);
+        add(from, &Edit::Delete(deletion));
+        add(from + random.between(500, 20_000), &Edit::Create);
+    }
+    if random.percent(10) {
+        let from = random.between(2_000, at);
+        add(from, &Edit::OnDelete(true));
+        add(from + random.between(3_000, 40_000), &Edit::OnDelete(false));
+    }
+    if start.resizes() && random.percent(40) {
+        let from = random.between(5_000, at);
+        add(from, &Edit::ClaimSize(random.between(7, 9) as u32));
+        let from = from + random.between(10, 6_000);
+        add(from, &Edit::Expansion(false));
+        add(from + random.between(1_000, 30_000), &Edit::Expansion(true));
+    }
+    // A rollout that is paused at the end would show little.
+    add(at + 1, &Edit::Paused(false));
+    if start.priority {
+        for _ in 0..4 {
+            let at = random.between(FIRST, at);
+            let what = Action::Pod(PodAction::Annotate(random.between(0, 9) as u8));
+            scenario.steps.push(Step { at, what });
+        }
+    }
+    at + random.between(5_000, 30_000)
+}
+
+fn start(random: &mut Random) -> Start {
+    let parallel = random.percent(55);
+    let policies = [
+        Policy::InPlaceIfPossible,
+        Policy::InPlaceIfPossible,
+        Policy::ReCreate,
+        Policy::InPlaceOnly,
+    ];
+    let policy = random.pick(&policies).copied().unwrap_or_default();
+    let in_place = policy != Policy::ReCreate;
+    let mark = |random: &mut Random| {
+        if random.percent(50) {
+            Mark::Label
+        } else {
+            Mark::Finalizer
+        }
+    };
+    Start {
+        replicas: random.between(5, REPLICAS) as u32,
+        parallel,
+        policy,
+        max_unavailable: max_unavailable(random, parallel),
+        partition: if random.percent(40) {
+            random.between(1, 4) as u32
+        } else {
+            0
+        },
+        min_ready_seconds: if random.percent(20) {
+            random.between(1, 4) as u32
+        } else {
+            0
+        },
+        scale_max_unavailable: scale_max_unavailable(random, parallel, 25),
+        first: random.percent(25).then(|| random.between(0, 3) as u32),
+        reserved: if random.percent(40) {
+            reserved(random)
+        } else {
+            Vec::new()
+        },
+        hook: in_place && random.percent(25),
+        pre_delete: random.percent(20).then(|| (mark(random), random.percent(50))),
+        pre_normal: random.percent(12).then(|| mark(random)),
+        grace: if in_place && random.percent(25) {
+            random.between(1, 6) as u32
+        } else {
+            0
+        },
+        priority: parallel && random.percent(20),
+        claims: random.percent(60).then(|| Claims {
+            when_scaled: random.percent(50),
+            when_deleted: random.percent(50),
+            resized: if random.percent(45) {
+                random
+                    .pick(&[Growth::Online, Growth::Online, Growth::Offline])
+                    .copied()
+            } else {
+                None
+            },
+        }),
+    }
+}
+
+/// Ordered sets allow one only.
+fn max_unavailable(random: &mut Random, parallel: bool) -> String {
+    if parallel {
+        random.text(&["1", "2", "3", "20%", "40%"])
+    } else {
+        "1".into()
+    }
+}
+
+fn scale_max_unavailable(random: &mut Random, parallel: bool, percent: u8) -> String {
+    if !random.percent(percent) {
+        String::new()
+    } else if parallel {
+        random.text(&["1", "2", "3", "30%"])
+    } else {
+        "1".into()
+    }
+}
+
+/// Ordinals that users reserve, now and then more than anybody could list.
+fn reserved(random: &mut Random) -> Vec<String> {
+    let mut entries = Vec::new();
+    for _ in 0..random.between(0, 3) {
+        let from = random.between(0, REPLICAS + 2);
+        entries.push(match random.between(0, 9) {
+            0..6 => from.to_string(),
+            6..9 => format!("{from}-{}", from + random.between(0, 3)),
+            _ => format!("{from}-1999999999"),
+        });
+    }
+    entries
+}
+
+/// An edit. A new image has the next number.
+fn edit(random: &mut Random, start: &Start, image: &mut u32) -> Edit {
+    let in_place_only = start.policy == Policy::InPlaceOnly;
+    if start.claims.is_some() && random.percent(10) {
+        return Edit::Retention(random.percent(50), random.percent(50));
+    }
+    if start.claims.is_some() && random.percent(if start.resizes() { 15 } else { 5 }) {
+        return Edit::ClaimSize(random.between(1, 6) as u32);
+    }
+    match random.between(0, 99) {
+        0..28 => {
+            *image += 1;
+            Edit::Image(*image)
+        }
+        28..36 => Edit::Image(random.between(1, u64::from(*image)) as u32),
+        36..42 if !in_place_only => Edit::Env(random.between(1, 9) as u32),
+        36..45 => Edit::Annotation(random.between(1, 9) as u32),
+        45..57 => Edit::Scale(random.between(5, REPLICAS) as u32),
+        57..65 => Edit::Partition(random.pick(&[0, 0, 1, 2, 4]).copied().unwrap_or(0)),
+        65..68 => Edit::MaxUnavailable(max_unavailable(random, start.parallel)),
+        68..71 => Edit::ScaleMaxUnavailable(scale_max_unavailable(random, start.parallel, 60)),
+        71..74 => Edit::Paused(random.percent(50)),
+        74..84 => Edit::Reserve(reserved(random)),
+        84..87 if start.first.is_some() => Edit::First(random.between(0, 4) as u32),
+        84..87 => Edit::MinReady(random.between(0, 4) as u32),
+        87..93 => Edit::MarkPod(random.between(0, 9) as u8),
+        93..95 if !in_place_only => Edit::Orphan(random.between(0, REPLICAS + 3) as u32),
+        93..97 => Edit::Foreign(random.between(0, REPLICAS + 3) as u32),
+        _ if !in_place_only => Edit::Policy(if random.percent(60) {
+            Policy::InPlaceIfPossible
+        } else {
+            Policy::ReCreate
+        }),
+        _ => Edit::Scale(random.between(5, REPLICAS) as u32),
+    }
+}

@@ -1,0 +1,129 @@
+//! *"One pod for each slot, named after it, on the revision that the partition says; in an ordered set only when all before
+//! it are available and nothing is being deleted, otherwise within the limit for scaling; and never before its claims."*
+
+use kruise_sim::Method;
+
+use super::known::{Known, ordinal};
+use super::spec::{Spec, revision};
+use crate::engine::oracles::{CLAIMS, Mirror, Object, PODS, REVISIONS, Violation, Write};
+use crate::subjects::labels::REVISION;
+use crate::subjects::pod_writes::claims::mounts;
+
+/// The pod that a write created.
+pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
+    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
+        return None;
+    }
+    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
+    versions.last().map(|object| &**object)
+}
+
+/// Judges the creation of a pod.
+pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror) -> Option<Violation> {
+    let violation = |oracle, what: String| {
+        let what = format!(
+            "{} created {}: {what}; {}",
+            write.process,
+            new.name,
+            known.brief()
+        );
+        Some(Violation { oracle, what })
+    };
+    let Some(number) = ordinal(&new.name).filter(|number| is_identified(new, *number)) else {
+        return violation(
+            "a pod has its identity",
+            "name, labels and host name differ".into(),
+        );
+    };
+    if let Some(claim) = mounts(new).find(|claim| !is_there(claim, write, mirror)) {
+        return violation("claims before their pod", format!("there is no claim {claim}"));
+    }
+    if let Some(claim) = mounts(new).find(|claim| is_stale(claim, new, write, mirror)) {
+        return violation(
+            "stale claims are waited for",
+            format!("claim {claim} goes with another pod"),
+        );
+    }
+    let oracle = known.broken(&[
+        ("one pod for each slot", &|spec| spec.rank(number).is_some()),
+        ("revisions of new pods", &|spec| {
+            has_revision(new, number, spec, known, mirror)
+        }),
+        ("one after the other", &|spec| {
+            !spec.ordered || (known.are_available_below(spec, number) && !known.waits_for_deletion(number))
+        }),
+        ("budget of scaling", &|spec| {
+            let waits =
+                |pod: &Object| pod.is_active() && !pod.is_available(spec.min_ready_seconds, write.now);
+            // In an ordered set the lowest pod that is missing comes first, whatever others do.
+            let fits = |budget| known.least(spec, number, waits) < budget;
+            spec.ordered || spec.budget.is_none_or(fits)
+        }),
+    ])?;
+    violation(oracle, format!("on {}", new.label(REVISION)))
+}
+
+fn is_identified(pod: &Object, number: i64) -> bool {
+    pod.label("statefulset.kubernetes.io/pod-name") == &*pod.name
+        && pod.label("apps.kubernetes.io/pod-index") == number.to_string()
+        && pod.value()["spec"]["hostname"] == *pod.name
+        && pod.value()["spec"]["subdomain"] == "web"
+}
+
+/// Was there a claim at some time since the sender decided?
+fn is_there(claim: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
+    let mut all = mirror.of(CLAIMS).objects.values();
+    all.any(|versions| {
+        versions
+            .last()
+            .is_some_and(|last| &*last.name == claim && (!last.gone || last.at >= write.decided))
+    })
+}
+
+/// Must the sender know that a claim goes with a pod that was there before?
+fn is_stale(claim: &str, pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bool {
+    let claims = mirror.of(CLAIMS);
+    let floor = write.sent.floors.of(CLAIMS);
+    let mut named = claims
+        .objects
+        .iter()
+        .filter(|(_, versions)| versions.first().is_some_and(|object| &*object.name == claim));
+    let is_of_another = |object: &Object| {
+        let owners = object.value()["metadata"]["ownerReferences"].as_array();
+        let mut owners = owners.into_iter().flatten();
+        owners.any(|one| one["kind"] == "Pod" && one["name"] == *pod.name && one["uid"] != *pod.uid)
+    };
+    // One that was made since is another one.
+    named.all(|(uid, _)| {
+        claims
+            .window(uid, floor)
+            .iter()
+            .all(|object| object.gone || is_of_another(object))
+    })
+}
+
+/// Is it the revision that a new pod of this ordinal gets?
+fn has_revision(new: &Object, number: i64, spec: &Spec<'_>, known: &Known<'_>, mirror: &Mirror) -> bool {
+    let label = new.label(REVISION);
+    let is_update = revision(mirror, label).is_some_and(|revision| spec.is_revision(revision));
+    let update = spec.update_revision(mirror);
+    let stays_old = !spec.on_delete
+        && if spec.unordered {
+            // Others that are old, whatever is believed of them, and those that may be.
+            let updated = known.least(spec, number, |pod| pod.label(REVISION) == update);
+            let old = known.least(spec, number, |pod| pod.label(REVISION) != update);
+            let others = spec.slots.len() as i64 - 1;
+            if others - updated >= spec.partition && old < spec.partition {
+                return is_update || label == spec.current;
+            }
+            old < spec.partition
+        } else {
+            spec.rank(number).is_some_and(|rank| rank < spec.partition)
+        };
+    let is_kept = mirror.of(REVISIONS).named(spec.current).is_some();
+    if stays_old && is_kept {
+        label == spec.current
+    } else {
+        is_update
+    }
+}

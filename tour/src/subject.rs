@@ -1,0 +1,56 @@
+//! The workloads of the tour.
+
+/// A workload, its pods and what else is shown of it. All of it is in the namespace `default`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its resource in the group `apps.kruise.io`.
+    pub plural: &'static str,
+    /// Its resource as kubectl and kruise take it.
+    pub short: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// A label of it, its pods and its volume claims.
+    pub label: &'static str,
+    /// Resources that are shown, as kubectl takes them.
+    pub shown: &'static str,
+    /// Name of the file with its manifest.
+    pub file: &'static str,
+    /// It, and what it needs, as YAML.
+    pub manifest: &'static str,
+}
+
+/// The CloneSet.
+pub const WEB: Subject = Subject {
+    kind: "CloneSet",
+    plural: "clonesets",
+    short: "clone",
+    name: "web",
+    label: "app=web",
+    shown: "clone,pods",
+    file: "web.yaml",
+    manifest: include_str!("../assets/web.yaml"),
+};
+
+/// The StatefulSet.
+pub const DB: Subject = Subject {
+    kind: "StatefulSet",
+    plural: "statefulsets",
+    short: "asts",
+    name: "db",
+    label: "app=db",
+    shown: "asts,pods,pvc",
+    file: "db.yaml",
+    manifest: include_str!("../assets/db.yaml"),
+};
+
+/// All of them.
+pub const SUBJECTS: [&Subject; 2] = [&WEB, &DB];
+
+impl Subject {
+    /// `kind.group/name` as kubectl prints it.
+    pub fn printed(&self) -> String {
+        format!("{}.apps.kruise.io/{}", self.kind.to_lowercase(), self.name)
+    }
+}
