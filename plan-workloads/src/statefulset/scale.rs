@@ -49,8 +49,10 @@ impl Decision<'_> {
                 plan.writes.extend(of_claims(steps));
             }
             if let Some(retention) = self.retention {
-                plan.writes
-                    .extend(of_claims(retention.repair(&self.claims, member)));
+                let mut steps = retention.repair(&self.claims, member);
+                // A claim that is about to grow has its turn in the next plan.
+                steps.retain(|step| !written.contains(step.write.target()));
+                plan.writes.extend(of_claims(steps));
             }
         }
     }

@@ -94,6 +94,26 @@ fn a_new_claim_is_its_template_with_the_labels_of_the_selector() {
 }
 
 #[test]
+fn volumes_of_claims_are_in_the_order_of_their_templates() {
+    let mut spec = spec();
+    let data = spec["volumeClaimTemplates"][0].clone();
+    let claims = ["log", "data", "archive", "backup"].map(|name| {
+        let mut claim = data.clone();
+        claim["metadata"]["name"] = json!(name);
+        claim
+    });
+    spec["volumeClaimTemplates"] = json!(claims);
+    let pod = created(spec)(Intent::CreatePod);
+    let names = |volume: &Value| volume["name"].as_str().unwrap().to_owned();
+    let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    let mounted = volumes
+        .iter()
+        .filter(|volume| volume.get("persistentVolumeClaim").is_some());
+    let mounted: Vec<String> = mounted.map(names).collect();
+    assert_eq!(mounted, ["log", "data", "archive", "backup"]);
+}
+
+#[test]
 fn a_new_revision_is_the_sets_and_carries_its_labels() {
     let revision = created(spec())(Intent::CreateRevision);
     let metadata = &revision["metadata"];
