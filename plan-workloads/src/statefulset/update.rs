@@ -229,7 +229,9 @@ impl Decision<'_> {
             if held.is_none() && !unavailable.allows(member) {
                 held = Some(unavailable.held());
             }
-            if let Some(held) = &held {
+            // One that was prepared is out of service, and only its update ends that.
+            let prepared = member.is_active() && member.pod.state == State::PreparingUpdate;
+            if let Some(held) = held.as_ref().filter(|_| !prepared) {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }
