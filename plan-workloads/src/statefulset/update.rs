@@ -229,7 +229,11 @@ impl Decision<'_> {
             if held.is_none() && !unavailable.allows(member) {
                 held = Some(unavailable.held());
             }
-            if let Some(held) = &held {
+            // A pod that waits in the middle of its update goes on: others may wait for it.
+            if let Some(held) = held
+                .as_ref()
+                .filter(|_| member.pod.state != State::PreparingUpdate)
+            {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }
