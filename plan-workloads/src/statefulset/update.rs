@@ -115,7 +115,11 @@ impl Decision<'_> {
             State::PreparingUpdate | State::Updated if rollout.strategy.on_delete => {
                 plan.writes.extend(rollout.cancel(&member.pod));
             }
-            State::PreparingUpdate | State::Updated if rollout.strategy.paused => {}
+            State::PreparingUpdate | State::Updated if rollout.strategy.paused => {
+                if let Some(held) = rollout.strategy.held() {
+                    rollout.explain(plan, &member.pod, held);
+                }
+            }
             State::PreparingUpdate | State::Updated if member.pod.updated || member.pod.specified => {}
             State::PreparingUpdate | State::Updated if is_candidate => {
                 self.update_pod(&mut Updater::new(rollout, &rollout.update), member, plan);
