@@ -132,7 +132,8 @@ impl Decision<'_> {
             match member.pod.state {
                 State::PreparingDelete => self.return_one(member, &chosen, &mut updater, plan),
                 _ if rollout.strategy.on_delete => plan.writes.extend(rollout.cancel(&member.pod)),
-                _ if rollout.strategy.paused || settled => {}
+                _ if let Some(held) = rollout.strategy.held() => rollout.explain(plan, &member.pod, held),
+                _ if settled => {}
                 _ if chosen.contains(&member.ordinal) => {
                     self.update_pod(&mut updater, member, plan);
                 }
@@ -253,7 +254,11 @@ impl Decision<'_> {
             if held.is_none() && !unavailable.allows(member) {
                 held = Some(unavailable.held());
             }
-            if let Some(held) = &held {
+            // A pod that waits in the middle of its update goes on: others may wait for it.
+            if let Some(held) = held
+                .as_ref()
+                .filter(|_| member.pod.state != State::PreparingUpdate)
+            {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }
