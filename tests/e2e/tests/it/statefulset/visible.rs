@@ -3,7 +3,7 @@
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use super::{SETS, condition, db, parallel, patch, set, template, until_status, until_updated, with_claims};
+use super::{SETS, condition, db, patch, set, template, until_status, until_updated, with_claims};
 use crate::claims::storage_class;
 use crate::cluster::{LIMIT, Scenario, scenario, text};
 
@@ -80,7 +80,8 @@ fn a_pod_of_a_statefulset_that_cannot_be_created_shows_in_condition_and_event_un
         Ok(quota.pointer("/status/hard/pods").is_some())
     })
     .unwrap();
-    scenario.kubectl.apply(&parallel(3)).unwrap();
+    // In order, so that it is the last one that the quota refuses.
+    scenario.kubectl.apply(&db(3)).unwrap();
     let failed = wait::until("FailedCreatePod is there", LIMIT, || {
         let set = scenario.kubectl.get(SETS, "db")?;
         let failed = condition(&set, "FailedCreatePod").clone();
