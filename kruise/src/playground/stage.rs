@@ -110,7 +110,8 @@ impl Embedded {
                     let (path, name) = if object["kind"] == of.kind {
                         (format!("{SETS}/{}", of.plural), of.printed())
                     } else {
-                        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                        let name = object.pointer("/metadata/name").and_then(Value::as_str);
+                        let name = name.unwrap_or_default();
                         (CLASSES.to_owned(), format!("storageclass.storage.k8s.io/{name}"))
                     };
                     self.client.create::<IgnoredAny>(&path, object).await?;
@@ -169,7 +170,9 @@ impl Embedded {
             ..View::default()
         };
         let claims = list(CLAIMS).await?.items;
-        claims.iter().for_each(|claim| view.claim(claim));
+        for claim in &claims {
+            view.claim(claim);
+        }
         Ok(view)
     }
 
