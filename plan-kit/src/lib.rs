@@ -11,6 +11,7 @@ pub mod image;
 pub mod injected;
 pub mod inplace;
 pub mod instance;
+pub mod ledger;
 pub mod lifecycle;
 mod memory;
 pub mod order;
