@@ -22,6 +22,7 @@ mod account;
 mod available;
 mod count;
 mod operation;
+mod resize;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
 pub use count::{Count, Covered, Expected, Live, count, desired_available, status_patch};
 pub use operation::{Gates, Operation};
+pub use resize::operation_of_update;
 
 /// How long a deletion or an eviction is expected to be seen.
 pub const DISRUPTED: Duration = Duration::from_secs(20);
