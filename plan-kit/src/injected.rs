@@ -46,11 +46,21 @@ pub enum Bug {
     ResizeAfterPodWrite,
     /// A container is ready because the one before it was.
     ReadinessInherited,
+    /// Pods are deleted at once, so that the next one of an ordinal may run beside the one before.
+    GraceOfPodsDropped,
+    /// A StatefulSet gives reserved ordinals away.
+    ReservedOrdinalGiven,
+    /// The pods of an ordered StatefulSet change together.
+    OrderIgnored,
+    /// A claim of a StatefulSet goes with its pod, though the ordinal is wanted.
+    ClaimOfSlotGiven,
+    /// Claims are to grow whether their class allows it or not.
+    ResizeUnchecked,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 25] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -71,6 +81,11 @@ impl Bug {
         Self::SetPausedIgnored,
         Self::ResizeAfterPodWrite,
         Self::ReadinessInherited,
+        Self::GraceOfPodsDropped,
+        Self::ReservedOrdinalGiven,
+        Self::OrderIgnored,
+        Self::ClaimOfSlotGiven,
+        Self::ResizeUnchecked,
     ];
 }
 

@@ -1,5 +1,5 @@
-//! What the tests of every planner share: writes as a server carries them out, pods in a line of words each, and plans as
-//! text. Never shipped.
+//! What the tests of every planner share: a model cluster with a server and nodes, pods in a line of words each, plans as
+//! text, and cases that pair the two. Never shipped.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,6 +9,9 @@
     reason = "this is test code: what is not as expected ends the test"
 )]
 
+mod cases;
+mod cluster;
+mod nodes;
 mod pods;
 mod server;
 mod text;
@@ -16,7 +19,9 @@ mod text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub use pods::{Labelled, pod, wrote};
+pub use cases::{Letters, compare};
+pub use cluster::{Cluster, mounts, uid_of};
+pub use pods::{Labelled, change, pod, wrote};
 pub use server::{Refused, create, may_delete, merge, patch, strategic};
 pub use text::spoken;
 

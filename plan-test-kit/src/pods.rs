@@ -48,6 +48,16 @@ pub fn pod(line: &str, labelled: impl Fn(&str) -> Labelled, owner: &Value, now: 
     pod
 }
 
+/// Something happens to a pod, in the words that [`pod`] reads.
+pub fn change<'w>(pod: &mut Value, words: impl Iterator<Item = &'w str>, now: Timestamp) {
+    let ago = |seconds: i64| text(now - SignedDuration::from_secs(seconds));
+    let revision = pod["metadata"]["labels"]["controller-revision-hash"].clone();
+    let hash = revision::short_hash(revision.as_str().unwrap_or_default());
+    for word in words {
+        describe(pod, word, hash, &ago);
+    }
+}
+
 fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String) {
     let (key, value) = word.split_once('=').unwrap_or((word, ""));
     let state = "lifecycle.apps.kruise.io/state";
@@ -62,6 +72,11 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
                 pod["spec"]["nodeName"] = Value::Null;
             }
         }
+        // It waits for a node.
+        "pending" => {
+            pod["status"] = json!({"phase": "Pending"});
+            pod["spec"]["nodeName"] = Value::Null;
+        }
         "starting" => {
             set_condition(pod, "Ready", "False", &ago(2));
             pod["status"]["containerStatuses"][0]["imageID"] = json!("");
@@ -70,6 +85,9 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
         "overdue" => pod["metadata"]["deletionTimestamp"] = json!(ago(31)),
         "nobodys" => pod["metadata"]["ownerReferences"] = json!([]),
         "failed" => pod["status"]["phase"] = json!("Failed"),
+        "succeeded" => pod["status"]["phase"] = json!("Succeeded"),
+        // Made so many seconds ago.
+        "age" => pod["metadata"]["creationTimestamp"] = json!(ago(value.parse().unwrap())),
         "specified" => pod["metadata"]["labels"]["apps.kruise.io/specified-delete"] = json!("true"),
         "short" => pod["metadata"]["labels"]["controller-revision-hash"] = json!(hash),
         "marked" => set_condition(pod, "InPlaceUpdateReady", "False", &ago(10)),
@@ -180,6 +198,7 @@ fn describe(pod: &mut Value, word: &str, hash: &str, ago: &dyn Fn(i64) -> String
             let (key, value) = value.split_once(':').unwrap();
             pod["metadata"]["labels"][key] = json!(value);
         }
+        "unlabel" => drop(pod["metadata"]["labels"].as_object_mut().unwrap().remove(value)),
         other => panic!("a pod that is {other}?"),
     }
 }

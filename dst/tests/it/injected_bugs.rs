@@ -51,6 +51,11 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::SetPausedIgnored => &["upgrades are held"],
         Bug::ResizeAfterPodWrite => &["resources first"],
         Bug::ReadinessInherited => &["available when complete", "availability"],
+        Bug::GraceOfPodsDropped => &["pods end in their own time"],
+        Bug::ReservedOrdinalGiven => &["one pod for each slot"],
+        Bug::OrderIgnored => &["one after the other"],
+        Bug::ClaimOfSlotGiven => &["claims are owned as their policy says"],
+        Bug::ResizeUnchecked => &["claims grow where their class allows it"],
     }
 }
 

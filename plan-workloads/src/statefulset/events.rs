@@ -102,6 +102,12 @@ pub(super) fn not_created(owner: &Owner<'_>, pod: &str, why: impl Display) -> Ev
     EventNote::new(&events::FAILED_CREATE, text)
 }
 
+/// The event of a set that reserves so many ordinals that some pods have none.
+pub(super) fn no_ordinal(owner: &Owner<'_>, why: impl Display) -> EventNote {
+    let text = format!("create pods in StatefulSet {} failed error: {why}", owner.name);
+    EventNote::new(&events::FAILED_CREATE, text)
+}
+
 /// A step that is reported so.
 pub(super) fn reported(mut step: Step, words: Words) -> Step {
     step.done = Some(words.done);

@@ -1,6 +1,6 @@
 //! What the set wants, and how each of its pods is, in words.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use kruise_plan_kit::{Explain, Plan, Why, availability::Service, lifecycle::State};
 
@@ -24,7 +24,7 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
         limits.replicas, limits.partition, limits.max_unavailable
     );
     if missing > 0 {
-        text.push_str(&format!("; {missing} are missing"));
+        let _ = write!(text, "; {missing} are missing");
     }
     plan.why.insert(0, Why::of_set(text));
     decision.explain_missing(plan);
@@ -36,7 +36,11 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
     for member in decision.members.all() {
         let name = &*member.pod.view.name;
         if !explained.contains(name) {
-            plan.why.push(Why::new(name, state(member)));
+            let mut text = state(member);
+            if decision.resize.waits_for_start(&decision.claims, member.ordinal) {
+                text.push_str("; a claim has grown, and its file system grows when the pod starts anew");
+            }
+            plan.why.push(Why::new(name, text));
         }
     }
 }

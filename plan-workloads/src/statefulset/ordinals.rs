@@ -4,6 +4,7 @@
 //! as one of two.
 
 use go_compat::IntOrString;
+use kruise_plan_kit::injected::{Bug, is_injected};
 
 /// The ordinals that pods have: as many as there are replicas, from `start` upwards, without the reserved ones. Each is a
 /// *slot*.
@@ -102,7 +103,12 @@ impl Ordinals {
 /// The reserved intervals, sorted; those that touch are one.
 fn merged(reserve: &[IntOrString]) -> Result<Vec<(i64, i64)>, String> {
     let mut read = Vec::with_capacity(reserve.len());
-    for entry in reserve {
+    let heeded = if is_injected(Bug::ReservedOrdinalGiven) {
+        &[]
+    } else {
+        reserve
+    };
+    for entry in heeded {
         let (first, last) = match entry {
             IntOrString::Int(number) => (i64::from(*number), i64::from(*number)),
             IntOrString::String(range) => range_of(range).ok_or_else(|| {

@@ -39,6 +39,9 @@ fn resting(decision: &Decision<'_>, status: &StatefulSetStatus) -> Option<(&'sta
         status.updated_available_replicas,
     ];
     let expected = (limits.replicas - limits.partition).max(0);
+    if decision.is_claim_open() {
+        return None;
+    }
     if status.current_revision == status.update_revision && all.iter().all(|count| *count == limits.replicas)
     {
         Some((AVAILABLE, "StatefulSet is available"))
@@ -65,7 +68,8 @@ pub(super) fn is_unfinished(decision: &Decision<'_>, status: &StatefulSetStatus)
     }
     let limits = decision.limits;
     let moves = decision.rollout.strategy.held().is_none()
-        && status.updated_replicas < limits.replicas.saturating_sub(limits.partition);
+        && (status.updated_replicas < limits.replicas.saturating_sub(limits.partition)
+            || decision.is_claim_open());
     moves
         || decision.members.missing(&decision.ordinals) > 0
         || !decision.members.condemned.is_empty()

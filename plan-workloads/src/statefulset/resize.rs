@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use kruise_api::{names::statefulset::CLAIM_OWNER, statefulset::ClaimStatus};
 use kruise_plan_kit::{
-    EventNote, Intent, Owner, Part, Patch, Precondition, Step, Write, claims::name_of, events,
+    EventNote, Intent, Owner, Part, Patch, Precondition, Step, Write,
+    claims::name_of,
+    events,
+    injected::{Bug, is_injected},
 };
 use kruise_views::{ClaimView, StorageClassView, amount};
 use serde_json::{Value, json};
@@ -52,6 +55,17 @@ pub(super) enum Progress {
     Stuck(EventNote),
 }
 
+/// What the claims of a pod wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// To have what they ask for.
+    Grows,
+    /// The pod's next start, at which their file systems grow.
+    WaitsForStart,
+    /// Nothing that would come by itself: their templates ask for what claims cannot become.
+    Stuck,
+}
+
 impl<'a> Resize<'a> {
     /// Reads the templates.
     pub(super) fn new(templates: &'a [Value], follows: bool, class: Find<'a, StorageClassView>) -> Self {
@@ -95,7 +109,12 @@ impl<'a> Resize<'a> {
     /// Does a claim of the pod keep it from counting as available: it has not got what it asks for, or cannot follow?
     pub(super) fn holds(&self, claims: &Claims<'_>, ordinal: i32) -> bool {
         let open = |(wanted, claim): (&Wanted<'_>, Arc<ClaimView>)| {
-            !has_capacity(&claim) || wanted.fit(&claim) == Fit::Other
+            if !is_bound(&claim) {
+                return false;
+            }
+            // One whose file system grows when a pod mounts it next has all that it gets before that.
+            let grows = !has_capacity(&claim) && !claim.resize_pending;
+            grows || wanted.fit(&claim) == Fit::Other
         };
         self.follows && self.of(claims, ordinal).any(open)
     }
@@ -115,6 +134,17 @@ impl<'a> Resize<'a> {
         self.follows && self.of(claims, ordinal).any(pending)
     }
 
+    /// What is left to do until the claims of a pod are as their templates ask; `None` if nothing is.
+    pub(super) fn stage(&self, claims: &Claims<'_>, member: &Member<'_>) -> Option<Stage> {
+        match self.progress(claims, member) {
+            Progress::Complete => self
+                .waits_for_start(claims, member.ordinal)
+                .then_some(Stage::WaitsForStart),
+            Progress::Grows(_) => Some(Stage::Grows),
+            Progress::Stuck(_) => Some(Stage::Stuck),
+        }
+    }
+
     /// What the claims of a pod need to fit their templates.
     pub(super) fn progress(&self, claims: &Claims<'_>, member: &Member<'_>) -> Progress {
         if !self.follows {
@@ -123,12 +153,14 @@ impl<'a> Resize<'a> {
         let owner = &claims.owner;
         let pod = &*member.pod.view.name;
         let (mut writes, mut grows) = (Vec::new(), false);
-        for (wanted, claim) in self.of(claims, member.ordinal) {
+        let bound = self.of(claims, member.ordinal).filter(|(_, claim)| is_bound(claim));
+        for (wanted, claim) in bound {
             match wanted.fit(&claim) {
                 Fit::Fits => grows |= !has_capacity(&claim) && !claim.resize_pending,
                 Fit::Smaller => {
                     if let Some(class) = claim.class.as_deref()
                         && !(self.class)(class).is_some_and(|class| class.expands)
+                        && !is_injected(Bug::ResizeUnchecked)
                     {
                         let text =
                             format!("storage class {class} does not expand volumes, or does not exist");
@@ -194,6 +226,11 @@ impl Wanted<'_> {
             Fit::Fits
         }
     }
+}
+
+/// Has it a volume? A claim without one does not grow, and may wait for its pod.
+fn is_bound(claim: &ClaimView) -> bool {
+    claim.capacity.is_some()
 }
 
 fn has_capacity(claim: &ClaimView) -> bool {

@@ -3,6 +3,7 @@
 use kruise_api::statefulset::ClaimRetention;
 use kruise_plan_kit::{
     FailureNote, Intent, Part, Patch, Precondition, ResourceId, Step, Target, Write, events,
+    injected::{Bug, is_injected},
 };
 use kruise_views::{ClaimView, OwnerView};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ impl Retention {
 
     /// The writes that give the claims of a pod the owners that they should have.
     pub(super) fn repair(self, claims: &Claims<'_>, member: &Member<'_>) -> Vec<Step> {
-        let condemned = member.rank.is_none();
+        let condemned = member.rank.is_none() || is_injected(Bug::ClaimOfSlotGiven);
         let of_pod = self.with_pod && condemned;
         let of_set = self.with_set && !of_pod;
         let view = member.pod.view;

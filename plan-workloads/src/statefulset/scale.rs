@@ -1,9 +1,13 @@
 //! Filling empty places, and removing pods beyond the ordinals.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use kruise_plan_kit::{Explain, ObjectWrites, Plan, Step, Target, Why, lifecycle::State, pod_writes};
-use kruise_views::Phase;
+use kruise_plan_kit::{Explain, Intent, ObjectWrites, Plan, Step, Target, Why, lifecycle::State, pod_writes};
+use kruise_views::{Phase, PodView};
 
 use super::{
     claims::Obstacle, create::NewPods, events, identity, members::Member, plan::Decision,
@@ -18,9 +22,6 @@ const MOST: usize = 5000;
 /// anew as fast as the API allows.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// A place that somebody else's pod has is looked at again after this long: no event of that pod would come.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
-
 /// May later steps begin something new?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -31,32 +32,50 @@ pub(super) enum Next {
 }
 
 impl Decision<'_> {
-    /// Gives pods that nothing else is done to, and their claims, back what they are known by, and pods that wait for their
-    /// claims these.
+    /// Gives pods that nothing else is done to what they are known by, pods that wait for claims these, and the claims of
+    /// pods that stay their owners. A claim whose place stays must not go with its pod: where that is deleted, the claim
+    /// gets its owners first.
     pub(super) fn repair(&self, plan: &mut Plan) {
         let written: BTreeSet<Target> = targets(plan).cloned().collect();
-        let active = self.members.slots.iter().filter(|member| member.is_active());
-        for member in active {
+        let mut deleted = deletions(plan);
+        let staying = self.members.slots.iter();
+        for member in staying.filter(|member| !member.is_leaving() && !member.orphan) {
             let view = member.pod.view;
-            if written.contains(&pod_writes::target(view)) {
-                continue;
-            }
-            let with_index = self.options.index_label;
-            plan.writes
-                .extend(identity::repair(&self.rollout.owner, member, with_index));
-            if view.phase == Phase::Pending {
-                let steps = self.claims.for_waiting_pod(member.ordinal, &view.name);
-                plan.writes.extend(of_claims(steps));
-            }
-            if let Some(retention) = self.retention {
+            let target = pod_writes::target(view);
+            if member.is_active() && !written.contains(&target) {
+                let with_index = self.options.index_label;
                 plan.writes
-                    .extend(of_claims(retention.repair(&self.claims, member)));
+                    .extend(identity::repair(&self.rollout.owner, member, with_index));
+                if view.phase == Phase::Pending {
+                    let steps = self.claims.for_waiting_pod(member.ordinal, &view.name);
+                    plan.writes.extend(of_claims(steps));
+                }
+            }
+            let Some(retention) = self.retention else {
+                continue;
+            };
+            let mut steps = retention.repair(&self.claims, member);
+            // A claim that is about to grow has its turn in the next plan.
+            steps.retain(|step| !written.contains(step.write.target()));
+            let deletion = deleted.remove(&target);
+            match deletion.and_then(|index| plan.writes.get_mut(index)) {
+                Some(object) => {
+                    steps.append(&mut object.steps);
+                    object.steps = steps;
+                }
+                None => plan.writes.extend(of_claims(steps)),
             }
         }
     }
 
     /// Fills empty places, and deletes pods that ended.
     pub(super) fn fill(&self, new_pods: &NewPods<'_>, plan: &mut Plan) -> Next {
+        let without = i64::from(self.limits.replicas) - self.ordinals.count();
+        if without > 0 {
+            let text = format!("reserveOrdinals leaves no ordinal for {without} pods");
+            plan.events.push(events::no_ordinal(&self.rollout.owner, &text));
+            plan.why.push(Why::of_set(text));
+        }
         if self.limits.ordered {
             return self.fill_in_order(new_pods, plan);
         }
@@ -95,12 +114,15 @@ impl Decision<'_> {
         let unavailable = self.members.slots.iter().find(|member| !member.is_available());
         let missing = self.ordinals.missing(&self.members.taken).next();
         let lowest = unavailable.filter(|member| missing.is_none_or(|missing| member.ordinal < missing));
+        if lowest.is_some() || missing.is_some() {
+            self.carry_on(plan);
+        }
         if let Some(member) = lowest {
             let (name, others) = (&member.pod.view.name, self.members.missing(&self.ordinals));
             if member.has_ended() {
                 self.replace(member, plan);
             } else if member.is_active() {
-                self.carry_on(member, plan);
+                self.replace_asked(member, plan);
             }
             if others > 0 {
                 let text = format!("{others} pods are missing, and are created in order: {name} comes first");
@@ -134,14 +156,11 @@ impl Decision<'_> {
     fn create(&self, new_pods: &NewPods<'_>, ordinal: i32, old: bool, plan: &mut Plan) -> bool {
         let owner = &self.rollout.owner;
         let name = format!("{}-{ordinal}", owner.name);
-        if let Some(other) = (self.find_pod)(&name).filter(|pod| !self.is_own(&pod.uid)) {
-            let why = match &other.controller {
-                Some(owner) => format!("{} {} has a pod of this name", owner.kind, owner.name),
-                None => "there is a pod of this name that is not the set's".to_owned(),
-            };
-            plan.events.push(events::not_created(owner, &name, &why));
+        if let Some((other, why)) = self.foreign_pod(&name) {
+            if !other.deleting {
+                plan.events.push(events::not_created(owner, &name, &why));
+            }
             plan.why.push(Why::new(name, format!("is not created: {why}")));
-            plan.requeue_after([LOOK_AGAIN]);
             return false;
         }
         match new_pods.create(ordinal, old) {
@@ -156,10 +175,35 @@ impl Decision<'_> {
             Err(Obstacle::Foreign(why)) => {
                 plan.events.push(events::not_created(owner, &name, &why));
                 plan.why.push(Why::new(name, format!("is not created: {why}")));
-                plan.requeue_after([LOOK_AGAIN]);
                 false
             }
         }
+    }
+
+    /// A pod of somebody else that has this name, and whose it is.
+    fn foreign_pod(&self, name: &str) -> Option<(Arc<PodView>, String)> {
+        let other = (self.find_pod)(name).filter(|pod| !self.is_own(&pod.uid))?;
+        let why = match &other.controller {
+            Some(owner) => format!("{} {} has a pod of this name", owner.kind, owner.name),
+            None => "there is a pod of this name that is not the set's".to_owned(),
+        };
+        Some((other, why))
+    }
+
+    /// How many places cannot be filled because pods or claims of others have their names, and an example.
+    pub(super) fn blocked(&self) -> Option<(usize, String)> {
+        let missing = self.ordinals.missing(&self.members.taken).take(MOST);
+        let mut blocked = missing.filter_map(|ordinal| {
+            let name = format!("{}-{ordinal}", self.rollout.owner.name);
+            let pod = self.foreign_pod(&name).map(|(_, why)| why);
+            let why = pod.or_else(|| match self.claims.for_new_pod(ordinal, &name) {
+                Err(Obstacle::Foreign(why)) => Some(why),
+                Err(Obstacle::Leaves(_)) | Ok(_) => None,
+            })?;
+            Some(format!("{name}: {why}"))
+        });
+        let first = blocked.next()?;
+        Some((1 + blocked.count(), first))
     }
 
     fn is_own(&self, uid: &str) -> bool {
@@ -194,7 +238,12 @@ impl Decision<'_> {
         own.retain(|member| !member.orphan);
         let busy = self.members.all().any(Member::is_leaving);
         let mut turn = true;
-        for member in own.iter().filter(|member| !member.is_leaving()) {
+        for member in &own {
+            if member.is_leaving() {
+                // It left for another reason: nobody has given it its claims.
+                plan.writes.extend(of_claims(self.claims_of_condemned(member)));
+                continue;
+            }
             let goes = if self.limits.ordered {
                 std::mem::take(&mut turn) && !busy
             } else {
@@ -211,10 +260,7 @@ impl Decision<'_> {
 
     /// Gives the claims of a condemned pod their owners and, if it `goes` now, deletes it.
     fn remove(&self, member: &Member<'_>, goes: bool, plan: &mut Plan) {
-        let mut steps = Vec::new();
-        if let Some(retention) = self.retention {
-            steps = retention.repair(&self.claims, member);
-        }
+        let mut steps = self.claims_of_condemned(member);
         let reason = "its ordinal is not one of the set's any more";
         let object = if goes {
             self.rollout.remove(&member.pod, reason)
@@ -239,6 +285,12 @@ impl Decision<'_> {
         }
     }
 
+    /// Gives the claims of a pod that is to go the owners that the policy asks for.
+    fn claims_of_condemned(&self, member: &Member<'_>) -> Vec<Step> {
+        self.retention
+            .map_or_else(Vec::new, |retention| retention.repair(&self.claims, member))
+    }
+
     /// One line of explanation for each place that is empty and not filled now, as far as there are pods to explain.
     pub(super) fn explain_missing(&self, plan: &mut Plan) {
         if self.rollout.explain == Explain::No {
@@ -259,6 +311,16 @@ impl Decision<'_> {
 fn targets(plan: &Plan) -> impl Iterator<Item = &Target> {
     let steps = plan.writes.iter().flat_map(|object| &object.steps);
     steps.map(|step| step.write.target())
+}
+
+/// Where the deletions of pods are among the plan's writes.
+fn deletions(plan: &Plan) -> BTreeMap<Target, usize> {
+    let objects = plan.writes.iter().enumerate();
+    let all = objects.flat_map(|(index, object)| object.steps.iter().map(move |step| (index, &step.write)));
+    let deletions = all.filter(|(_, write)| write.intent() == Intent::DeletePod);
+    deletions
+        .map(|(index, write)| (write.target().clone(), index))
+        .collect()
 }
 
 /// Each claim is an object of its own.

@@ -1,6 +1,6 @@
 //! What the set reports.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use jiff::Timestamp;
 use kruise_api::{
@@ -24,6 +24,7 @@ use super::{
     members::Member,
     plan::Decision,
     progressing::{self, is_unfinished},
+    resize::Stage,
     snapshot::Snapshot,
 };
 
@@ -105,13 +106,29 @@ pub(super) fn report(
 /// What holds the set up, in words.
 fn held_by(decision: &Decision<'_>, pods: &[Pod<'_>], memory: &Memory) -> String {
     let mut text = stalled::held_by(decision.limits.replicas, pods, memory);
-    let waits = |member: &&Member<'_>| decision.resize.waits_for_start(&decision.claims, member.ordinal);
-    let waiting = decision.members.slots.iter().filter(waits).count();
-    if waiting > 0 {
+    let mut add = |part: std::fmt::Arguments<'_>| {
         let comma = if text.is_empty() { "" } else { "; " };
-        text.push_str(&format!(
-            "{comma}claims of {waiting} pods have grown, and their file systems grow when these start anew"
+        let _ = write!(text, "{comma}{part}");
+    };
+    if let Some((count, example)) = decision.blocked() {
+        add(format_args!(
+            "the names of {count} missing pods are in use, such as {example}"
         ));
+    }
+    for (stage, words) in [
+        (Stage::Grows, "claims of {} pods have not grown yet"),
+        (
+            Stage::WaitsForStart,
+            "claims of {} pods have grown, and their file systems grow when these start anew",
+        ),
+        (Stage::Stuck, "claims of {} pods cannot follow their templates"),
+    ] {
+        let slots = decision.members.slots.iter();
+        let is_in = |member: &&Member<'_>| decision.resize.stage(&decision.claims, member) == Some(stage);
+        let count = slots.filter(is_in).count();
+        if count > 0 {
+            add(format_args!("{}", words.replace("{}", &count.to_string())));
+        }
     }
     text
 }

@@ -61,11 +61,26 @@ impl Decision<'_> {
 
     /// Is there a claim template that the pod has no volume for? Volumes of a pod cannot change.
     fn lacks_volume(&self, member: &Member<'_>) -> bool {
+        self.lacking(member).is_some()
+    }
+
+    /// The first such template.
+    fn lacking(&self, member: &Member<'_>) -> Option<&str> {
         let has = |name: &str| {
             let mut claims = member.pod.view.claims.iter();
             claims.any(|claim| *claim.volume == *name)
         };
-        self.claims.templates.iter().any(|template| !has(template.name))
+        let mut names = self.claims.templates.iter().map(|template| template.name);
+        names.find(|name| !has(name))
+    }
+
+    /// Is there a pod to be updated that lacks a volume, or whose claims are not as their templates ask? No revision says so.
+    pub(super) fn is_claim_open(&self) -> bool {
+        let open = |member: &&Member<'_>| {
+            self.lacks_volume(member) || self.resize.stage(&self.claims, member).is_some()
+        };
+        let mut candidates = self.candidates().into_iter();
+        self.rollout.strategy.held().is_none() && candidates.any(|member| member.is_active() && open(&member))
     }
 
     /// Replaces pods that are asked to go, and updates those whose turn it is.
@@ -94,36 +109,45 @@ impl Decision<'_> {
         }
     }
 
-    /// Carries on the one pod of an ordered set that everything waits for, if it waits in a lifecycle state that only an
-    /// update or a deletion ends.
-    pub(super) fn carry_on(&self, member: &Member<'_>, plan: &mut Plan) {
-        let rollout = &self.rollout;
-        let candidates = self.candidates();
-        let is_candidate = candidates.iter().any(|other| other.ordinal == member.ordinal);
-        match member.pod.state {
-            State::PreparingDelete => {
-                let held = rollout.strategy.held().is_some();
-                let kept: &[&Member<'_>] = if held { &[] } else { &candidates };
-                self.return_one(member, kept, plan);
-            }
-            State::PreparingUpdate | State::Updated if rollout.strategy.on_delete => {
-                plan.writes.extend(rollout.cancel(&member.pod));
-            }
-            State::PreparingUpdate | State::Updated if rollout.strategy.paused => {}
-            State::PreparingUpdate | State::Updated if is_candidate && !member.pod.specified => {
-                if !member.pod.updated {
-                    self.update_pod(&mut Updater::new(rollout, &rollout.update), member, plan);
-                }
-            }
-            State::PreparingUpdate if !member.pod.updated && !member.pod.specified => {
-                plan.writes.extend(rollout.cancel(&member.pod));
-            }
-            _ => {}
+    /// Carries on the pods of an ordered set that wait in a lifecycle state that only an update or a deletion ends. They are
+    /// out of service, so nothing new begins.
+    pub(super) fn carry_on(&self, plan: &mut Plan) {
+        let waits = |member: &&Member<'_>| {
+            matches!(
+                member.pod.state,
+                State::PreparingDelete | State::PreparingUpdate | State::Updated
+            )
+        };
+        let waiting: Vec<&Member<'_>> = self.active_slots().filter(waits).collect();
+        if waiting.is_empty() {
+            return;
         }
-        let asked = member.pod.specified && rollout.strategy.held().is_none();
+        let rollout = &self.rollout;
+        let held = rollout.strategy.held().is_some();
+        let candidates = self.candidates();
+        let chosen = ordinals_of(if held { &[] } else { &candidates });
+        let mut updater = Updater::new(rollout, &rollout.update);
+        for member in waiting {
+            let settled = member.pod.updated || member.pod.specified;
+            match member.pod.state {
+                State::PreparingDelete => self.return_one(member, &chosen, &mut updater, plan),
+                _ if rollout.strategy.on_delete => plan.writes.extend(rollout.cancel(&member.pod)),
+                _ if rollout.strategy.paused || settled => {}
+                _ if chosen.contains(&member.ordinal) => {
+                    self.update_pod(&mut updater, member, plan);
+                }
+                State::PreparingUpdate => plan.writes.extend(rollout.cancel(&member.pod)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Deletes the one pod of an ordered set that everything waits for, if its label asks for it.
+    pub(super) fn replace_asked(&self, member: &Member<'_>, plan: &mut Plan) {
+        let asked = member.pod.specified && self.rollout.strategy.held().is_none();
         if asked && member.pod.state != State::PreparingDelete {
             let reason = "its deletion is asked for by label";
-            plan.writes.extend(rollout.remove(&member.pod, reason));
+            plan.writes.extend(self.rollout.remove(&member.pod, reason));
         }
     }
 
@@ -151,20 +175,28 @@ impl Decision<'_> {
             member.pod.state == State::PreparingDelete
                 && !(member.pod.specified && self.rollout.strategy.held().is_none())
         };
+        let chosen = ordinals_of(candidates);
+        let mut updater = Updater::new(&self.rollout, &self.rollout.update);
         for member in self.active_slots().filter(prepared) {
-            self.return_one(member, candidates, plan);
+            self.return_one(member, &chosen, &mut updater, plan);
         }
     }
 
     /// Deletes a pod whose hook lets it go: its place is refilled. One that is held returns to service, unless it is still to
     /// be replaced.
-    fn return_one(&self, member: &Member<'_>, candidates: &[&Member<'_>], plan: &mut Plan) {
+    fn return_one(
+        &self,
+        member: &Member<'_>,
+        chosen: &BTreeSet<i32>,
+        updater: &mut Updater<'_>,
+        plan: &mut Plan,
+    ) {
         let rollout = &self.rollout;
         let asked = member.pod.specified && rollout.strategy.held().is_none();
         if !rollout.is_held(&member.pod) {
             let reason = "its preDelete hook let it go";
             plan.writes.extend(rollout.remove(&member.pod, reason));
-        } else if asked || self.is_to_be_recreated(member, candidates) {
+        } else if asked || (chosen.contains(&member.ordinal) && self.is_to_be_recreated(member, updater)) {
             let text = "leaves as soon as its preDelete hook lets it";
             rollout.explain(plan, &member.pod, text);
         } else {
@@ -174,14 +206,10 @@ impl Decision<'_> {
         }
     }
 
-    fn is_to_be_recreated(&self, member: &Member<'_>, candidates: &[&Member<'_>]) -> bool {
-        let rollout = &self.rollout;
-        let is_candidate = candidates.iter().any(|other| other.ordinal == member.ordinal);
-        let recreated = || {
-            let mut updater = Updater::new(rollout, &rollout.update);
-            self.lacks_volume(member) || !updater.is_in_place(&member.pod)
-        };
-        is_candidate && self.is_outdated(member) && recreated()
+    fn is_to_be_recreated(&self, member: &Member<'_>, updater: &mut Updater<'_>) -> bool {
+        self.rollout.strategy.policy != Policy::InPlaceOnly
+            && self.is_outdated(member)
+            && (self.lacks_volume(member) || !updater.is_in_place(&member.pod))
     }
 
     /// The pods that are to be on the update revision, in the order in which they change.
@@ -215,6 +243,8 @@ impl Decision<'_> {
         let before = plan.writes.len();
         let mut updater = Updater::new(&self.rollout, &self.rollout.update);
         let mut held = None;
+        // One event of each kind is enough: what keeps one pod keeps the others.
+        let (mut told, mut stuck) = (false, false);
         for &member in candidates {
             let outdated = self.is_outdated(member);
             if !outdated && self.resize.fits(&self.claims, member.ordinal) {
@@ -227,15 +257,26 @@ impl Decision<'_> {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }
+            let events = plan.events.len();
             if !self.claims_follow(member, unavailable, plan) {
+                if stuck {
+                    plan.events.truncate(events);
+                }
+                stuck |= plan.events.len() > events;
                 continue;
             }
             let settled = member.pod.specified || !member.is_active();
             if !outdated || settled || member.pod.state == State::PreparingDelete {
                 continue;
             }
+            let events = plan.events.len();
             if self.update_pod(&mut updater, member, plan) {
                 unavailable.pods.insert(member.ordinal);
+            } else {
+                if told {
+                    plan.events.truncate(events);
+                }
+                told = true;
             }
         }
         plan.writes.len() > before
@@ -266,15 +307,16 @@ impl Decision<'_> {
     fn update_pod(&self, updater: &mut Updater<'_>, member: &Member<'_>, plan: &mut Plan) -> bool {
         let rollout = &self.rollout;
         let pod = &member.pod;
-        if !self.lacks_volume(member) {
+        let Some(lacking) = self.lacking(member) else {
             let able = updater.able(vec![pod], plan);
             let is_able = !able.is_empty();
             updater.run(able, plan);
             return is_able;
-        }
+        };
         let name = &pod.view.name;
         if rollout.strategy.policy == Policy::InPlaceOnly {
-            let text = "it lacks the volume of a claim template, and the policy is InPlaceOnly";
+            let text =
+                format!("it lacks the volume of claim template {lacking}, and the policy is InPlaceOnly");
             let message = format!(
                 "failed to update pod {name} in-place(revision {}): {text}",
                 rollout.update.name
@@ -284,15 +326,15 @@ impl Decision<'_> {
             rollout.explain(plan, pod, text);
             return false;
         }
-        let reason = "it lacks the volume of a claim template, and volumes cannot change";
+        let reason = format!("it lacks the volume of claim template {lacking}, and volumes cannot change");
         plan.writes
-            .extend(rollout.recreate(pod, &rollout.update.name, reason));
+            .extend(rollout.recreate(pod, &rollout.update.name, &reason));
         true
     }
 
     /// Takes pods that are not to be updated any more out of the state before an update, and explains them.
     fn leave_others(&self, candidates: &[&Member<'_>], plan: &mut Plan) {
-        let chosen: BTreeSet<i32> = candidates.iter().map(|member| member.ordinal).collect();
+        let chosen = ordinals_of(candidates);
         for member in self
             .active_slots()
             .filter(|member| !chosen.contains(&member.ordinal))
@@ -305,4 +347,8 @@ impl Decision<'_> {
             }
         }
     }
+}
+
+fn ordinals_of(members: &[&Member<'_>]) -> BTreeSet<i32> {
+    members.iter().map(|member| member.ordinal).collect()
 }

@@ -3,11 +3,11 @@
 //!
 //! A pod is one line: name, revision letter, and words for what is special about it; without any it is available.
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use jiff::Timestamp;
-use kruise_plan_kit::{ResourceId, Target, Template, inplace::VerticalScaling, revision};
-use kruise_plan_test_kit::{Labelled, merge, pod, spoken, strategic, text};
+use kruise_plan_kit::{ResourceId, Target, inplace::VerticalScaling, revision};
+use kruise_plan_test_kit::{Letters, compare, merge, pod, spoken, text};
 use kruise_plan_workloads::cloneset::Explain;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,42 +101,6 @@ fn base_template() -> Value {
     json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}})
 }
 
-struct Names {
-    /// Letter, template, revision name.
-    all: Vec<(String, Value, String)>,
-}
-
-impl Names {
-    fn of(case: &Case) -> Self {
-        let mut templates = case.templates.clone();
-        templates.entry("a".into()).or_insert(Value::Null);
-        let all = templates.into_iter().map(|(letter, change)| {
-            let mut template = base_template();
-            if !change.is_null() {
-                strategic(&mut template, &change);
-            }
-            let name = revision::identity("web", &Template::live(&template), 0).0;
-            (letter, template, name)
-        });
-        Self { all: all.collect() }
-    }
-
-    fn get(&self, letter: &str) -> (&Value, &str) {
-        let found = self.all.iter().find(|(have, ..)| have == letter);
-        let (_, template, name) = found.unwrap_or_else(|| panic!("no template {letter}"));
-        (template, name)
-    }
-
-    /// Letters read better than hashes.
-    fn spoken(&self, mut text: String) -> String {
-        for (letter, _, name) in &self.all {
-            text = text.replace(name, &format!("<{letter}>"));
-            text = text.replace(revision::short_hash(name), &format!("<{letter} hash>"));
-        }
-        text
-    }
-}
-
 /// An object of a CloneSet, from `resource/name`.
 fn target(object: &str) -> Target {
     let (plural, name) = object.split_once('/').unwrap();
@@ -148,7 +112,7 @@ fn target(object: &str) -> Target {
     }
 }
 
-fn world(case: &Case, names: &Names) -> World {
+fn world(case: &Case, names: &Letters) -> World {
     let mut spec = json!({
         "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
@@ -179,18 +143,10 @@ fn world(case: &Case, names: &Names) -> World {
         .map(|letter| names.get(letter).1.to_owned())
         .collect();
     world.memory.late = case.late.iter().map(|late| target(late)).collect();
-    let stored = case
-        .revisions
-        .clone()
-        .unwrap_or_else(|| names.all.iter().map(|(letter, ..)| letter.clone()).collect());
+    let stored = case.revisions.clone().unwrap_or_else(|| names.letters());
     for (index, letter) in stored.iter().enumerate() {
-        let (template, name) = names.get(letter);
-        let data = go_compat::pod_template::revision_data(template);
-        let mut revision = json!({
-            "metadata": {"name": name, "namespace": "shop", "uid": format!("revision-{letter}"), "resourceVersion": "5",
-                         "ownerReferences": [owner()]},
-            "data": serde_json::from_str::<Value>(&data).unwrap(), "revision": index + 1,
-        });
+        let name = names.get(letter).1;
+        let mut revision = names.revision(letter, index + 1, &json!([owner()]));
         if case.nobodys.contains(letter) {
             revision["metadata"]["ownerReferences"] = json!([]);
         }
@@ -236,14 +192,7 @@ fn world(case: &Case, names: &Names) -> World {
             .insert(claim["metadata"]["name"].as_str().unwrap().to_owned(), claim);
     }
     for line in &case.pods {
-        let labelled = |letter: &str| {
-            let (template, revision) = names.get(letter);
-            Labelled {
-                template: template.clone(),
-                revision: revision.to_owned(),
-            }
-        };
-        let pod = pod(line, labelled, &owner(), world.now);
+        let pod = pod(line, |letter| names.labelled(letter), &owner(), world.now);
         world
             .pods
             .insert(pod["metadata"]["name"].as_str().unwrap().to_owned(), pod);
@@ -279,25 +228,12 @@ fn owner() -> Value {
            "controller": true, "blockOwnerDeletion": true})
 }
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
-}
-
 #[test]
 fn every_case_gives_the_plan_that_stands_beside_it() {
-    let bless = env::var_os("UPDATE_EXPECT").is_some();
-    let mut different = Vec::new();
-    let mut files: Vec<PathBuf> = fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.retain(|file| file.extension().is_some_and(|kind| kind == "yaml"));
-    files.sort();
-    assert!(files.len() > 40, "the cases are there");
-    for file in files {
-        let case: Case = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap())
-            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let names = Names::of(&case);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    compare(&folder, 41, |text| {
+        let case: Case = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+        let names = Letters::of("web", &base_template(), &case.templates);
         let world = world(&case, &names);
         let plan = world.plan_of(
             &world
@@ -307,18 +243,6 @@ fn every_case_gives_the_plan_that_stands_beside_it() {
                 .collect::<Vec<_>>(),
             Explain::Yes,
         );
-        let actual = format!("{}\n\n{}", case.about, names.spoken(spoken(&plan)));
-        let beside = file.with_extension("plan");
-        if bless {
-            fs::write(&beside, &actual).unwrap();
-        }
-        let expected = fs::read_to_string(&beside).unwrap_or_default();
-        if actual != expected {
-            different.push(format!(
-                "{}\n--- expected\n{expected}\n--- planned\n{actual}",
-                file.display()
-            ));
-        }
-    }
-    assert!(different.is_empty(), "{}", different.join("\n\n"));
+        Ok(format!("{}\n\n{}", case.about, names.spoken(spoken(&plan))))
+    });
 }

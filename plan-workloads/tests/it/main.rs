@@ -1,4 +1,5 @@
-//! What the CloneSet planner must do, written from the requirements and not from the planner.
+//! What the planners of workloads must do, written from the requirements and not from the planners. Those of CloneSet are
+//! here, those of StatefulSet in `statefulset`.
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
 //! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are
@@ -21,6 +22,7 @@ mod reports;
 mod resources;
 mod scenario_tables;
 mod scripted;
+mod statefulset;
 mod takeover;
 mod tutorial;
 mod vectors;

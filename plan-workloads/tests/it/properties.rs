@@ -340,11 +340,11 @@ impl History {
                 world.bind(name, NODE_NAMES[usize::from(*node) % NODE_NAMES.len()]);
             }),
             Event::Nodes => self.nodes(),
-            Event::Kubelet(pod) => self.pod(*pod, World::kubelet),
-            Event::Crash(pod) => self.pod(*pod, World::crash),
-            Event::Recover(pod) => self.pod(*pod, World::recover),
-            Event::Evict(pod) => self.pod(*pod, World::evict),
-            Event::Terminate(pod) => self.pod(*pod, World::terminate),
+            Event::Kubelet(pod) => self.pod(*pod, |world, name| world.kubelet(name)),
+            Event::Crash(pod) => self.pod(*pod, |world, name| world.crash(name)),
+            Event::Recover(pod) => self.pod(*pod, |world, name| world.recover(name)),
+            Event::Evict(pod) => self.pod(*pod, |world, name| world.evict(name)),
+            Event::Terminate(pod) => self.pod(*pod, |world, name| world.terminate(name)),
             Event::Unhook(pod) => self.unhook(*pod),
             Event::Rehook(pod) => self.pod(*pod, rehook),
             Event::Forget => self.world.edit(|spec| {

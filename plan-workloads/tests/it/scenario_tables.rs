@@ -112,6 +112,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("cloneset.md", 'C', 42),
         ("in-place-update.md", 'U', 26),
         ("sidecarset.md", 'S', 41),
+        ("statefulset.md", 'S', 43),
         ("admission.md", 'A', 30),
         ("launch-priority.md", 'L', 14),
         ("pod-webhook.md", 'P', 11),
@@ -151,6 +152,7 @@ fn whatever_is_better_here_has_a_test() {
     assert_tested("cloneset.md", 'M', (1..=7).chain(10..=21).chain([23]), 2);
     let in_place = (1..=10).chain(12..=16).chain(18..=20);
     assert_tested("in-place-update.md", 'N', in_place, 2);
+    assert_tested("statefulset.md", 'M', (1..=13).chain(17..=29), 2);
 }
 
 /// The tests in the last cell of each row of a table whose rows are `wanted`.
@@ -190,15 +192,29 @@ fn whatever_sidecarsets_do_better_has_a_test() {
 }
 
 #[test]
-fn every_case_stands_in_a_table() {
-    let text: String = ["cloneset.md", "in-place-update.md", "gates.md"]
+fn every_case_stands_in_a_table_and_every_case_there_exists() {
+    let text: String = ["cloneset.md", "in-place-update.md", "gates.md", "statefulset.md"]
         .iter()
         .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
         .collect();
     let mentioned: BTreeSet<&str> = names_in(&text).into_iter().collect();
-    for entry in fs::read_dir(root().join("plan-workloads/tests/cases")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(mentioned.contains(name), "{name} is in no table");
+    let mut known = Known::default();
+    collect(&root().join("plan-workloads/tests/cases"), &mut known);
+    for name in &known.run {
+        assert!(mentioned.contains(&**name), "{name} is in no table");
     }
+    for name in mentioned.into_iter().filter(|name| is_case(name)) {
+        assert!(known.run.contains(name), "there is no case {name}");
+    }
+}
+
+/// Is it the name of a case: a letter, a number, and words, joined by dashes?
+fn is_case(name: &str) -> bool {
+    let Some((first, words)) = name.split_once('-') else {
+        return false;
+    };
+    let number = first.strip_prefix(|letter: char| letter.is_ascii_lowercase());
+    let number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    number && words.bytes().all(plain)
 }

@@ -74,12 +74,16 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
     if let Some(version) = version {
         guards.insert("resourceVersion".into(), version.into());
     }
-    json!({
+    let mut options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
         "propagationPolicy": "Background",
         "preconditions": guards,
-    })
+    });
+    if is_injected(Bug::GraceOfPodsDropped) {
+        options["gracePeriodSeconds"] = 0.into();
+    }
+    options
 }
 
 /// The metadata that the executor reads from a response.

@@ -100,11 +100,11 @@ fn is_rolled_out(now: &View, held: u64) -> Result<bool> {
         return Ok(false);
     };
     let updated = wanted.saturating_sub(held);
-    let mut status = json!({"replicas": wanted, "readyReplicas": wanted});
     // The status of a StatefulSet leaves a zero out.
-    if updated > 0 {
-        status["updatedReadyReplicas"] = updated.into();
-    }
+    let status = match updated {
+        0 => json!({"replicas": wanted, "readyReplicas": wanted}),
+        _ => json!({"replicas": wanted, "readyReplicas": wanted, "updatedReadyReplicas": updated}),
+    };
     let in_service = now.pods.iter().filter(|pod| pod.ready == Ready::Yes).count();
     Ok(now.pods.len() as u64 == wanted && in_service as u64 == wanted && now.is_done(&status)?)
 }

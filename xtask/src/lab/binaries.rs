@@ -144,6 +144,11 @@ impl Binaries {
         );
         let replaces = replaces(&kubernetes_go_mod(&source, version)?, &published);
         std::fs::write(source.join("go.mod"), format!("{module}\n{replaces}"))?;
+        for sample in samples(&replaces) {
+            let folder = source.join(EMPTY).join(sample);
+            std::fs::create_dir_all(&folder)?;
+            std::fs::write(folder.join("go.mod"), format!("module k8s.io/sample-{sample}\n"))?;
+        }
         go(&source, &["mod", "tidy"], &[])?;
         let package = "k8s.io/component-base/version";
         let minor = minor(version)?;
@@ -204,7 +209,11 @@ fn minor(version: &str) -> Result<u32> {
         .with_context(|| format!("K8S_VERSION must look like 1.34.2, is {version}"))
 }
 
-/// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones.
+/// A module without packages, in a folder of this name beside the program.
+const EMPTY: &str = "empty";
+
+/// `k8s.io/kubernetes` replaces its staging modules by local folders: point them to the published ones. No program needs
+/// its samples, and a module proxy may lack them.
 fn replaces(go_mod: &str, version: &str) -> String {
     let staged = go_mod.lines().filter_map(|line| line.trim().split_once(" => "));
     let names = staged
@@ -212,9 +221,18 @@ fn replaces(go_mod: &str, version: &str) -> String {
         .map(|(name, _)| name);
     let lines: Vec<String> = names
         .map(|name| name.strip_prefix("replace ").unwrap_or(name))
-        .map(|name| format!("\t{name} => {name} {version}\n"))
+        .map(|name| match name.strip_prefix("k8s.io/sample-") {
+            Some(sample) => format!("\t{name} => ./{EMPTY}/{sample}\n"),
+            None => format!("\t{name} => {name} {version}\n"),
+        })
         .collect();
     format!("replace (\n{})\n", lines.concat())
+}
+
+/// The ends of the names of the samples among them.
+fn samples(replaces: &str) -> impl Iterator<Item = &str> {
+    let lines = replaces.lines().filter_map(|line| line.trim().split_once(" => "));
+    lines.filter_map(|(name, _)| name.strip_prefix("k8s.io/sample-"))
 }
 
 fn kubernetes_go_mod(source: &Path, version: &str) -> Result<String> {
@@ -261,11 +279,12 @@ mod tests {
 
     #[test]
     fn staging_modules_are_pointed_to_published_ones_and_nothing_else_is() {
-        let go_mod = "module m\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.com/a => example.com/b v1\n)\n";
-        assert_eq!(
-            replaces(go_mod, "v0.34.2"),
-            "replace (\n\tk8s.io/api => k8s.io/api v0.34.2\n)\n"
-        );
+        let go_mod = "module m\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\texample.com/a => example.com/b v1\n\t\
+                      k8s.io/sample-controller => ./staging/src/k8s.io/sample-controller\n)\n";
+        let replaces = replaces(go_mod, "v0.34.2");
+        let lines = "k8s.io/api => k8s.io/api v0.34.2\n\tk8s.io/sample-controller => ./empty/controller";
+        assert_eq!(replaces, format!("replace (\n\t{lines}\n)\n"));
+        assert_eq!(samples(&replaces).collect::<Vec<_>>(), ["controller"]);
     }
 
     /// A program that ends with this code. A shell writes it: a file that this process has open to write cannot be run

@@ -9,6 +9,7 @@ use crate::subjects::labels::{STATE, UPDATE_HOOK};
 /// Judges the form of a write and what it changed.
 pub fn judge(write: &Write<'_>, mirror: &Mirror) -> Option<Violation> {
     unguarded(write)
+        .or_else(|| killed(write))
         .or_else(|| foreign(write, mirror))
         .or_else(|| rewritten(write, mirror, "revisions are stable", false))
 }
@@ -34,6 +35,16 @@ fn unguarded(write: &Write<'_>) -> Option<Violation> {
     );
     uid.is_null().then_some(Violation {
         oracle: "preconditions",
+        what,
+    })
+}
+
+/// A pod that is deleted without its grace period may run beside the next one of its name.
+fn killed(write: &Write<'_>) -> Option<Violation> {
+    let is_deletion = write.resource == "pods" && write.method == Method::Delete;
+    let what = format!("{} deleted {}: {}", write.process, write.name, write.body);
+    (is_deletion && !write.body["gracePeriodSeconds"].is_null()).then_some(Violation {
+        oracle: "pods end in their own time",
         what,
     })
 }

@@ -82,7 +82,9 @@ impl CloneSets {
             .snapshot()
             .by_index(&CLAIMS_BY_OWNER, &set.metadata.uid);
         let snapshot = self.pods.snapshot();
-        let pods = snapshot.by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        let mut pods = snapshot.by_index(&PODS_BY_OWNER, &set.metadata.uid);
+        // A restored pod may name the set as its controller, in another namespace.
+        pods.retain(|pod| *pod.namespace == *set.metadata.namespace);
         let namespace = &set.metadata.namespace;
         let exists = |pod: &str| snapshot.get(&ObjectKey::new(namespace.as_str(), pod)).is_some();
         let claims = Claims::new(set, claims, exists);

@@ -27,14 +27,16 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// From these objects of its namespace. Of the pods, it keeps those that the set controls and those with a name of the
+    /// From these objects. Of the pods of its namespace, it keeps those that the set controls and those with a name of the
     /// set's; of the revisions, those of the set ([`revisions_of`]).
     pub fn new(
         set: &StatefulSet,
-        pods: Vec<Arc<PodView>>,
+        mut pods: Vec<Arc<PodView>>,
         claims: Vec<Arc<ClaimView>>,
         revisions: Vec<Arc<RevisionView>>,
     ) -> Self {
+        // A restored pod may name the set as its controller, in another namespace.
+        pods.retain(|pod| *pod.namespace == *set.metadata.namespace);
         let is_named = |pod: &&Arc<PodView>| set_of_pod(&pod.name) == Some(&*set.metadata.name);
         let named = pods.iter().filter(is_named).cloned().collect();
         let is_candidate = |pod: &&Arc<PodView>| match &pod.controller {

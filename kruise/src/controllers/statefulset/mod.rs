@@ -48,8 +48,8 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
         Grant::on(ResourceId::PODS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
         Grant::on(ResourceId::PODS, &["patch"]).part("resize"),
-        // Their owners delete them.
-        Grant::on(ResourceId::CLAIMS, &["create", "patch"]),
+        // Their owners delete them. Who changes the owners must have the right, too, where the server checks that.
+        Grant::on(ResourceId::CLAIMS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         Grant::on(ResourceId::STORAGE_CLASSES, &[])
             .cluster_scoped()

@@ -154,7 +154,8 @@ impl Case<'_> {
                 && !known.waits_for_deletion(number)
                 && !known.has_condemned_above(spec, number);
         }
-        if self.act == Act::Removes && self.ended() && known.are_available_below(spec, number) {
+        // The lowest pod that is out of service is what all others wait for.
+        if self.is_due(spec) && self.may_be_out_of_service(spec) && known.are_available_below(spec, number) {
             return true;
         }
         known.are_available_below(spec, i64::MAX)
@@ -162,11 +163,15 @@ impl Case<'_> {
             && !known.has_condemned_above(spec, -1)
     }
 
+    fn may_be_out_of_service(&self, spec: &Spec<'_>) -> bool {
+        let serves = |pod: &Object| pod.is_certainly_available(spec.min_ready_seconds, self.write.decided);
+        self.pod.may_be(|pod| !serves(pod))
+    }
+
     fn is_affordable(&self, spec: &Spec<'_>) -> bool {
         let number = self.pod.ordinal;
-        let serves = |pod: &Object| pod.is_certainly_available(spec.min_ready_seconds, self.write.decided);
         spec.rank(number).is_none()
-            || self.pod.may_be(|pod| !serves(pod))
+            || self.may_be_out_of_service(spec)
             || (spec.resizes && may_be_growing(self.before, self.write, self.mirror))
             || self.known.unavailable(spec, number) < spec.max_unavailable
     }

@@ -1,0 +1,9 @@
+//! What the StatefulSet planner must do, written from the requirements and not from the planner.
+
+mod cases;
+mod lossless;
+mod oracle;
+mod properties;
+mod reports;
+mod takeover;
+mod world;

@@ -1,0 +1,313 @@
+//! Sets that OpenKruise runs are taken over without a pod being touched, and a rollout found half-way goes on where it was.
+//!
+//! No fixture has owner references in the older version, a pod in the middle of its in-place update, or claims that the set
+//! owns. Those are made here by hand, out of what is stored.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use kruise_api::statefulset::StatefulSet;
+use kruise_plan_kit::{Explain, Intent, Memory, Plan, ResourceId, Write};
+use kruise_plan_test_kit::set_condition;
+use kruise_plan_workloads::statefulset::{Options, Snapshot, plan};
+use kruise_views::{ClaimView, PodView, RevisionView};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+const VERSIONS: [&str; 3] = ["1.8.4", "1.9.0", "main"];
+const FORMS: [&str; 2] = ["apps.kruise.io", "v1alpha1.apps.kruise.io"];
+
+/// A list as the server sent it, or as a plain array.
+fn items(version: &str, file: &str) -> Vec<Value> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/upstream");
+    let text = fs::read_to_string(root.join(version).join(file)).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let items = if list.is_array() { &list } else { &list["items"] };
+    items.as_array().unwrap().clone()
+}
+
+fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
+    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
+}
+
+/// One stored set, what it owns, and all claims.
+#[derive(Clone)]
+struct Stored {
+    about: String,
+    set: Value,
+    pods: Vec<Value>,
+    claims: Vec<Value>,
+    revisions: Vec<Value>,
+    now: Timestamp,
+}
+
+/// The last moment of which a pod's status tells: when the snapshot was taken.
+fn latest(pods: &[Value]) -> Timestamp {
+    let conditions = pods
+        .iter()
+        .flat_map(|pod| pod["status"]["conditions"].as_array().unwrap());
+    let times = conditions.map(|condition| condition["lastTransitionTime"].as_str().unwrap());
+    times.map(|time| time.parse().unwrap()).max().unwrap()
+}
+
+fn stored(phase: &str) -> Vec<Stored> {
+    let mut all = Vec::new();
+    for version in VERSIONS {
+        let (pods, revisions) = ("pods", "controllerrevisions");
+        let [pods, revisions, claims] = [pods, revisions, "persistentvolumeclaims"]
+            .map(|resource| items(version, &format!("{phase}-{resource}.json")));
+        for form in FORMS {
+            for set in items(version, &format!("{phase}-statefulsets.{form}.json")) {
+                let is_owner = |owner: &Value| owner["uid"] == set["metadata"]["uid"];
+                let mine = |object: &&Value| {
+                    let owners = object["metadata"]["ownerReferences"].as_array();
+                    owners.is_some_and(|owners| owners.iter().any(is_owner))
+                };
+                let pods: Vec<Value> = pods.iter().filter(mine).cloned().collect();
+                all.push(Stored {
+                    about: format!("{version} {phase} {form}"),
+                    now: latest(&pods) + SignedDuration::from_hours(1),
+                    pods,
+                    claims: claims.clone(),
+                    revisions: revisions.iter().filter(mine).cloned().collect(),
+                    set,
+                });
+            }
+        }
+    }
+    assert_eq!(all.len(), 6, "the fixtures are there");
+    assert!(
+        all.iter()
+            .all(|one| one.pods.len() == 3 && !one.revisions.is_empty())
+    );
+    all
+}
+
+impl Stored {
+    fn plan(&self) -> Plan {
+        let set = StatefulSet::from_value(self.set.clone()).unwrap();
+        let pods: Vec<Arc<PodView>> = self.pods.iter().map(decode).collect();
+        let revisions: Vec<Arc<RevisionView>> = self.revisions.iter().map(decode).collect();
+        let named = |objects: &[Value], name: &str| {
+            let found = objects.iter().find(|object| object["metadata"]["name"] == name);
+            found.cloned()
+        };
+        plan(
+            &Snapshot {
+                set: &set,
+                api_version: &set.api_version,
+                pods: &pods,
+                pod: &|name| named(&self.pods, name).as_ref().map(decode::<PodView>),
+                claim: &|name| named(&self.claims, name).as_ref().map(decode::<ClaimView>),
+                class: &|_| None,
+                revisions: &revisions,
+                pull_jobs: &[],
+                options: Options::DEFAULT,
+                memory: &Memory::default(),
+                explain: Explain::Yes,
+            },
+            self.now,
+        )
+    }
+
+    /// `verb name` of all writes.
+    fn writes(&self) -> Vec<String> {
+        let plan = self.plan();
+        let steps = plan.writes.iter().flat_map(|object| &object.steps);
+        let text = |write: &Write| format!("{} {}", write.intent().as_str(), write.target().name);
+        steps.map(|step| text(&step.write)).collect()
+    }
+
+    fn rolling(&mut self) -> &mut Value {
+        &mut self.set["spec"]["updateStrategy"]["rollingUpdate"]
+    }
+}
+
+#[test]
+fn a_stored_statefulset_is_taken_over_without_a_write_to_a_pod_claim_or_revision() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            // The partition holds what is left of a rollout found half-way.
+            assert_eq!(stored.writes(), Vec::<String>::new(), "{}", stored.about);
+        }
+    }
+}
+
+#[test]
+fn the_status_of_a_stored_statefulset_stays_but_for_conditions_of_our_own() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            let patch = stored
+                .plan()
+                .status
+                .map_or(json!({"status": {}}), |status| status.patch);
+            let mut status = patch["status"].as_object().unwrap().clone();
+            let conditions = status.remove("conditions").unwrap_or(json!([]));
+            for condition in conditions.as_array().unwrap() {
+                assert_eq!(condition["type"], "Progressing", "{}: {patch}", stored.about);
+            }
+            // The older version reports nothing of these.
+            if stored.about.contains("v1alpha1") {
+                for key in ["volumeClaims", "updatedReadyReplicas", "updatedAvailableReplicas"] {
+                    assert!(status.remove(key).is_some(), "{}: {key}", stored.about);
+                }
+            }
+            assert_eq!(json!(status), json!({}), "{}", stored.about);
+        }
+    }
+}
+
+#[test]
+fn a_revision_made_anew_is_byte_for_byte_the_stored_one() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            let name = stored.set["status"]["updateRevision"].clone();
+            let is_update = |revision: &&Value| revision["metadata"]["name"] == name;
+            let update = stored.revisions.iter().find(is_update).unwrap();
+            let mut without = stored.clone();
+            without.revisions.retain(|revision| !is_update(&revision));
+            let plan = without.plan();
+            let mut steps = plan.writes.iter().flat_map(|object| &object.steps);
+            let created = steps.find_map(|step| match &step.write {
+                Write::Create {
+                    intent: Intent::CreateRevision,
+                    body,
+                    ..
+                } => Some(body.render()),
+                _ => None,
+            });
+            let created = created.unwrap_or_else(|| panic!("{}: no revision is made", stored.about));
+            assert_eq!(created["metadata"]["name"], name, "{}", stored.about);
+            assert_eq!(created["data"].to_string(), update["data"].to_string());
+            assert_eq!(created["revision"], update["revision"]);
+            let labels = &created["metadata"]["labels"];
+            assert_eq!(*labels, update["metadata"]["labels"], "{}", stored.about);
+            let mut owner = created["metadata"]["ownerReferences"][0].clone();
+            owner["apiVersion"] = json!("apps.kruise.io/v1beta1");
+            assert_eq!(owner, update["metadata"]["ownerReferences"][0]);
+        }
+    }
+}
+
+#[test]
+fn a_rollout_found_half_way_goes_on_in_place_below_the_partition() {
+    for mut stored in stored("mid") {
+        stored.rolling()["partition"] = json!(0);
+        let expected = ["mark-unready asts-0", "update-in-place asts-0"];
+        assert_eq!(stored.writes(), expected, "{}", stored.about);
+    }
+}
+
+/// Makes a pod of a rollout found half-way one whose new image is not running yet.
+fn in_the_middle(stored: &mut Stored) {
+    let pod = &mut stored.pods[2];
+    assert_eq!(pod["metadata"]["name"], "asts-2");
+    pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"] = json!("Updating");
+    let state = pod["metadata"]["annotations"]["apps.kruise.io/inplace-update-state"].as_str();
+    let state: Value = serde_json::from_str(state.unwrap()).unwrap();
+    let since = state["updateTimestamp"].as_str().unwrap();
+    set_condition(pod, "InPlaceUpdateReady", "False", since);
+    set_condition(pod, "Ready", "False", since);
+    let status = &mut pod["status"]["containerStatuses"][0];
+    status["imageID"] = state["lastContainerStatuses"]["main"]["imageID"].clone();
+    status["image"] = json!("nginx:1.25");
+}
+
+#[test]
+fn an_in_place_update_that_openkruise_began_is_waited_for_and_finished() {
+    for mut stored in stored("mid") {
+        stored.rolling()["partition"] = json!(0);
+        stored.rolling()["maxUnavailable"] = json!(1);
+        let done = stored.pods[2].clone();
+        in_the_middle(&mut stored);
+        assert_eq!(stored.writes(), Vec::<String>::new(), "{}", stored.about);
+        // The new image runs.
+        let statuses = &done["status"]["containerStatuses"];
+        stored.pods[2]["status"]["containerStatuses"] = statuses.clone();
+        assert_eq!(stored.writes(), ["mark-ready asts-2"], "{}", stored.about);
+        stored.pods[2] = done;
+        let expected = ["mark-unready asts-0", "update-in-place asts-0"];
+        assert_eq!(stored.writes(), expected, "{}", stored.about);
+    }
+}
+
+/// Gives owner references the older version.
+fn older(objects: &mut [Value]) {
+    for object in objects {
+        object["metadata"]["ownerReferences"][0]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+    }
+}
+
+#[test]
+fn owners_in_the_older_version_are_the_same_owners() {
+    for phase in ["rest", "mid"] {
+        for mut stored in stored(phase) {
+            older(&mut stored.pods);
+            older(&mut stored.revisions);
+            assert_eq!(stored.writes(), Vec::<String>::new(), "{}", stored.about);
+        }
+    }
+}
+
+#[test]
+fn claims_that_the_set_owns_in_either_version_are_not_patched() {
+    for stored in stored("rest") {
+        // The older version has no such field.
+        if stored.about.contains("v1alpha1") {
+            continue;
+        }
+        for version in ["v1beta1", "v1alpha1"] {
+            let mut stored = stored.clone();
+            let policy = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+            stored.set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy;
+            let own = |name: &str| format!("own-claim {name}");
+            let names = ["data-asts-0", "data-asts-1", "data-asts-2"];
+            let mut writes = stored.writes();
+            writes.sort();
+            assert_eq!(writes, names.map(own), "{}", stored.about);
+            let owner = json!({"apiVersion": format!("apps.kruise.io/{version}"), "kind": "StatefulSet",
+                               "name": "asts", "uid": stored.set["metadata"]["uid"]});
+            let is_ours = |claim: &&mut Value| names.iter().any(|name| claim["metadata"]["name"] == **name);
+            for claim in stored.claims.iter_mut().filter(is_ours) {
+                claim["metadata"]["ownerReferences"] = json!([owner]);
+            }
+            assert_eq!(
+                stored.writes(),
+                Vec::<String>::new(),
+                "{} {version}",
+                stored.about
+            );
+        }
+    }
+}
+
+#[test]
+fn a_deleted_pod_of_a_stored_statefulset_comes_back_as_it_was() {
+    for phase in ["rest", "mid"] {
+        for stored in stored(phase) {
+            for index in 0..3 {
+                let mut without = stored.clone();
+                let pod = without.pods.remove(index);
+                let plan = without.plan();
+                let mut steps = plan.writes.iter().flat_map(|object| &object.steps);
+                let created = steps
+                    .find(|step| step.write.intent() == Intent::CreatePod)
+                    .unwrap();
+                let Write::Create { body, target, .. } = &created.write else {
+                    panic!("{}", created.write);
+                };
+                assert_eq!(target.resource, ResourceId::PODS);
+                let body = body.render();
+                let about = format!("{} {}", stored.about, target.name);
+                assert_eq!(body["metadata"]["labels"], pod["metadata"]["labels"], "{about}");
+                for field in ["hostname", "subdomain", "readinessGates"] {
+                    assert_eq!(body["spec"][field], pod["spec"][field], "{about}");
+                }
+                let image = |pod: &Value| pod["spec"]["containers"][0]["image"].clone();
+                assert_eq!(image(&body), image(&pod), "{about}");
+                let claim = "/spec/volumes/0/persistentVolumeClaim/claimName";
+                assert_eq!(body.pointer(claim), pod.pointer(claim), "{about}");
+            }
+        }
+    }
+}
