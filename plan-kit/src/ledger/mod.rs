@@ -21,6 +21,7 @@
 mod account;
 mod available;
 mod count;
+mod covering;
 mod operation;
 mod resize;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use kruise_views::PodView;
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
 pub use count::{Count, Covered, Expected, Live, count, desired_available, status_patch};
+pub use covering::{Workload, covering, covers};
 pub use operation::{Gates, Operation};
 pub use resize::operation_of_update;
 
