@@ -186,11 +186,10 @@ pub fn warning(kind: Protected, new: &Value, old: Option<&Value>) -> Option<Stri
     };
     let wanted = value(new).filter(|wanted| old.and_then(value).as_ref() != Some(wanted))?;
     match (kind, wanted.as_str()) {
-        (_, "Always") => None,
         (Protected::Endpoint, "Cascading") => Some(format!(
             "{DELETE_PROTECTION}=Cascading does not protect this kind: use Always"
         )),
-        (_, "Cascading") => None,
+        (_, "Always" | "Cascading") => None,
         (_, other) => Some(format!(
             "{DELETE_PROTECTION}={other:?} protects nothing: use Always or Cascading"
         )),

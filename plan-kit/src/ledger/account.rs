@@ -55,7 +55,7 @@ impl Free {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gate => "the feature gate for it is off",
-            Self::Exempt => "the pod has the annotation pub.kruise.io/no-protect",
+            Self::Exempt => "an annotation of the pod says that no budget protects it",
             Self::Unavailable => "the pod is unavailable already",
             Self::Ignored => "ignoredPodSelector matches the pod",
             Self::Off => "the budget keeps no pods",

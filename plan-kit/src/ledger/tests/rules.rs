@@ -1,6 +1,7 @@
 //! What one pod costs.
 
 use kruise_api::names::podunavailablebudget::{NO_PROTECT, RELATED, RELATED_LEGACY};
+use kruise_api::podunavailablebudget::PodUnavailableBudgetStatus;
 use kruise_views::{ContainerStatusView, ContainerView, Phase, PodView, Truth};
 use serde_json::json;
 
@@ -422,7 +423,7 @@ fn an_edited_budget_is_judged_by_what_it_says_now() {
         assert_eq!(status.observed_generation, 3, "its pods are still to be counted");
     }
     let mut new = budget(one(), 0);
-    new.status = Default::default();
+    new.status = PodUnavailableBudgetStatus::default();
     assert!(!Account::of(&new).is_counted());
 }
 
