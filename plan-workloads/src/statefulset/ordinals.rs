@@ -46,6 +46,11 @@ impl Ordinals {
         })
     }
 
+    /// The ordinal that counting starts at, which may be reserved.
+    pub fn start(&self) -> i64 {
+        self.start
+    }
+
     /// Is it a slot?
     pub fn contains(&self, ordinal: i32) -> bool {
         self.rank(ordinal).is_some()

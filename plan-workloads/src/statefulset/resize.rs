@@ -153,7 +153,9 @@ impl<'a> Resize<'a> {
         let owner = &claims.owner;
         let pod = &*member.pod.view.name;
         let (mut writes, mut grows) = (Vec::new(), false);
-        let bound = self.of(claims, member.ordinal).filter(|(_, claim)| is_bound(claim));
+        let bound = self
+            .of(claims, member.ordinal)
+            .filter(|(_, claim)| is_bound(claim));
         for (wanted, claim) in bound {
             match wanted.fit(&claim) {
                 Fit::Fits => grows |= !has_capacity(&claim) && !claim.resize_pending,

@@ -32,7 +32,7 @@ pub(super) enum Returning {
     Never,
     /// Those of the lowest slots, as many as the partition.
     Ranks(i64),
-    /// Those with lower ordinals.
+    /// Those whose ordinals are less than so many above the first.
     Below(i64),
     /// So many, the lowest first: as many as the partition lacks.
     Count(i64),
@@ -51,10 +51,7 @@ impl Returning {
         let partition = i64::from(limits.partition);
         match &strategy.rolling_update {
             _ if strategy.kind == "OnDelete" => Self::Never,
-            None => {
-                let start = set.spec.ordinals.start.max(0);
-                Self::Below(i64::from(start) + i64::from(set.status.current_replicas))
-            }
+            None => Self::Below(i64::from(set.status.current_replicas)),
             Some(rolling) if rolling.unordered_update.is_some() => {
                 let is_old = |held: bool, updated: bool| !(updated || (held_as_updated && held));
                 let old = members
@@ -72,7 +69,7 @@ impl Returning {
         match self {
             Self::Never => false,
             Self::Ranks(partition) => ordinals.rank(ordinal).is_some_and(|rank| rank < *partition),
-            Self::Below(limit) => i64::from(ordinal) < *limit,
+            Self::Below(limit) => i64::from(ordinal) < ordinals.start() + *limit,
             Self::Count(left) => {
                 let takes = *left > 0;
                 *left -= i64::from(takes);

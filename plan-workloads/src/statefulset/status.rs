@@ -112,7 +112,7 @@ fn held_by(decision: &Decision<'_>, pods: &[Pod<'_>], memory: &Memory) -> String
     };
     if let Some((count, example)) = decision.blocked() {
         add(format_args!(
-            "the names of {count} missing pods are in use, such as {example}"
+            "{count} names are in use by others, such as {example}"
         ));
     }
     for (stage, words) in [

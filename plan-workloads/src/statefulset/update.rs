@@ -132,7 +132,11 @@ impl Decision<'_> {
             match member.pod.state {
                 State::PreparingDelete => self.return_one(member, &chosen, &mut updater, plan),
                 _ if rollout.strategy.on_delete => plan.writes.extend(rollout.cancel(&member.pod)),
-                _ if rollout.strategy.paused || settled => {}
+                _ if rollout.strategy.paused => {
+                    let held = rollout.strategy.held().unwrap_or_default();
+                    rollout.explain(plan, &member.pod, held);
+                }
+                _ if settled => {}
                 _ if chosen.contains(&member.ordinal) => {
                     self.update_pod(&mut updater, member, plan);
                 }
@@ -253,7 +257,9 @@ impl Decision<'_> {
             if held.is_none() && !unavailable.allows(member) {
                 held = Some(unavailable.held());
             }
-            if let Some(held) = &held {
+            // One that was prepared is out of service, and only its update ends that: others may wait for it.
+            let prepared = member.is_active() && member.pod.state == State::PreparingUpdate;
+            if let Some(held) = held.as_ref().filter(|_| !prepared) {
                 self.rollout.explain(plan, &member.pod, held.as_str());
                 continue;
             }

@@ -74,16 +74,15 @@ pub(crate) fn delete_options(precondition: &Precondition, previous_version: Opti
     if let Some(version) = version {
         guards.insert("resourceVersion".into(), version.into());
     }
-    let mut options = json!({
-        "kind": "DeleteOptions",
-        "apiVersion": "v1",
-        "propagationPolicy": "Background",
-        "preconditions": guards,
-    });
+    let mut options = serde_json::Map::new();
+    options.insert("kind".into(), "DeleteOptions".into());
+    options.insert("apiVersion".into(), "v1".into());
+    options.insert("propagationPolicy".into(), "Background".into());
+    options.insert("preconditions".into(), guards.into());
     if is_injected(Bug::GraceOfPodsDropped) {
-        options["gracePeriodSeconds"] = 0.into();
+        options.insert("gracePeriodSeconds".into(), 0.into());
     }
-    options
+    options.into()
 }
 
 /// The metadata that the executor reads from a response.

@@ -284,6 +284,7 @@ fn add_claims(world: &mut World, lines: &[String]) {
                     claim["metadata"]["ownerReferences"] = json!([reference]);
                 }
                 "size" => claim["spec"]["resources"]["requests"]["storage"] = json!(value),
+                "unbound" => claim["status"] = json!({"phase": "Pending"}),
                 "capacity" => claim["status"]["capacity"]["storage"] = json!(value),
                 "class" => claim["spec"]["storageClassName"] = json!(value),
                 "mode" => claim["spec"]["accessModes"] = json!([value]),
