@@ -17,8 +17,13 @@ pub struct Memory {
     pub refused: BTreeMap<String, u32>,
     /// What has the name of an object that was to be created.
     pub holders: BTreeMap<String, Holder>,
+    /// Names of pods that the server did not let come into being when last asked, themselves or what comes before them. Where
+    /// names are given, and not made up, they come last: one of them keeps the others waiting.
+    pub refused_names: BTreeSet<String>,
     /// First error among creations and deletions, if the last attempt had one.
     pub scale_error: Option<String>,
+    /// First error among creations of pods and claims, if the last attempt had one.
+    pub create_error: Option<String>,
     /// First error among updates, if the last attempt had one.
     pub update_error: Option<String>,
 }

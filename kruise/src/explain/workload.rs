@@ -191,8 +191,10 @@ pub(super) fn memory_of(
         let message = failed.message.as_str();
         Some(message.strip_prefix(before).unwrap_or(message).to_owned())
     };
+    let scale_error = error(scale, before_scale);
     Memory {
-        scale_error: error(scale, before_scale),
+        create_error: scale_error.clone(),
+        scale_error,
         update_error: error(update, before_update),
         ..Memory::default()
     }
@@ -262,6 +264,7 @@ mod tests {
         ];
         let expected = Memory {
             scale_error: Some("exceeded quota".into()),
+            create_error: Some("exceeded quota".into()),
             ..Memory::default()
         };
         assert_eq!(of(&conditions), expected);

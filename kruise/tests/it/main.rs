@@ -42,3 +42,5 @@ mod repairs;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod restarts;
 mod start;
+#[cfg(feature = "playground")]
+mod statefulset;

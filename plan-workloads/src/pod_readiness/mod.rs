@@ -3,8 +3,8 @@
 //!
 //! # What it promises
 //! - A condition that exists, whatever its status, is never touched: whoever set it False sets it True again.
-//! - Pods of a CloneSet are left to the CloneSet's own plan, which sets the condition together with the others in one
-//!   request.
+//! - Pods of a CloneSet or a StatefulSet are left to that set's own plan, which sets the condition together with the
+//!   others in one request.
 
 use jiff::Timestamp;
 use kruise_api::names::{APPS_GROUP, KRUISE_POD_READY};
@@ -16,16 +16,16 @@ use kruise_plan_kit::{
 use kruise_views::PodView;
 use serde_json::json;
 
+/// Kinds whose plans set the condition themselves.
+const PLANNED: [&str; 2] = ["CloneSet", "StatefulSet"];
+
 /// Does this pod need anything from this controller?
 pub fn concerns(pod: &PodView) -> bool {
-    let of_cloneset = pod
+    let planned = pod
         .controller
         .as_ref()
-        .is_some_and(|owner| &*owner.group == APPS_GROUP && &*owner.kind == "CloneSet");
-    pod.has_gate(KRUISE_POD_READY)
-        && pod.condition(KRUISE_POD_READY).is_none()
-        && !pod.deleting
-        && !of_cloneset
+        .is_some_and(|owner| &*owner.group == APPS_GROUP && PLANNED.contains(&&*owner.kind));
+    pod.has_gate(KRUISE_POD_READY) && pod.condition(KRUISE_POD_READY).is_none() && !pod.deleting && !planned
 }
 
 /// Sets the missing condition.
@@ -98,27 +98,21 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_a_cloneset_belong_to_its_own_plan() {
-        let owner = |kind: &str| {
-            Some(Box::new(OwnerView {
-                group: "apps.kruise.io".into(),
+    fn pods_of_a_set_that_sets_the_condition_are_left_to_its_own_plan() {
+        let owned = |group: &str, kind: &str| {
+            let owner = OwnerView {
+                group: group.into(),
                 kind: kind.into(),
                 ..OwnerView::default()
-            }))
+            };
+            writes(&PodView {
+                controller: Some(Box::new(owner)),
+                ..pod()
+            })
         };
-        assert_eq!(
-            writes(&PodView {
-                controller: owner("CloneSet"),
-                ..pod()
-            }),
-            0
-        );
-        assert_eq!(
-            writes(&PodView {
-                controller: owner("StatefulSet"),
-                ..pod()
-            }),
-            1
-        );
+        assert_eq!(owned("apps.kruise.io", "CloneSet"), 0);
+        assert_eq!(owned("apps.kruise.io", "StatefulSet"), 0);
+        assert_eq!(owned("apps.kruise.io", "DaemonSet"), 1);
+        assert_eq!(owned("apps", "StatefulSet"), 1);
     }
 }

@@ -1,5 +1,7 @@
 //! The order of decisions.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
@@ -37,6 +39,8 @@ pub(super) struct Decision<'p> {
     pub(super) retention: Option<Retention>,
     pub(super) resize: Resize<'p>,
     pub(super) rollout: Rollout<'p>,
+    /// Names of pods that the server refused.
+    pub(super) refused_names: &'p BTreeSet<String>,
     /// Finds a pod, whosever it is.
     pub(super) find_pod: Find<'p, PodView>,
 }
@@ -95,6 +99,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             explain: snapshot.explain,
             now,
         },
+        refused_names: &snapshot.memory.refused_names,
         find_pod: snapshot.pod,
     };
     let mut plan = Plan::default();

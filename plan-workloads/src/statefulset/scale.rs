@@ -88,13 +88,11 @@ impl Decision<'_> {
             let charged = self.members.slots.iter().filter(charged).count();
             usize::try_from(limit).unwrap_or(0).saturating_sub(charged)
         });
-        let mut returning = self.returning();
         let mut made = 0;
-        for ordinal in self.ordinals.missing(&self.members.taken) {
+        for (ordinal, old) in self.refused_last() {
             if made >= room.unwrap_or(MOST).min(MOST) {
                 break;
             }
-            let old = returning.takes(ordinal, &self.ordinals);
             made += usize::from(self.create(new_pods, ordinal, old, plan));
         }
         if let Some(room) = room
@@ -107,6 +105,24 @@ impl Decision<'_> {
             plan.why.push(Why::of_set(text));
         }
         Next::Go
+    }
+
+    /// The places without pods, and whether each comes back on the current revision: lowest first, but last those whose
+    /// pods the server refused, so that they keep no other waiting.
+    fn refused_last(&self) -> Vec<(i32, bool)> {
+        let mut returning = self.returning();
+        let missing = self.ordinals.missing(&self.members.taken).take(MOST);
+        let mut all: Vec<(i32, bool)> = missing
+            .map(|ordinal| (ordinal, returning.takes(ordinal, &self.ordinals)))
+            .collect();
+        if !self.refused_names.is_empty() {
+            let is_refused = |ordinal| {
+                self.refused_names
+                    .contains(&format!("{}-{ordinal}", self.rollout.owner.name))
+            };
+            all.sort_by_cached_key(|(ordinal, _)| (is_refused(*ordinal), *ordinal));
+        }
+        all
     }
 
     /// The lowest place that is empty or out of service decides what happens in an ordered set.

@@ -139,7 +139,7 @@ fn failures(all: &mut Vec<Condition>, memory: &Memory, now: Timestamp) -> Option
     for (kind, error, prefix) in [
         (
             kinds::FAILED_CREATE_POD,
-            &memory.scale_error,
+            &memory.create_error,
             texts::CREATE_FAILED,
         ),
         (

@@ -132,11 +132,12 @@ impl Decision<'_> {
             match member.pod.state {
                 State::PreparingDelete => self.return_one(member, &chosen, &mut updater, plan),
                 _ if rollout.strategy.on_delete => plan.writes.extend(rollout.cancel(&member.pod)),
-                _ if rollout.strategy.paused => {
-                    let held = rollout.strategy.held().unwrap_or_default();
-                    rollout.explain(plan, &member.pod, held);
-                }
                 _ if settled => {}
+                _ if rollout.strategy.paused => {
+                    if let Some(held) = rollout.strategy.held() {
+                        rollout.explain(plan, &member.pod, held);
+                    }
+                }
                 _ if chosen.contains(&member.ordinal) => {
                     self.update_pod(&mut updater, member, plan);
                 }

@@ -3,7 +3,7 @@
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::{Part, Precondition, Target};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Identifies a call of a run, so that its response can be assigned to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,18 +4,30 @@ use kruise_plan_kit::{Intent, Memory, ObjectWrites, Step};
 
 use crate::executor::{Report, StepResult};
 
-/// The intent of each step and the uid of its object if the object existed, by object and step.
-pub(super) type Intents = Vec<Vec<(Intent, Option<String>)>>;
-
-pub(super) fn intents(writes: &[ObjectWrites]) -> Intents {
-    let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
-    writes
-        .iter()
-        .map(|object| object.steps.iter().map(of).collect())
-        .collect()
+/// What a list of writes of one object was for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Purpose {
+    /// The name of the pod that it creates.
+    created: Option<String>,
+    /// The intent of each step, and the uid of its object if that existed.
+    steps: Vec<(Intent, Option<String>)>,
 }
 
-/// Largest number of pods whose refusals are counted.
+pub(super) fn purposes(writes: &[ObjectWrites]) -> Vec<Purpose> {
+    let of = |step: &Step| (step.write.intent(), step.write.uid().map(str::to_owned));
+    let is_new = |step: &&Step| step.write.intent() == Intent::CreatePod;
+    let purpose = |object: &ObjectWrites| Purpose {
+        created: object
+            .steps
+            .iter()
+            .find(is_new)
+            .map(|step| step.write.target().name.clone()),
+        steps: object.steps.iter().map(of).collect(),
+    };
+    writes.iter().map(purpose).collect()
+}
+
+/// Largest number of pods whose refusals are remembered.
 const REFUSED: usize = 10_000;
 
 /// The condition that reports a failure of this kind of write: 0 is `FailedScale`, 1 `FailedUpdate`. A failure to pull
@@ -30,7 +42,6 @@ fn condition_of(intent: Intent) -> Option<usize> {
         | Intent::CreateClaim
         | Intent::DeleteClaim
         | Intent::GiveClaim
-        | Intent::OwnClaim
         | Intent::CreateBarrier => Some(0),
         Intent::CreatePullJob | Intent::DeletePullJob | Intent::NoteImages | Intent::NoteTemplate => None,
         _ => Some(1),
@@ -44,13 +55,23 @@ fn condition_of(intent: Intent) -> Option<usize> {
 pub(super) fn record(
     memory: &mut Memory,
     report: &Report,
-    intents: &Intents,
+    purposes: &[Purpose],
     is_pod: &dyn Fn(&str) -> bool,
 ) -> bool {
-    let before = (memory.scale_error.clone(), memory.update_error.clone());
+    let errors_of = |memory: &Memory| {
+        let Memory {
+            scale_error,
+            create_error,
+            update_error,
+            ..
+        } = memory;
+        [scale_error, create_error, update_error].map(Clone::clone)
+    };
+    let before = errors_of(memory);
     if report.failures.is_empty() && !report.steps.is_empty() {
         memory.taken_names.clear();
         memory.holders.clear();
+        memory.refused_names.clear();
     }
     memory.holders.extend(report.holders.iter().cloned());
     memory
@@ -58,7 +79,12 @@ pub(super) fn record(
         .extend(report.taken.iter().map(|target| target.name.clone()));
     memory.refused.retain(|uid, _| is_pod(uid));
     let mut errors: [Option<String>; 2] = [None, None];
-    for ((intent, uid), result) in intents.iter().flatten().zip(report.steps.iter().flatten()) {
+    let mut create_error = None;
+    for (purpose, results) in purposes.iter().zip(&report.steps) {
+        remember_name(memory, purpose, results);
+    }
+    let steps = purposes.iter().flat_map(|purpose| &purpose.steps);
+    for ((intent, uid), result) in steps.zip(report.steps.iter().flatten()) {
         if let (StepResult::Done | StepResult::Gone, Some(uid)) = (result, uid) {
             memory.refused.remove(uid);
         }
@@ -70,6 +96,9 @@ pub(super) fn record(
             if let Some(uid) = uid.as_ref().filter(has_room).filter(|uid| is_pod(uid)) {
                 *memory.refused.entry(uid.clone()).or_default() += 1;
             }
+            if matches!(intent, Intent::CreatePod | Intent::CreateClaim) {
+                create_error.get_or_insert_with(|| failure.message().to_owned());
+            }
             let slot = condition_of(*intent).and_then(|index| errors.get_mut(index));
             if let Some(slot) = slot {
                 slot.get_or_insert_with(|| failure.message().to_owned());
@@ -77,14 +106,31 @@ pub(super) fn record(
         }
     }
     [memory.scale_error, memory.update_error] = errors;
-    before != (memory.scale_error.clone(), memory.update_error.clone())
+    memory.create_error = create_error;
+    before != errors_of(memory)
+}
+
+/// Remembers the name of a pod whose creation, or what comes before it, was refused, until it was created.
+fn remember_name(memory: &mut Memory, purpose: &Purpose, results: &[StepResult]) {
+    let Some(name) = &purpose.created else {
+        return;
+    };
+    let is_refused =
+        |result: &StepResult| matches!(result, StepResult::Failed(failure) if !failure.is_conflict());
+    if results.iter().any(is_refused) {
+        if memory.refused_names.len() < REFUSED {
+            memory.refused_names.insert(name.clone());
+        }
+    } else if results.iter().all(|result| matches!(result, StepResult::Done)) {
+        memory.refused_names.remove(name);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use kruise_plan_kit::{Holder, Intent, Memory, ResourceId, Target};
 
-    use super::record;
+    use super::{Purpose, record};
     use crate::executor::{Failure, Report, StatusForm, StepResult};
 
     fn report(result: StepResult) -> Report {
@@ -108,13 +154,51 @@ mod tests {
         }
     }
 
+    fn of(intent: Intent, uid: Option<&str>) -> Purpose {
+        Purpose {
+            created: None,
+            steps: vec![(intent, uid.map(str::to_owned))],
+        }
+    }
+
+    #[test]
+    fn names_of_pods_that_are_refused_are_known_until_they_come_into_being() {
+        let with_claim = |name: &str| Purpose {
+            created: Some(name.to_owned()),
+            steps: vec![(Intent::CreateClaim, None), (Intent::CreatePod, None)],
+        };
+        let refused = StepResult::Failed(Failure::Refused("no".into()));
+        let plan = ["web-0", "web-1", "web-2"].map(with_claim);
+        let mut memory = Memory::default();
+        let mut run = |steps: [[StepResult; 2]; 3]| {
+            let report = Report {
+                steps: steps.map(Vec::from).into(),
+                failures: vec![Failure::Refused("no".into())],
+                ..report(StepResult::Done)
+            };
+            record(&mut memory, &report, &plan, &|_| true);
+            let names: Vec<String> = memory.refused_names.iter().cloned().collect();
+            (names, memory.create_error.clone())
+        };
+        let [done, skipped] = [StepResult::Done, StepResult::Skipped].map(|result| [result.clone(), result]);
+        let claim = [refused.clone(), StepResult::Skipped];
+        let pod = [StepResult::Done, refused];
+        let error = Some("no".to_owned());
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            run([claim, skipped.clone(), pod]),
+            (names(&["web-0", "web-2"]), error)
+        );
+        assert_eq!(run([skipped, done.clone(), done]), (names(&["web-0"]), None));
+    }
+
     #[test]
     fn a_failure_is_reported_in_the_condition_of_its_kind_and_a_failed_pull_in_none() {
         let refused = || Failure::Refused("no".into());
         for (intent, scale, update) in [
             (Intent::CreatePod, true, false),
             (Intent::AdoptPod, true, false),
-            (Intent::OwnClaim, true, false),
+            (Intent::OwnClaim, false, true),
             (Intent::UpdateInPlace, false, true),
             (Intent::RepairIdentity, false, true),
             (Intent::ResizeClaim, false, true),
@@ -123,12 +207,7 @@ mod tests {
             (Intent::NoteTemplate, false, false),
         ] {
             let mut memory = Memory::default();
-            record(
-                &mut memory,
-                &failed(refused()),
-                &vec![vec![(intent, None)]],
-                &|_| true,
-            );
+            record(&mut memory, &failed(refused()), &[of(intent, None)], &|_| true);
             let reported = (memory.scale_error.is_some(), memory.update_error.is_some());
             assert_eq!(reported, (scale, update), "{intent:?}");
         }
@@ -156,7 +235,7 @@ mod tests {
             (nothing, true),
             (report(StepResult::Done), false),
         ] {
-            record(&mut memory, &report, &Vec::new(), &|_| true);
+            record(&mut memory, &report, &[], &|_| true);
             assert_eq!(memory.taken_names.contains("web-1"), known, "{:?}", report.steps);
             assert_eq!(memory.holders.contains_key("web-1"), known, "{:?}", report.steps);
         }
@@ -164,7 +243,7 @@ mod tests {
 
     #[test]
     fn refusals_of_an_object_are_counted_until_one_of_its_writes_succeeds() {
-        let step = vec![vec![(Intent::UpdateInPlace, Some("uid".to_owned()))]];
+        let step = [of(Intent::UpdateInPlace, Some("uid"))];
         let mut memory = Memory::default();
         for (result, count) in [
             (StepResult::Failed(Failure::Refused("no".into())), Some(1)),
@@ -181,7 +260,7 @@ mod tests {
     #[test]
     fn refusals_are_kept_only_for_existing_pods() {
         let refused = || failed(Failure::Refused("no".into()));
-        let of = |uid: &str| vec![vec![(Intent::UpdateInPlace, Some(uid.to_owned()))]];
+        let of = |uid: &str| [of(Intent::UpdateInPlace, Some(uid))];
         let mut memory = Memory::default();
         for uid in ["deleted", "kept", "no-pod"] {
             record(&mut memory, &refused(), &of(uid), &|uid| uid != "no-pod");

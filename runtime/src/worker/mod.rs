@@ -351,7 +351,7 @@ impl<R: Reconciler> Controller<R> {
             status_form: self.lock().status_form,
             ..Limits::default()
         };
-        let intents = memory::intents(&plan.writes);
+        let purposes = memory::purposes(&plan.writes);
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
@@ -363,7 +363,7 @@ impl<R: Reconciler> Controller<R> {
         for note in &report.events {
             self.emit(key, note.clone());
         }
-        self.settle(key, &report, &intents, plan.requeue)
+        self.settle(key, &report, &purposes, plan.requeue)
     }
 
     /// Emits the events that the last plan did not contain.
@@ -398,7 +398,7 @@ impl<R: Reconciler> Controller<R> {
         &self,
         key: &ObjectKey,
         report: &Report,
-        intents: &memory::Intents,
+        purposes: &[memory::Purpose],
         requeue: Option<Duration>,
     ) -> &'static str {
         let now = self.started.elapsed();
@@ -412,7 +412,7 @@ impl<R: Reconciler> Controller<R> {
         for created in &report.created {
             owner.late.appeared(created);
         }
-        let changed = memory::record(&mut owner.memory, report, intents, &|uid| {
+        let changed = memory::record(&mut owner.memory, report, purposes, &|uid| {
             self.settings.caches.present(ResourceId::PODS, uid)
         });
         if let Some(after) = requeue {

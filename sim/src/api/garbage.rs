@@ -110,7 +110,7 @@ impl Api {
         for dependent in &dependents {
             if orphan {
                 self.disown(dependent, &uid, now);
-            } else {
+            } else if !self.is_going(dependent) {
                 let foreground = json!({"propagationPolicy": "Foreground"});
                 self.delete_place(GARBAGE, dependent, &foreground, now);
             }
@@ -129,6 +129,12 @@ impl Api {
             .collect();
         let patch = json!({"metadata": {"finalizers": kept}});
         self.patch_place(place, &patch, now);
+    }
+
+    /// Is it being deleted? It would only be told once more, without end while a finalizer of its own keeps it.
+    fn is_going(&self, place: &Place) -> bool {
+        let stored = self.store.get(&place.0, &place.1);
+        stored.is_some_and(|stored| stored.head.deleting)
     }
 
     /// Whether an owner has to wait for a dependent, by the reference of the dependent.

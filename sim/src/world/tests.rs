@@ -172,6 +172,35 @@ fn what_components_do_is_news_to_garbage_collection() {
 }
 
 #[test]
+fn what_a_finalizer_keeps_is_deleted_once_by_an_owner_that_waits_for_it() {
+    let mut play = Play::new(&Options::default());
+    play.node("n1");
+    let mut owned = pod("a");
+    let owner = play.post(
+        "/api/v1/namespaces/default/configmaps",
+        &json!({"metadata": {"name": "o"}}),
+    );
+    owned["metadata"]["finalizers"] = json!(["example.com/drain"]);
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o",
+        "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true}]);
+    play.post(PODS, &owned);
+    play.rest();
+    let [path, pod] = ["/api/v1/namespaces/default/configmaps/o", &format!("{PODS}/a")];
+    let options = json!({"propagationPolicy": "Foreground"});
+    play.send(&Request::new(Method::Delete, path, Some(&options)));
+    play.rest();
+    let kept = play.get(pod).unwrap();
+    play.rest();
+    assert_eq!(play.get(pod), Some(kept), "nobody writes it any more");
+    assert!(play.get(path).is_some());
+    let patch = json!({"metadata": {"finalizers": null}});
+    let patch = Request::new(Method::Patch, pod, Some(&patch));
+    play.send(&patch.content_type("application/merge-patch+json"));
+    play.rest();
+    assert_eq!((play.get(pod), play.get(path)), (None, None));
+}
+
+#[test]
 fn time_in_one_leap_or_in_small_steps_is_the_same() {
     let run = |steps: u32| {
         let mut play = Play::new(&Options::default());

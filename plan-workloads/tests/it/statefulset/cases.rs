@@ -58,8 +58,9 @@ struct Case {
     /// Jobs that pull images: letter of the revision and container.
     #[serde(default)]
     jobs: Vec<String>,
-    /// What the server said to the last attempt to create or delete.
-    scale_error: Option<String>,
+    /// Pods that the server refused to create.
+    #[serde(default)]
+    refused: Vec<String>,
     /// What it said to the last attempt to update.
     update_error: Option<String>,
     rounds: Vec<Round>,
@@ -152,7 +153,7 @@ fn world(case: &Case, names: &Letters) -> World {
         set_gate(gate, &mut world);
     }
     world.classes.clone_from(&case.classes);
-    world.memory.scale_error.clone_from(&case.scale_error);
+    world.memory.refused_names.extend(case.refused.iter().cloned());
     world.memory.update_error.clone_from(&case.update_error);
     let stored = case.revisions.clone().unwrap_or_else(|| names.letters());
     for (index, letter) in stored.iter().enumerate() {

@@ -413,8 +413,8 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
     );
     assert!(rolling(before)["paused"] != true, "{write}: the update is paused");
     if is_unordered_update(before) {
-        // A specified pod comes back old where too few others are.
-        let goes = |pod: &Value| is_terminating(pod) && label(pod, SPECIFIED).is_none();
+        // A pod that is specified, or ended, comes back old where too few others are.
+        let goes = |pod: &Value| is_terminating(pod) && label(pod, SPECIFIED).is_none() && !is_ended(pod);
         let done = filled(after).filter(|(_, pod)| is_on(pod, &update) || goes(pod));
         let done = done.count();
         assert!(
@@ -429,23 +429,26 @@ fn assert_partition(before: &World, after: &World, step: &Step) {
     }
 }
 
-/// In an ordered set the lowest pod that is missing or not available may be acted on, and no other while there is one. Of pods
-/// that are there, it is only what ended, was to go, or was at a turn of its life. Nothing else starts while a pod is going.
+/// In an ordered set nothing new starts while a pod that is to stay is missing or not available, or any is going; but the lowest
+/// of the former is created, or goes if its label asks for it.
 fn assert_order(before: &World, after: &World, step: &Step) {
     let write = &step.write;
     let name = &write.target().name;
     let state = |world: &World| label(&world.pods[name], STATE).unwrap_or_default().to_owned();
     let pod = before.pods.get(name);
-    // What ended is in nobody's way.
+    // What ended is in nobody's way; what waits at a turn of its life has started before.
     let ended = pod.is_some_and(is_ended);
+    let waits = |pod: &Value| {
+        matches!(
+            label(pod, STATE),
+            Some("PreparingDelete" | "PreparingUpdate" | "Updated")
+        )
+    };
+    let is_new = !ended && !pod.is_some_and(waits);
     let starts = match write.intent() {
         Intent::CreatePod => true,
-        // What was prepared has started before.
-        Intent::DeletePod => !ended && state(before) != "PreparingDelete",
-        Intent::SetLifecycle => {
-            let next = state(after);
-            next == "PreparingUpdate" || (next == "PreparingDelete" && !ended)
-        }
+        Intent::DeletePod => is_new,
+        Intent::SetLifecycle => is_new && matches!(&*state(after), "PreparingUpdate" | "PreparingDelete"),
         Intent::MarkUnready => is_available(before, &before.pods[name]),
         _ => false,
     };
@@ -461,10 +464,7 @@ fn assert_order(before: &World, after: &World, step: &Step) {
     };
     let lowest = slots.iter().find(|name| !in_service(name));
     if lowest == Some(name) {
-        let own_reason = pod.is_none_or(|pod| {
-            let waits = matches!(label(pod, STATE), Some("PreparingUpdate" | "Updated"));
-            waits || label(pod, SPECIFIED).is_some()
-        });
+        let own_reason = pod.is_none_or(|pod| label(pod, SPECIFIED).is_some());
         assert!(
             own_reason,
             "{write} ({}) starts on a pod that is not available",

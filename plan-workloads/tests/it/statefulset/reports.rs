@@ -111,7 +111,7 @@ fn a_failed_attempt_is_a_condition_until_one_succeeds() {
     for (kind, verb) in [("FailedCreatePod", "create"), ("FailedUpdatePod", "update")] {
         let error = Some("no room".to_owned());
         if verb == "create" {
-            world.memory.scale_error.clone_from(&error);
+            world.memory.create_error.clone_from(&error);
         } else {
             world.memory.update_error.clone_from(&error);
         }
@@ -126,7 +126,7 @@ fn a_failed_attempt_is_a_condition_until_one_succeeds() {
         assert!(found.get("lastUpdateTime").is_none(), "{found}");
         // It is kept, and not written again.
         assert_eq!(step(&mut world).status, None);
-        world.memory.scale_error = None;
+        world.memory.create_error = None;
         world.memory.update_error = None;
         step(&mut world);
         assert_eq!(condition(&world, kind), None);

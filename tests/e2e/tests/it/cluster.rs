@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kruise_e2e::audit::AuditLog;
 use kruise_e2e::kubectl::Kubectl;
-use kruise_e2e::manager::{LONG_LEASE, Launch, Manager, kill_leftover};
-use kruise_e2e::wait;
+use kruise_e2e::manager::{self, LONG_LEASE, Launch, Manager, kill_leftover};
+use kruise_e2e::{process, wait};
 use serde_json::{Value, json};
 
 /// Longest wait for what normally takes seconds. After a change of a definition garbage collection pauses for up to a
@@ -158,6 +158,13 @@ fn start(kubeconfig: &Path, flags: &[&str]) -> anyhow::Result<Manager> {
     manager.wait_ready(LIMIT)?;
     until_webhooks_answer(kubeconfig)?;
     Ok(manager)
+}
+
+/// What the shared manager has used of the processor since it was started.
+pub(crate) fn manager_cpu_seconds() -> f64 {
+    let file = manager::pid_file(variable("KRUISE_E2E_DIR").as_ref());
+    let pid = process::read_pid_file(&file).unwrap().unwrap();
+    process::cpu_seconds(pid).unwrap()
 }
 
 /// Waits until no match condition is wider than SidecarSets need: for a minute after one was created it may be.

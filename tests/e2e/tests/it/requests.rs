@@ -1,12 +1,12 @@
 //! What a pod costs in requests, by the API server's own count.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kruise_e2e::audit::{AuditLog, Class, Counts, MANAGER};
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, Scenario, audit_log, container, scenario_alone, web};
+use crate::cluster::{LIMIT, Scenario, audit_log, container, manager_cpu_seconds, scenario_alone, web};
 
 /// Requests for one pod, in hundredths.
 const CREATE: u64 = 205;
@@ -33,8 +33,13 @@ impl Bill {
         self.scenario.until_status_within(self.limit, "web", fields);
     }
 
-    /// Holds that what was requested since the last call, for `pods` pods, is within `bar` for each.
-    fn hold(&mut self, what: &str, pods: u64, bar: u64) {
+    /// Does something that takes until the status has these `fields`, and holds that what it requests for `pods` pods is
+    /// within `bar` for each.
+    fn hold(&mut self, what: &str, pods: u64, bar: u64, act: impl FnOnce(&Scenario), fields: &Value) {
+        let (start, cpu) = (Instant::now(), manager_cpu_seconds());
+        act(&self.scenario);
+        self.until_status(fields);
+        let (seconds, cpu) = (start.elapsed().as_secs_f64(), manager_cpu_seconds() - cpu);
         // Coalesced status and events come late.
         wait::observe_for(Duration::from_secs(2));
         let requests = self.log.read_new(MANAGER).unwrap();
@@ -44,7 +49,7 @@ impl Bill {
         let (of_pods, others) = (Counts::of(of_pods), Counts::of(others));
         let counted = [&of_pods, &others].map(|counts| counts.total(Class::Counted));
         println!(
-            "{what}, {pods} pods: {} for pods ({of_pods}), {} else ({others})",
+            "{what}, {pods} pods: {} for pods ({of_pods}), {} else ({others}), {seconds:.1} s, CPU {cpu:.2} s",
             counted[0], counted[1]
         );
         assert!(counted[0] * 100 <= bar * pods + 99, "{what}: {of_pods}");
@@ -62,19 +67,34 @@ fn a_hundred_pods_cost_no_more_requests_than_the_bars() {
     let log = audit_log();
     let limit = LIMIT + Duration::from_secs(pods / 4);
     let mut bill = Bill { scenario, log, limit };
-    bill.scenario
-        .kubectl
-        .apply(&web(u32::try_from(pods).unwrap()))
-        .unwrap();
-    bill.until_status(&json!({"readyReplicas": pods}));
-    bill.hold("create", pods, CREATE);
-    bill.scenario.patch(&container("nginx:2", "b"));
-    bill.until_status(&json!({"updatedReadyReplicas": pods}));
-    bill.hold("in place", pods, IN_PLACE);
-    bill.scenario.patch(&container("nginx:2", "c"));
-    bill.until_status(&json!({"updatedReadyReplicas": pods, "replicas": pods}));
-    bill.hold("recreate", pods, RECREATE);
-    bill.scenario.patch(&json!({"spec": {"replicas": 10}}));
-    bill.until_status(&json!({"replicas": 10}));
-    bill.hold("scale down", pods - 10, SCALE_DOWN);
+    let set = web(u32::try_from(pods).unwrap());
+    let create = |scenario: &Scenario| {
+        scenario.kubectl.apply(&set).unwrap();
+    };
+    let ready = json!({"readyReplicas": pods});
+    bill.hold("create", pods, CREATE, create, &ready);
+    let updated = json!({"updatedReadyReplicas": pods, "replicas": pods});
+    let change = |patch: Value| move |scenario: &Scenario| scenario.patch(&patch);
+    bill.hold(
+        "in place",
+        pods,
+        IN_PLACE,
+        change(container("nginx:2", "b")),
+        &updated,
+    );
+    bill.hold(
+        "recreate",
+        pods,
+        RECREATE,
+        change(container("nginx:2", "c")),
+        &updated,
+    );
+    let fewer = change(json!({"spec": {"replicas": 10}}));
+    bill.hold(
+        "scale down",
+        pods - 10,
+        SCALE_DOWN,
+        fewer,
+        &json!({"replicas": 10}),
+    );
 }

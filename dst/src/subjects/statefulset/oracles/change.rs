@@ -139,7 +139,9 @@ impl Case<'_> {
         let update = spec.update_revision(self.mirror);
         let updated = |pod: &Object| pod.is_going() || pod.label(REVISION) == update;
         let is_updated = self.pod.may_be(updated);
-        is_updated || self.known.least(spec, self.pod.ordinal, updated) < spec.replicas - spec.partition
+        // One whose deletion is asked for comes back as the partition says, and takes no other's turn.
+        let takes_turn = |pod: &Object| updated(pod) && !(pod.is_going() && pod.has_label(SPECIFIED));
+        is_updated || self.known.least(spec, self.pod.ordinal, takes_turn) < spec.replicas - spec.partition
     }
 
     fn is_in_order(&self, spec: &Spec<'_>) -> bool {

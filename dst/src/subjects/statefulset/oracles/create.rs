@@ -1,5 +1,5 @@
 //! *"One pod for each slot, named after it, on the revision that the partition says; in an ordered set only when all before
-//! it are available and nothing is being deleted, otherwise within the limit for scaling; and never before its claims."*
+//! it are available, otherwise within the limit for scaling; and never before its claims."*
 
 use kruise_sim::Method;
 
@@ -50,7 +50,8 @@ pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror
             has_revision(new, number, spec, known, mirror)
         }),
         ("one after the other", &|spec| {
-            !spec.ordered || (known.are_available_below(spec, number) && !known.waits_for_deletion(number))
+            // Whatever becomes of higher ones: it is the lowest that is out of service.
+            !spec.ordered || known.are_available_below(spec, number)
         }),
         ("budget of scaling", &|spec| {
             let waits =

@@ -111,6 +111,12 @@ fn until_status(scenario: &Scenario, fields: &Value) {
     .unwrap();
 }
 
+/// Deletes a pod of `db`. Its successor has its name, so kubectl must not wait until nothing has that name.
+fn delete_pod(scenario: &Scenario, name: &str) {
+    let delete = ["delete", "pod", name, "--wait=false"];
+    scenario.kubectl.run(&delete).unwrap();
+}
+
 /// Waits until so many pods are there, and all are ready and updated.
 fn until_updated(scenario: &Scenario, replicas: usize) {
     until_status(

@@ -3,7 +3,7 @@
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use super::{SETS, all_in_service, names, parallel, patch, pods, uids, until, until_status};
+use super::{SETS, all_in_service, delete_pod, names, parallel, patch, pods, uids, until, until_status};
 use crate::cluster::{LIMIT, scenario, text};
 
 fn owner(pod: &Value) -> String {
@@ -58,7 +58,7 @@ fn orphans_are_adopted_and_a_foreign_pod_with_a_name_of_the_set_is_waited_for() 
     });
     let foreign = scenario.kubectl.get("pod", "db-1").unwrap();
     assert_eq!(text(&foreign, "/metadata/uid"), before["db-1"], "it lives on");
-    scenario.kubectl.run(&["delete", "pod", "db-1"]).unwrap();
+    delete_pod(&scenario, "db-1");
     until_status(&scenario, &json!({"replicas": 4, "readyReplicas": 4}));
     assert_eq!(names(&pods(&scenario)), ["db-0", "db-1", "db-2", "db-3"]);
 }

@@ -7,9 +7,9 @@ use kruise_e2e::wait;
 use serde_json::{Value, json};
 
 use super::{
-    SETS, all_in_service, at_every_moment, claims, condition, db, ended, image, in_service, is_terminating,
-    most_unavailable, name, names, parallel, patch, pods, revision, rolling, rollout, set, state, template,
-    uid, uids, until, until_status, until_updated, watch_pods, with_claims,
+    SETS, all_in_service, at_every_moment, claims, condition, db, delete_pod, ended, image, in_service,
+    is_terminating, most_unavailable, name, names, parallel, patch, pods, revision, rolling, rollout, set,
+    state, template, uid, uids, until, until_status, until_updated, watch_pods, with_claims,
 };
 use crate::claims::storage_class;
 use crate::cluster::{Scenario, scenario, text};
@@ -103,8 +103,7 @@ fn an_ordered_rollout_goes_from_the_highest_ordinal_down_to_the_partition_and_de
     let watch = watch_pods(&scenario, 3);
     for _ in 0..2 {
         let old = uid(&pods(&scenario)["db-0"]);
-        let delete = ["delete", "pod", "db-0"];
-        scenario.kubectl.run(&delete).unwrap();
+        delete_pod(&scenario, "db-0");
         until(&scenario, "pods", "db-0 is back", |pods| {
             pods.len() == 3 && uid(&pods["db-0"]) != old && all_in_service(pods)
         });
@@ -158,7 +157,7 @@ fn a_parallel_rollout_pauses_keeps_its_limit_and_begins_with_the_pods_of_most_we
     wait::observe_for(Duration::from_secs(2));
     assert!(pods(&scenario).values().all(|pod| variable(pod) == "b"));
     until_progressing(&scenario, "Paused");
-    scenario.kubectl.run(&["delete", "pod", "db-3"]).unwrap();
+    delete_pod(&scenario, "db-3");
     // No partition holds it, so it comes back on the new revision.
     until_status(&scenario, &json!({"readyReplicas": 8, "updatedReadyReplicas": 1}));
 
@@ -195,7 +194,7 @@ fn a_set_that_updates_on_deletion_changes_deleted_pods_only() {
     patch(&scenario, &template("nginx:2", "b"));
     until_status(&scenario, &json!({"updatedReplicas": 0, "readyReplicas": 2}));
     let kept = uid(&pods(&scenario)["db-1"]);
-    scenario.kubectl.run(&["delete", "pod", "db-0"]).unwrap();
+    delete_pod(&scenario, "db-0");
     until_status(&scenario, &json!({"updatedReadyReplicas": 1, "readyReplicas": 2}));
     let pods = pods(&scenario);
     assert_eq!(image(&pods["db-0"]), "nginx:2");

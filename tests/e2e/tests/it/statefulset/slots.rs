@@ -55,6 +55,6 @@ fn reserved_ordinals_have_no_pod_and_others_take_their_place() {
         let change = json!({"spec": {"reserveOrdinals": wrong}}).to_string();
         let change = ["patch", SETS, "db", "--type=merge", "-p", &change];
         let refusal = scenario.kubectl.refused(&change, "").unwrap();
-        assert!(refusal.contains("reserve ordinal"), "{wrong}: {refusal}");
+        assert!(refusal.contains("reserveOrdinals"), "{wrong}: {refusal}");
     }
 }

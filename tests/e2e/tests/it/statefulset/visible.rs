@@ -3,7 +3,9 @@
 use kruise_e2e::wait;
 use serde_json::{Value, json};
 
-use super::{SETS, condition, db, parallel, patch, set, template, until_status, until_updated, with_claims};
+use super::{
+    SETS, condition, db, parallel, patch, pods, set, template, until_status, until_updated, with_claims,
+};
 use crate::claims::storage_class;
 use crate::cluster::{LIMIT, Scenario, scenario, text};
 
@@ -94,13 +96,13 @@ fn a_pod_of_a_statefulset_that_cannot_be_created_shows_in_condition_and_event_un
             && message.contains("exceeded quota"),
         "{failed}"
     );
-    until_event(
-        &scenario,
-        "Warning",
-        "FailedCreate",
-        "create Pod db-2 in StatefulSet db failed error: ",
-    );
     until_status(&scenario, &json!({"replicas": 2, "readyReplicas": 2}));
+    let there = pods(&scenario);
+    let refused = ["db-0", "db-1", "db-2"]
+        .into_iter()
+        .find(|name| !there.contains_key(*name));
+    let message = format!("create Pod {} in StatefulSet db failed error: ", refused.unwrap());
+    until_event(&scenario, "Warning", "FailedCreate", &message);
     scenario.kubectl.run(&["delete", "resourcequota", "two"]).unwrap();
     until_updated(&scenario, 3);
     wait::until_true("FailedCreatePod is gone", LIMIT, || {
