@@ -14,13 +14,16 @@
 //! * [`table`]: the webhooks, and how to add a kind;
 //! * [`kinds`]: defaults and rules, one folder a kind;
 //! * [`pod`]: what happens to new pods: the readiness gate, sidecars, the order in which containers start;
+//! * [`deletion`]: objects that a label keeps from being deleted;
+//! * [`disruption`]: deletions, evictions and updates of pods that a budget protects;
 //! * [`lookup`]: what reviews ask about other objects, and how to add such a question;
 //! * [`widening`]: requests that a webhook must be called for before an object is stored;
 //! * [`manifests`]: the table as webhook configurations;
 //! * [`convert`]: every kind in the version that is asked for.
 
 pub mod convert;
-mod deletion;
+pub mod deletion;
+pub mod disruption;
 mod error;
 mod json;
 pub mod kinds;

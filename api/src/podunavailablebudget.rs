@@ -1,4 +1,9 @@
 //! PodUnavailableBudget: how many pods may be unavailable at a time, whatever makes them so.
+//!
+//! [`PodUnavailableBudget`] is the hub version, `v1beta1`. It is read from raw JSON with
+//! [`PodUnavailableBudget::from_value`] and never written back: writes are patches of its status.
+
+mod types;
 
 use serde_json::Value;
 
@@ -11,6 +16,10 @@ use crate::names::POLICY_GROUP;
 use crate::names::podunavailablebudget::{PROTECT_OPERATIONS, PROTECT_TOTAL_REPLICAS};
 use crate::schema::shared::target_reference;
 use crate::schema::{Object, at_least, int32, label_selector, list, map, one_of, time};
+
+pub use types::{
+    Entries, PodUnavailableBudget, PodUnavailableBudgetSpec, PodUnavailableBudgetStatus, TargetRef,
+};
 
 /// PodUnavailableBudget.
 pub const KIND: Kind = Kind {

@@ -11,6 +11,7 @@ pub mod image;
 pub mod injected;
 pub mod inplace;
 pub mod instance;
+pub mod ledger;
 pub mod lifecycle;
 mod memory;
 pub mod order;
@@ -32,7 +33,8 @@ pub use kruise_api::names::events::{self, EventKind};
 pub use memory::{Holder, Memory};
 pub use owner::Owner;
 pub use plan::{
-    Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, StatusPatch, Step, Why,
+    Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, PodRef, StatusPatch, Step,
+    Why,
 };
 pub use put::put;
 pub use resource::ResourceId;

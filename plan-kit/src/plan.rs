@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kruise_api::names::events::Reason;
+use kruise_views::PodView;
 use serde_json::Value;
 
 use crate::{
@@ -111,20 +112,53 @@ impl Step {
     }
 }
 
-/// An event on the owner.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNote {
     /// Severity, and one word for machines.
     pub reason: &'static Reason,
     /// A sentence for people.
     pub message: String,
+    /// The pod that it is about; `None` if that is the owner.
+    pub pod: Option<Box<PodRef>>,
+}
+
+/// A pod that an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodRef {
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Version of the stored object.
+    pub resource_version: Box<str>,
 }
 
 impl EventNote {
-    /// An event.
+    /// An event on the owner.
     pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { reason, message }
+        Self {
+            reason,
+            message: message.into(),
+            pod: None,
+        }
+    }
+
+    /// The same event on a pod.
+    #[must_use]
+    pub fn on(self, pod: &PodView) -> Self {
+        let pod = PodRef {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            resource_version: pod.resource_version.clone(),
+        };
+        Self {
+            pod: Some(Box::new(pod)),
+            ..self
+        }
     }
 }
 

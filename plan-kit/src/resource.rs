@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kruise_api::{definition::Kind, names::APPS_GROUP};
+use kruise_api::{definition::Kind, names::APPS_GROUP, podunavailablebudget};
 
 /// A resource by group and plural name. The version on the wire is not part of it: it depends on the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,9 @@ impl ResourceId {
     pub const SIDECARSETS: Self = Self::kruise("sidecarsets");
     /// ImagePullJobs.
     pub const IMAGE_PULL_JOBS: Self = Self::kruise("imagepulljobs");
+
+    /// PodUnavailableBudgets.
+    pub const POD_UNAVAILABLE_BUDGETS: Self = Self::of(&podunavailablebudget::KIND);
 
     /// The resource of a kind.
     pub const fn of(kind: &Kind) -> Self {

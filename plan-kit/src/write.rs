@@ -82,6 +82,8 @@ pub enum Intent {
     ReleasePod,
     /// A pod without a controller gets our owner reference.
     AdoptPod,
+    /// A pod names the budget that protects it.
+    LinkBudget,
     /// A pod gets back the labels that say which of the workload's pods it is.
     RepairIdentity,
     /// Consumed entries of `podsToDelete` go from the spec.
@@ -133,6 +135,7 @@ impl Intent {
             Self::RequestDelete => "request-delete",
             Self::ReleasePod => "release-pod",
             Self::AdoptPod => "adopt-pod",
+            Self::LinkBudget => "link-budget",
             Self::RepairIdentity => "repair-identity",
             Self::PrunePodsToDelete => "prune-pods-to-delete",
             Self::CreateClaim => "create-claim",

@@ -128,10 +128,8 @@ fn act(
             true
         }
         Err(error) => {
-            events.push(EventNote {
-                reason: &events::INVALID_POD_METADATA,
-                message: format!("pod {} is not upgraded: annotation {error}", pod.about()),
-            });
+            let message = format!("pod {} is not upgraded: annotation {error}", pod.about());
+            events.push(EventNote::new(&events::INVALID_POD_METADATA, message));
             false
         }
     };
@@ -157,13 +155,11 @@ fn act(
         .collect();
     plan.writes.extend(told);
     if !stranded.is_empty() {
-        plan.events.push(EventNote {
-            reason: &events::NOT_UPGRADABLE,
-            message: format!(
-                "SidecarSet in-place update detected {} not upgradable pod(s) in this round, will skip them.",
-                stranded.len()
-            ),
-        });
+        let message = format!(
+            "SidecarSet in-place update detected {} not upgradable pod(s) in this round, will skip them.",
+            stranded.len()
+        );
+        plan.events.push(EventNote::new(&events::NOT_UPGRADABLE, message));
     }
     upgraded
 }

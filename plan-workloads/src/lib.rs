@@ -5,4 +5,5 @@
 pub mod cloneset;
 pub mod launch;
 pub mod pod_readiness;
+pub mod podunavailablebudget;
 pub mod statefulset;

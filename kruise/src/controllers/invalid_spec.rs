@@ -6,10 +6,8 @@ use kruise_plan_kit::{EventNote, Plan, events};
 
 /// Emits an event and writes nothing.
 pub(super) fn plan(error: &impl Display) -> Plan {
-    let note = EventNote {
-        reason: &events::INVALID_SPEC,
-        message: format!("the specification cannot be read: {error}"),
-    };
+    let message = format!("the specification cannot be read: {error}");
+    let note = EventNote::new(&events::INVALID_SPEC, message);
     Plan {
         events: vec![note],
         ..Plan::default()

@@ -31,4 +31,5 @@ pub use finish::{Finish, finish};
 pub use leftover::{Amounts, record_of_arrival, was_given_back};
 pub use patches::{Patches, RevisionLabels, UpdateLabel, UpdateSpec};
 pub use resources::{Resize, VerticalScaling, fold, is_infeasible, refusal};
+pub(crate) use resources::{keeps_class_of_service, restarts_for};
 pub use state::{Batch, ImageStatus, UpdateState, read_state};

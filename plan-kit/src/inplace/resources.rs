@@ -111,7 +111,7 @@ pub(super) fn changed(
     new: &Value,
     scaling: VerticalScaling,
 ) -> Result<BTreeMap<String, Resize>, &'static str> {
-    if class_of_service(old) != class_of_service(new) {
+    if !keeps_class_of_service(old, new) {
         return Err("the class of service would be another");
     }
     let mut changed = BTreeMap::new();
@@ -158,7 +158,8 @@ pub(super) fn asked<'a>(container: &'a Value, list: &str, name: &str) -> Option<
     own(list).or_else(|| own("limits").filter(|_| list == "requests"))
 }
 
-pub(super) fn restarts_for(container: &Value, name: &str) -> bool {
+/// Does the container restart for another amount of this resource, by its `resizePolicy`?
+pub(crate) fn restarts_for(container: &Value, name: &str) -> bool {
     let policies = container.get("resizePolicy").and_then(Value::as_array);
     let is = |policy: &Value, key: &str, value: &str| policy.get(key).is_some_and(|have| have == value);
     policies
@@ -173,6 +174,11 @@ enum Class {
     BestEffort,
     Burstable,
     Guaranteed,
+}
+
+/// Is the class of service the same?
+pub(crate) fn keeps_class_of_service(old: &Value, new: &Value) -> bool {
+    class_of_service(old) == class_of_service(new)
 }
 
 fn class_of_service(template: &Value) -> Class {

@@ -16,6 +16,7 @@ mod cases;
 mod launch;
 mod lossless;
 mod oracle;
+mod podunavailablebudget;
 mod properties;
 mod reports;
 mod resources;

@@ -182,10 +182,7 @@ mod tests {
     use super::{Correlator, Decision};
 
     fn note(message: &str) -> EventNote {
-        EventNote {
-            reason: &events::SUCCESSFUL_CREATE,
-            message: message.into(),
-        }
+        EventNote::new(&events::SUCCESSFUL_CREATE, message)
     }
 
     fn send(correlator: &mut Correlator, message: &str, second: u64) -> Decision {

@@ -7,7 +7,7 @@ use std::sync::{
 
 use jiff::Timestamp;
 use kruise_api::path::segment;
-use kruise_plan_kit::EventNote;
+use kruise_plan_kit::{EventNote, PodRef};
 use kube_cache::Cached;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -48,6 +48,18 @@ impl ObjectRef {
             name: object.name().to_owned(),
             uid: object.uid().to_owned(),
             resource_version: object.resource_version().to_owned(),
+        }
+    }
+
+    /// A pod that an event names.
+    pub fn of_pod(pod: &PodRef) -> Self {
+        Self {
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+            namespace: pod.namespace.to_string(),
+            name: pod.name.to_string(),
+            uid: pod.uid.to_string(),
+            resource_version: pod.resource_version.to_string(),
         }
     }
 }

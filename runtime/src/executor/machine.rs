@@ -370,10 +370,8 @@ impl Run {
         // A conflict needs no event: the next plan resolves it.
         let is_reported = !matches!(failure, Failure::Conflict(_));
         if let Some(note) = step.failed.as_ref().filter(|_| is_reported) {
-            self.report.events.push(EventNote {
-                reason: note.reason,
-                message: format!("{}{}{}", note.prefix, failure.message(), note.suffix),
-            });
+            let message = format!("{}{}{}", note.prefix, failure.message(), note.suffix);
+            self.report.events.push(EventNote::new(note.reason, message));
         }
         match failure {
             Failure::NameTaken(_) => self.report.taken.push(step.write.target().clone()),

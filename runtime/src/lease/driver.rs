@@ -250,10 +250,7 @@ impl<'a> Candidate<'a> {
             uid: text("/metadata/uid"),
             resource_version: text("/metadata/resourceVersion"),
         };
-        let note = EventNote {
-            reason: &events::LEADER_ELECTION,
-            message: format!("{identity} became leader"),
-        };
+        let note = EventNote::new(&events::LEADER_ELECTION, format!("{identity} became leader"));
         // The task writes this event and then ends, because its only handle is dropped.
         EventSink::spawn(self.client.clone(), identity)
             .0

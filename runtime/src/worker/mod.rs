@@ -39,7 +39,7 @@ use std::{
 
 use futures::FutureExt;
 use kruise_plan_kit::injected::{Bug, is_injected};
-use kruise_plan_kit::{EventNote, Memory, Plan, ResourceId, Target};
+use kruise_plan_kit::{EventNote, Memory, Plan, PodRef, ResourceId, Target};
 use kube_cache::{CacheState, Expectations, ObjectKey, Verdict};
 use kube_queue::{Priority, Queue};
 use tokio::{sync::Notify, task::JoinSet, time::Instant};
@@ -47,6 +47,7 @@ use tokio::{sync::Notify, task::JoinSet, time::Instant};
 use crate::{
     Client,
     caches::CacheView,
+    events::ObjectRef,
     executor::{self, Conditions, Doubt, Limits, Report, Run, StatusForm, StepResult},
 };
 use doubts::Late;
@@ -85,11 +86,14 @@ enum Phase {
     Stopping,
 }
 
+/// Reason and message of an event, and the pod that it is about.
+type Announced = (&'static str, String, Option<Box<PodRef>>);
+
 #[derive(Default)]
 struct Owner {
     memory: Memory,
     /// The events of the last plan.
-    announced: BTreeSet<(&'static str, String)>,
+    announced: BTreeSet<Announced>,
     /// Objects that must be read before the next plan.
     doubts: BTreeSet<Doubt>,
     /// Objects whose creation may still take effect.
@@ -326,13 +330,13 @@ impl<R: Reconciler> Controller<R> {
     fn print(&self, key: &ObjectKey, plan: &Plan) -> &'static str {
         let steps = plan.writes.iter().flat_map(|object| &object.steps);
         let lines: BTreeSet<_> = steps
-            .map(|step| ("plan", format!("{}: {}", step.write, step.reason)))
+            .map(|step| ("plan", format!("{}: {}", step.write, step.reason), None))
             .collect();
         let about = self.reconciler.about(key);
         let kind = about.map_or_else(String::new, |about| format!("{} ", about.kind));
         let mut inner = self.lock();
         let owner = inner.owners.entry(key.clone()).or_default();
-        for (_, line) in lines.difference(&owner.announced) {
+        for (_, line, _) in lines.difference(&owner.announced) {
             // A reader that went away has seen what it wanted.
             let _lost = writeln!(std::io::stdout(), "{kind}{key}: would {line}");
         }
@@ -364,15 +368,13 @@ impl<R: Reconciler> Controller<R> {
 
     /// Emits the events that the last plan did not contain.
     fn announce(&self, key: &ObjectKey, events: &[EventNote]) {
-        let current: BTreeSet<_> = events
-            .iter()
-            .map(|note| (note.reason.name, note.message.clone()))
-            .collect();
+        let identity = |note: &EventNote| (note.reason.name, note.message.clone(), note.pod.clone());
+        let current: BTreeSet<_> = events.iter().map(identity).collect();
         let new: Vec<EventNote> = {
             let mut inner = self.lock();
             let owner = inner.owners.entry(key.clone()).or_default();
             let before = std::mem::replace(&mut owner.announced, current);
-            let is_new = |note: &&EventNote| !before.contains(&(note.reason.name, note.message.clone()));
+            let is_new = |note: &&EventNote| !before.contains(&identity(note));
             events.iter().filter(is_new).cloned().collect()
         };
         for note in new {
@@ -380,11 +382,13 @@ impl<R: Reconciler> Controller<R> {
         }
     }
 
-    /// Emits an event on the object of this key, if the object still exists.
+    /// Emits an event on the pod that it names, or on the object of this key, if the object still exists.
     fn emit(&self, key: &ObjectKey, note: EventNote) {
-        if let Some(events) = &self.settings.events
-            && let Some(about) = self.reconciler.about(key)
-        {
+        let about = match &note.pod {
+            Some(pod) => Some(ObjectRef::of_pod(pod)),
+            None => self.reconciler.about(key),
+        };
+        if let Some((events, about)) = self.settings.events.as_ref().zip(about) {
             events.emit(about, note);
         }
     }

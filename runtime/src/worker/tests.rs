@@ -10,6 +10,7 @@ use kruise_plan_kit::{
     Body, EventNote, Intent, Memory, ObjectWrites, Phase, Plan, Precondition, ResourceId, Target, Write,
     events,
 };
+use kruise_views::PodView;
 use kube_cache::{ObjectKey, Version};
 use kube_client::client::Body as HttpBody;
 use serde_json::{Value, json};
@@ -45,10 +46,19 @@ impl Reconciler for Stub {
             plan.writes.extend(outdated.chain([delete("current")]));
         } else if &*key.name == "limited" {
             let message = if reconciles < 4 { "limit: 1" } else { "limit: 2" };
-            plan.events.push(EventNote {
-                reason: &events::SCALE_UP_LIMITED,
-                message: message.into(),
-            });
+            plan.events
+                .push(EventNote::new(&events::SCALE_UP_LIMITED, message));
+            plan.requeue = Some(Duration::from_millis(1));
+        } else if &*key.name == "late-pods" {
+            let late = |name: &str| {
+                let pod = PodView {
+                    name: name.into(),
+                    uid: name.into(),
+                    ..PodView::default()
+                };
+                EventNote::new(&events::SCALE_UP_LIMITED, "late").on(&pod)
+            };
+            plan.events.extend(["a", "b"].map(late));
             plan.requeue = Some(Duration::from_millis(1));
         } else if &*key.name == "refused" {
             plan.writes.push(create(&key.name));
@@ -161,7 +171,10 @@ fn server_with(create: u16, read: u16) -> (Client, Requests) {
             if parts.uri.path().ends_with("/events") {
                 let event = body.collect().await.unwrap().to_bytes();
                 let event: Value = serde_json::from_slice(&event).unwrap();
-                what = format!("event {}", event["message"].as_str().unwrap());
+                let about = &event["involvedObject"];
+                let pod = about["name"].as_str().filter(|_| about["kind"] == "Pod");
+                let on = pod.map_or_else(String::new, |pod| format!("on {pod}: "));
+                what = format!("event {on}{}", event["message"].as_str().unwrap());
             }
             seen.lock().unwrap().push(what);
             let (code, body) = match parts.method {
@@ -376,6 +389,16 @@ async fn an_event_that_every_plan_repeats_is_emitted_once_and_again_when_it_chan
         .run_until(|| bench.reconciles("limited") > 6 && emitted().len() >= 2)
         .await;
     assert_eq!(emitted(), ["event limit: 1", "event limit: 2"]);
+}
+
+#[tokio::test]
+async fn events_of_pods_are_about_them_and_each_pod_has_its_own() {
+    let bench = bench(server(201), &["late-pods"], Duration::from_mins(1));
+    let emitted = || bench.requests.lock().unwrap().clone();
+    bench
+        .run_until(|| bench.reconciles("late-pods") > 3 && emitted().len() >= 2)
+        .await;
+    assert_eq!(emitted(), ["event on a: late", "event on b: late"]);
 }
 
 #[tokio::test]

@@ -26,6 +26,9 @@ fn is_read(annotation: &str) -> bool {
         || annotation == names::RUNTIME_CONTAINERS_META
         || annotation == names::LIFECYCLE_TIMESTAMP
         || annotation == names::LAUNCH_COMPLETED
+        || annotation == names::podunavailablebudget::RELATED
+        || annotation == names::podunavailablebudget::RELATED_LEGACY
+        || annotation == names::podunavailablebudget::NO_PROTECT
 }
 
 impl<'de> Deserialize<'de> for PodView {

@@ -1,31 +1,55 @@
-//! Deletion protection: a label that keeps a workload from being deleted. The message is what clients match.
+//! Deletion protection: a label that keeps an object from being deleted. The messages are what clients match.
+
+pub mod dependants;
 
 use kruise_api::names::DELETE_PROTECTION;
 use serde_json::Value;
 
-use crate::json::{present, text};
+use crate::json::{integer, present, text};
 use crate::{Options, Response};
 
-/// Whether the stored object may be deleted. One that is already being deleted may.
-pub(crate) fn response(stored: &Value, options: Options) -> Response {
-    let Some(metadata) = present(stored, "metadata").filter(|_| options.deletion_protection) else {
-        return Response::ALLOW;
-    };
+/// What the label says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protection {
+    /// As long as it is there.
+    Always,
+    /// As long as the object has dependants.
+    Cascading,
+}
+
+/// How a stored object is protected; `None` if it is not, or is being deleted already.
+fn protection(stored: &Value) -> Option<Protection> {
+    let metadata = present(stored, "metadata")?;
     if present(metadata, "deletionTimestamp").is_some() {
-        return Response::ALLOW;
+        return None;
     }
-    let replicas = stored.pointer("/spec/replicas").and_then(Value::as_i64);
-    let protection = metadata
-        .get("labels")
-        .map(|labels| text(labels, DELETE_PROTECTION));
-    let reason = match (protection, replicas) {
-        (Some("Always"), _) => "Always".to_owned(),
-        (Some("Cascading"), Some(replicas @ 1..)) => format!("Cascading and replicas {replicas}>0"),
-        _ => return Response::ALLOW,
-    };
+    match text(metadata.get("labels")?, DELETE_PROTECTION) {
+        "Always" => Some(Protection::Always),
+        "Cascading" => Some(Protection::Cascading),
+        _ => None,
+    }
+}
+
+fn replicas(stored: &Value) -> Option<i64> {
+    integer(stored.get("spec")?, "replicas")
+}
+
+fn denied(reason: &str) -> Response {
     Response::Deny {
         code: 403,
         message: format!("forbidden by ResourcesProtectionDeletion for {DELETE_PROTECTION}={reason}"),
+    }
+}
+
+/// Whether a stored workload may be deleted.
+pub(crate) fn response(stored: &Value, options: Options) -> Response {
+    match protection(stored).filter(|_| options.deletion_protection) {
+        Some(Protection::Always) => denied("Always"),
+        Some(Protection::Cascading) => match replicas(stored) {
+            Some(replicas @ 1..) => denied(&format!("Cascading and replicas {replicas}>0")),
+            _ => Response::ALLOW,
+        },
+        None => Response::ALLOW,
     }
 }
 

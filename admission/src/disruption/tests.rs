@@ -1,0 +1,408 @@
+use std::cell::RefCell;
+
+use kruise_plan_kit::ledger::{Free, Gates};
+use serde_json::json;
+
+use super::*;
+use crate::Operation as Verb;
+
+const GATES: Gates = Gates {
+    deletions: true,
+    updates: true,
+    resizes_apart: false,
+};
+
+fn now() -> Timestamp {
+    "2026-01-02T03:04:05.678Z".parse().unwrap()
+}
+
+/// Pods by cache and by server, and one budget.
+struct Cluster {
+    cached: Found<PodView>,
+    live: Found<PodView>,
+    budget: Found<PodUnavailableBudget>,
+    reads: RefCell<Vec<&'static str>>,
+}
+
+impl Known for Cluster {
+    fn pod(&self, _: &str, _: &str) -> Found<PodView> {
+        self.reads.borrow_mut().push("cache");
+        self.cached.clone()
+    }
+
+    fn live_pod(&self, _: &str, _: &str) -> Found<PodView> {
+        self.reads.borrow_mut().push("server");
+        self.live.clone()
+    }
+
+    fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget> {
+        assert_eq!((namespace, name), ("shop", "web"));
+        self.budget.clone()
+    }
+}
+
+/// A ready pod that names the budget.
+fn pod() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "web-1", "namespace": "shop", "uid": "p", "creationTimestamp": "2026-01-02T03:00:00Z",
+            "labels": {"app": "web"}, "annotations": {"pub.kruise.io/related-pub": "web"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5f", "uid": "o", "controller": true}],
+        },
+        "spec": {"containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+fn not_ready() -> Value {
+    let mut pod = pod();
+    pod["status"]["conditions"][0]["status"] = json!("False");
+    pod
+}
+
+fn budget(allowed: i32) -> Value {
+    json!({
+        "apiVersion": "policy.kruise.io/v1beta1", "kind": "PodUnavailableBudget",
+        "metadata": {"name": "web", "namespace": "shop", "uid": "b", "resourceVersion": "7", "generation": 1},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
+        "status": {"observedGeneration": 1, "unavailableAllowed": allowed, "currentAvailable": 4 + allowed,
+                   "desiredAvailable": 4, "totalReplicas": 5},
+    })
+}
+
+fn object<T>(read: impl Fn(Value) -> T, value: Value) -> Found<T> {
+    Found::Object(Arc::new(read(value)))
+}
+
+fn view(pod: Value) -> PodView {
+    serde_json::from_value(pod).unwrap()
+}
+
+fn cluster(allowed: i32) -> Cluster {
+    Cluster {
+        cached: object(view, pod()),
+        live: object(view, pod()),
+        budget: object(
+            |budget| PodUnavailableBudget::from_value(budget).unwrap(),
+            budget(allowed),
+        ),
+        reads: RefCell::default(),
+    }
+}
+
+fn request(operation: Verb, sub_resource: &str) -> Request {
+    let verb = match operation {
+        Verb::Create => "CREATE",
+        Verb::Update => "UPDATE",
+        Verb::Delete => "DELETE",
+        Verb::Connect => "CONNECT",
+    };
+    Request::from_review(json!({
+        "uid": "u", "kind": {"group": "", "version": "v1", "kind": "Pod"}, "operation": verb,
+        "subResource": sub_resource, "namespace": "shop", "name": "web-1",
+    }))
+    .unwrap()
+}
+
+fn delete() -> Request {
+    Request {
+        old_object: pod(),
+        ..request(Verb::Delete, "")
+    }
+}
+
+fn evict() -> Request {
+    Request {
+        object: json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-1"}}),
+        ..request(Verb::Create, "eviction")
+    }
+}
+
+fn update(change: impl Fn(&mut Value)) -> Request {
+    let mut new = pod();
+    change(&mut new);
+    Request {
+        object: new,
+        old_object: pod(),
+        ..request(Verb::Update, "")
+    }
+}
+
+fn new_image() -> Request {
+    update(|pod| pod["spec"]["containers"][0]["image"] = json!("web:2"))
+}
+
+fn resize(sub_resource: &str) -> Request {
+    Request {
+        sub_resource: sub_resource.to_owned(),
+        ..update(|pod| pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("2"))
+    }
+}
+
+fn verdict(request: &Request, cluster: &Cluster) -> Verdict {
+    decide(request, GATES, cluster, now())
+}
+
+fn refusal(request: &Request, cluster: &Cluster) -> Refused {
+    match verdict(request, cluster) {
+        Verdict::Refuse(refused) => refused,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_request_that_makes_a_pod_unavailable_is_charged_in_its_map() {
+    for (request, map) in [
+        (delete(), "disruptedPods"),
+        (evict(), "disruptedPods"),
+        (new_image(), "unavailablePods"),
+        (resize(""), "unavailablePods"),
+        (resize("resize"), "unavailablePods"),
+    ] {
+        let Verdict::Charge(charge) = verdict(&request, &cluster(1)) else {
+            panic!("{request:?}");
+        };
+        assert_eq!(
+            (charge.namespace.as_str(), charge.budget.as_str()),
+            ("shop", "web")
+        );
+        assert_eq!((charge.uid.as_str(), charge.version.as_str()), ("b", "7"));
+        let status = &charge.patch["status"];
+        assert_eq!(status["unavailableAllowed"], 0);
+        assert_eq!(status[map], json!({"web-1": "2026-01-02T03:04:05Z"}));
+    }
+}
+
+#[test]
+fn an_exhausted_budget_refuses_evictions_so_that_they_are_tried_again_and_the_rest_for_good() {
+    let text =
+        "podunavailablebudget.policy.kruise.io \"web\" is forbidden: pub unavailable allowed is negative";
+    for (request, code) in [
+        (delete(), 403),
+        (new_image(), 403),
+        (resize("resize"), 403),
+        (evict(), 429),
+    ] {
+        let refused = refusal(&request, &cluster(0));
+        assert_eq!((refused.code, refused.message.as_str()), (code, text));
+        assert_eq!(refused.about, "ReplicaSet_shop_web-5f");
+    }
+    let mut bare = delete();
+    bare.old_object["metadata"]["ownerReferences"] = json!([]);
+    assert_eq!(refusal(&bare, &cluster(0)).about, "unknown_shop_web-1");
+}
+
+#[test]
+fn dry_runs_in_every_form_are_decided_and_charge_nothing() {
+    let by_request = |request: Request| Request {
+        dry_run: true,
+        ..request
+    };
+    let by_body = |version: &str| Request {
+        object: json!({"apiVersion": version, "kind": "Eviction", "deleteOptions": {"dryRun": ["All"]}}),
+        ..evict()
+    };
+    for request in [
+        by_request(delete()),
+        by_request(new_image()),
+        by_request(evict()),
+        by_body("policy/v1"),
+        by_body("policy/v1beta1"),
+    ] {
+        assert_eq!(verdict(&request, &cluster(1)), Verdict::Pass(Passed::DryRun));
+        assert!(matches!(verdict(&request, &cluster(0)), Verdict::Refuse(_)));
+    }
+    let empty = Request {
+        object: json!({"deleteOptions": {"dryRun": [], "gracePeriodSeconds": 0}}),
+        ..evict()
+    };
+    assert!(matches!(verdict(&empty, &cluster(1)), Verdict::Charge(_)));
+}
+
+#[test]
+fn requests_that_make_no_pod_unavailable_pass_without_a_read() {
+    let metadata = update(|pod| pod["metadata"]["labels"]["x"] = json!("y"));
+    let status = Request {
+        sub_resource: "status".into(),
+        ..new_image()
+    };
+    let of_other = |sub_resource: &str| Request {
+        sub_resource: sub_resource.into(),
+        ..delete()
+    };
+    let no_pod = Request {
+        old_object: Value::Null,
+        ..delete()
+    };
+    for request in [
+        metadata,
+        status,
+        of_other("ephemeralcontainers"),
+        no_pod,
+        request(Verb::Create, ""),
+        request(Verb::Create, "binding"),
+        request(Verb::Connect, "exec"),
+    ] {
+        let cluster = cluster(0);
+        assert_eq!(
+            verdict(&request, &cluster),
+            Verdict::Pass(Passed::NotLimited),
+            "{request:?}"
+        );
+        assert!(cluster.reads.borrow().is_empty());
+    }
+}
+
+#[test]
+fn gates_decide_which_requests_are_looked_at() {
+    let passes = |request: &Request, gates| {
+        decide(request, gates, &cluster(0), now()) == Verdict::Pass(Passed::NotLimited)
+    };
+    let only_updates = Gates {
+        deletions: false,
+        ..GATES
+    };
+    for (request, is_update) in [
+        (delete(), false),
+        (evict(), false),
+        (new_image(), true),
+        (resize("resize"), true),
+    ] {
+        assert_eq!(passes(&request, Gates::DEFAULT), is_update);
+        assert_eq!(passes(&request, only_updates), !is_update);
+    }
+    let apart = Gates {
+        resizes_apart: true,
+        ..GATES
+    };
+    assert_eq!(
+        decide(&resize("resize"), apart, &cluster(0), now()),
+        Verdict::Pass(Passed::Free(Free::Unprotected))
+    );
+}
+
+#[test]
+fn an_update_that_takes_the_name_of_the_budget_away_is_charged_by_the_old_object() {
+    let strip = update(|pod| {
+        pod["metadata"]["annotations"] = json!({});
+        pod["spec"]["containers"][0]["image"] = json!("web:2");
+    });
+    assert!(matches!(verdict(&strip, &cluster(1)), Verdict::Charge(_)));
+    assert!(matches!(verdict(&strip, &cluster(0)), Verdict::Refuse(_)));
+}
+
+#[test]
+fn a_label_that_makes_a_pod_unavailable_is_an_update() {
+    let label = update(|pod| pod["metadata"]["labels"]["unavailable-pod.kruise.io/x"] = json!(""));
+    assert!(matches!(verdict(&label, &cluster(1)), Verdict::Charge(_)));
+    assert!(matches!(verdict(&label, &cluster(0)), Verdict::Refuse(_)));
+}
+
+#[test]
+fn pods_that_are_not_there_or_have_no_budget_pass() {
+    let gone = Cluster {
+        cached: Found::NotFound,
+        ..cluster(0)
+    };
+    assert_eq!(verdict(&evict(), &gone), Verdict::Pass(Passed::NoPod));
+    let unprotected = Cluster {
+        budget: Found::NotFound,
+        ..cluster(0)
+    };
+    assert_eq!(verdict(&delete(), &unprotected), Verdict::Pass(Passed::NoBudget));
+    let mut unnamed = delete();
+    unnamed.old_object["metadata"]["annotations"] = json!({});
+    assert_eq!(verdict(&unnamed, &cluster(0)), Verdict::Pass(Passed::NoBudget));
+}
+
+#[test]
+fn an_eviction_that_would_pass_by_an_old_copy_reads_the_pod_again() {
+    let old = Cluster {
+        cached: object(view, not_ready()),
+        ..cluster(0)
+    };
+    assert!(matches!(verdict(&evict(), &old), Verdict::Refuse(_)));
+    assert_eq!(*old.reads.borrow(), ["cache", "server"]);
+
+    let is_so = Cluster {
+        live: object(view, not_ready()),
+        ..old
+    };
+    assert_eq!(
+        verdict(&evict(), &is_so),
+        Verdict::Pass(Passed::Free(Free::Unavailable))
+    );
+
+    let fresh = cluster(1);
+    assert!(matches!(verdict(&evict(), &fresh), Verdict::Charge(_)));
+    assert_eq!(*fresh.reads.borrow(), ["cache"]);
+}
+
+#[test]
+fn what_is_not_known_yet_is_looked_up() {
+    let no_pod = Cluster {
+        cached: Found::Missing,
+        ..cluster(1)
+    };
+    assert_eq!(verdict(&evict(), &no_pod), Verdict::Missing);
+    let no_budget = Cluster {
+        budget: Found::Missing,
+        ..cluster(1)
+    };
+    assert_eq!(verdict(&delete(), &no_budget), Verdict::Missing);
+}
+
+#[test]
+fn what_cannot_be_read_is_400() {
+    let broken = [
+        Request {
+            old_object: json!({"metadata": 1}),
+            ..delete()
+        },
+        Request {
+            object: Value::Null,
+            ..evict()
+        },
+        Request {
+            old_object: Value::Null,
+            ..new_image()
+        },
+    ];
+    for request in broken {
+        let verdict = verdict(&request, &cluster(1));
+        assert!(
+            matches!(&verdict, Verdict::Unreadable(Response::Deny { code: 400, .. })),
+            "{verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn the_last_deletion_by_the_node_costs_nothing() {
+    let mut last = delete();
+    last.old_object["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:00Z");
+    assert_eq!(
+        verdict(&last, &cluster(0)),
+        Verdict::Pass(Passed::Free(Free::Unavailable))
+    );
+}
+
+#[test]
+fn the_second_request_for_a_pod_passes_and_one_for_another_pod_is_refused() {
+    let mut charged = budget(0);
+    charged["status"]["disruptedPods"] = json!({"web-1": "2026-01-02T03:04:04Z"});
+    let charged = Cluster {
+        budget: object(
+            |budget| PodUnavailableBudget::from_value(budget).unwrap(),
+            charged,
+        ),
+        ..cluster(0)
+    };
+    for request in [delete(), evict(), new_image()] {
+        assert_eq!(verdict(&request, &charged), Verdict::Pass(Passed::Recorded));
+    }
+    let mut other = delete();
+    other.old_object["metadata"]["name"] = json!("web-2");
+    assert!(matches!(verdict(&other, &charged), Verdict::Refuse(_)));
+}
