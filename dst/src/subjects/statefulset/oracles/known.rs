@@ -54,7 +54,7 @@ pub struct Known<'a> {
 pub fn ordinal(name: &str) -> Option<i64> {
     let text = name.strip_prefix("web-")?;
     let number: i32 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number.into())
+    (number >= 0 && number.to_string() == text).then_some(number.into())
 }
 
 /// Do labels make it a pod of the StatefulSet?
