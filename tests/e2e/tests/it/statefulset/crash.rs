@@ -6,17 +6,17 @@ use std::time::Duration;
 use kruise_e2e::audit::MANAGER;
 use kruise_e2e::manager::SHORT_LEASE;
 use kruise_e2e::wait;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     all_in_service, at_every_moment, claims, db, ended, image, in_service, is_terminating, most_unavailable,
-    name, patch, pods, revision, set, template, uids, until_updated, watch_pods, with_claims,
+    name, patch, pods, revision, rolling, set, template, uids, until, until_updated, watch_pods, with_claims,
 };
 use crate::claims::storage_class;
 use crate::cluster::{Flagged, audit_log, restart_manager, scenario_alone, text};
 use crate::crash::{Writes, until_held};
 
-const PODS: u32 = 5;
+const PODS: u32 = 4;
 
 /// Kills per test run; `KRUISE_E2E_CRASHES` sets another number.
 fn crashes() -> u32 {
@@ -37,10 +37,13 @@ fn a_manager_killed_in_an_ordered_rollout_repeats_nothing_and_keeps_the_order() 
         .unwrap();
     let replicas = PODS as usize;
     until_updated(&scenario, replicas);
+    // Slow enough for a kill in the middle.
+    patch(&scenario, &rolling(&json!({"minReadySeconds": 1})));
     let bound = uids(&claims(&scenario));
     let mut half_way = 0;
     for run in 0..crashes() {
         let before = uids(&pods(&scenario));
+        let old = text(&set(&scenario), "/status/updateRevision");
         // Even runs update in place, odd ones recreate.
         let in_place = run % 2 == 0;
         let watch = watch_pods(&scenario, replicas);
@@ -52,7 +55,13 @@ fn a_manager_killed_in_an_ordered_rollout_repeats_nothing_and_keeps_the_order() 
                 &"b".repeat(1 + run.div_ceil(2) as usize),
             ),
         );
-        let moment = Duration::from_millis(200 + random.hash_one(run) % 1500);
+        until(&scenario, "pods", "the first pod is changed", |pods| {
+            pods.len() < replicas
+                || pods
+                    .values()
+                    .any(|pod| is_terminating(pod) || revision(pod) != old)
+        });
+        let moment = Duration::from_millis(random.hash_one(run) % 1000);
         wait::observe_for(moment);
         let mut requests = log.read_new(MANAGER).unwrap();
         let begun = Writes::of(&requests, "statefulset-crash");
@@ -94,4 +103,5 @@ fn a_manager_killed_in_an_ordered_rollout_repeats_nothing_and_keeps_the_order() 
         assert_eq!(uids(&claims(&scenario)), bound, "{at}");
     }
     println!("{} kills, {half_way} half-way through the pods", crashes());
+    assert!(half_way > 0, "no kill was in the middle of a rollout");
 }
