@@ -154,14 +154,12 @@ fn what_the_page_says_is_not_supported_is_refused_or_stored_without_effect() {
     listed.sort();
     assert_eq!(served, listed, "API groups");
     let template = json!({"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "main", "image": "db:1"}]}});
-    for (kind, plural) in [("StatefulSet", "statefulsets"), ("DaemonSet", "daemonsets")] {
-        let object = json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"}, "spec": {
-            "selector": {"matchLabels": {"app": "db"}}, "template": template}});
-        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
-        let (code, answer) = playground.request("POST", &path, JSON, &object.to_string());
-        assert_eq!(code, 201, "{answer}");
-    }
-    // A pod of a Deployment that was created later, so that those of the others would exist, too.
+    let object = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "db"}, "spec": {
+        "selector": {"matchLabels": {"app": "db"}}, "template": template}});
+    let path = "/apis/apps/v1/namespaces/default/daemonsets";
+    let (code, answer) = playground.request("POST", path, JSON, &object.to_string());
+    assert_eq!(code, 201, "{answer}");
+    // A pod of a Deployment that was created later, so that those of the DaemonSet would exist, too.
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
         "selector": {"matchLabels": {"app": "db"}}, "template": template}});
     let path = "/apis/apps/v1/namespaces/default/deployments";

@@ -306,7 +306,7 @@ fn it_may_do_what_it_does_and_nothing_else() {
         texts.collect()
     };
     let always = [
-        "persistentvolumeclaims: create get list patch watch",
+        "persistentvolumeclaims: create delete get list patch watch",
         "pods: create delete get list patch watch",
         "pods/resize: patch",
         "pods/status: patch",
