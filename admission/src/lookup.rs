@@ -14,8 +14,10 @@ use kruise_api::meta::StringMap;
 use serde_json::Value;
 
 use crate::Response;
+use crate::deletion::dependants::{Counted, Dependants};
 pub use crate::pod::sidecars::Revision;
 use crate::pod::sidecars::Sets;
+use crate::refused::Refused;
 use crate::widening::Widening;
 
 /// What comes of a review.
@@ -27,6 +29,14 @@ pub enum Outcome {
     Missing(Vec<Lookup>),
     /// It is decided, but the response must not be sent before a webhook is called for more requests.
     Widen(Box<Widening>, Response),
+    /// It is refused, which is to be counted and logged.
+    Refused(Box<Refused>, Response),
+}
+
+impl From<Response> for Outcome {
+    fn from(response: Response) -> Self {
+        Self::Response(response)
+    }
 }
 
 /// Something to look up.
@@ -61,6 +71,8 @@ pub enum Lookup {
         /// The object as JSON, so that lookups have an order. Its namespace does not matter.
         object: String,
     },
+    /// How many dependants an object has: [`LookupResult::Count`].
+    Dependants(Dependants),
 }
 
 /// What a lookup found.
@@ -76,6 +88,8 @@ pub enum LookupResult {
     SidecarSets(Arc<Sets>),
     /// The text of a setting.
     Text(String),
+    /// So many, or why they cannot be counted.
+    Count(Result<u64, String>),
     /// The object does not exist, or the setting is not there.
     NotFound,
     /// The server would store the object.
@@ -121,6 +135,15 @@ impl Lookups {
     /// Is there a result?
     pub fn contains(&self, lookup: &Lookup) -> bool {
         self.0.contains_key(lookup)
+    }
+
+    /// How many dependants there are.
+    pub(crate) fn counted(&self, dependants: &Dependants) -> Counted {
+        match self.0.get(&Lookup::Dependants(dependants.clone())) {
+            Some(LookupResult::Count(Ok(number))) => Counted::Number(*number),
+            Some(LookupResult::Count(Err(why))) => Counted::Failed(why.clone()),
+            _ => Counted::Missing,
+        }
     }
 
     /// All SidecarSets.

@@ -6,7 +6,7 @@
 //! made that still lack the readiness gate, which our own controllers set themselves, and for pods that ask for an order
 //! of their containers. So creation of other pods survives an outage of every manager. Likewise a CloneSet that is not
 //! protected from deletion can be deleted meanwhile, by hand or with its namespace; a protected one cannot. The same holds
-//! for every kind that can be protected.
+//! for every kind that can be protected. The label can be removed without a manager.
 
 use kruise_api::definition::Scope;
 use kruise_api::names::{
@@ -14,6 +14,10 @@ use kruise_api::names::{
 };
 use serde_json::{Value, json};
 
+use crate::deletion::{
+    dependants::Protected,
+    kinds::{KINDS, ProtectedKind},
+};
 use crate::kinds::KindWebhooks;
 pub use crate::table::MUTATE_POD;
 use crate::table::{Phase, Subject, Webhook, webhooks};
@@ -65,7 +69,7 @@ fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
 /// A row of the table: what all have in common, and what depends on its subject.
 fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     let has_effect = match webhook.subject {
-        Subject::Pods => false,
+        Subject::Pods | Subject::Deletions(_) | Subject::ProtectionLabel => false,
         Subject::Kind(kind) => kind.has_effect(webhook.phase),
     };
     let mut entry = json!({
@@ -82,6 +86,8 @@ fn entry(webhook: &Webhook, namespace: &str, all_pods: bool) -> Value {
     let own = match webhook.subject {
         Subject::Pods => pods(all_pods),
         Subject::Kind(kind) => objects(kind, webhook.phase),
+        Subject::Deletions(kind) => deletions(kind),
+        Subject::ProtectionLabel => labels(),
     };
     if let (Some(entry), Value::Object(own)) = (entry.as_object_mut(), own) {
         entry.extend(own);
@@ -117,11 +123,90 @@ fn pods(all_pods: bool) -> Value {
     pods
 }
 
-fn objects(webhooks: &KindWebhooks, phase: Phase) -> Value {
-    let scope = match webhooks.kind.scope {
+/// Deletions of protected objects.
+fn deletions(kind: &ProtectedKind) -> Value {
+    with_label(json!({
+        "rules": [rule_of(kind, &["DELETE"])],
+        "matchConditions": [{"name": "protected", "expression": protected(kind.protected)}],
+    }))
+}
+
+/// New values of the protection label that have no effect. A warning is not worth a request that fails.
+fn labels() -> Value {
+    let rules: Vec<Value> = KINDS
+        .iter()
+        .map(|kind| rule_of(kind, &["CREATE", "UPDATE"]))
+        .collect();
+    with_label(json!({
+        "rules": rules,
+        "failurePolicy": "Ignore",
+        "matchConditions": [{"name": "without-effect", "expression": without_effect()}],
+    }))
+}
+
+/// Only for objects with the protection label, outside of the namespace of the system.
+fn with_label(mut entry: Value) -> Value {
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert(
+            "objectSelector".into(),
+            json!({"matchExpressions": [{"key": DELETE_PROTECTION, "operator": "Exists"}]}),
+        );
+        entry.insert(
+            "namespaceSelector".into(),
+            json!({"matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]},
+            ]}),
+        );
+    }
+    entry
+}
+
+fn rule_of(kind: &ProtectedKind, operations: &[&str]) -> Value {
+    json!({
+        "apiGroups": [kind.group], "apiVersions": kind.versions, "resources": [kind.plural],
+        "operations": operations, "scope": scope(kind.scope),
+    })
+}
+
+/// CEL that holds only for deletions that may have to be refused.
+fn protected(protected: Protected) -> String {
+    let labels = "oldObject.metadata.labels";
+    let always = format!("{labels}['{DELETE_PROTECTION}'] == 'Always'");
+    let value = match protected {
+        Protected::Endpoint => always,
+        _ => format!("({always} || {labels}['{DELETE_PROTECTION}'] == 'Cascading')"),
+    };
+    format!(
+        "oldObject != null && has({labels}) && '{DELETE_PROTECTION}' in {labels} && \
+         !has(oldObject.metadata.deletionTimestamp) && {value}"
+    )
+}
+
+/// CEL that holds only for new values of the label that protect nothing.
+fn without_effect() -> String {
+    let (new, old) = ("object.metadata.labels", "oldObject.metadata.labels");
+    let endpoints = KINDS.iter().filter(|kind| kind.protected == Protected::Endpoint);
+    let others: Vec<String> = endpoints
+        .map(|kind| format!("request.kind.kind != '{}'", kind.kind))
+        .collect();
+    let others = others.join(" && ");
+    let key = DELETE_PROTECTION;
+    format!(
+        "has({new}) && '{key}' in {new} && {new}['{key}'] != 'Always' && \
+         ({new}['{key}'] != 'Cascading' || !({others})) && \
+         (oldObject == null || !has({old}) || !('{key}' in {old}) || {old}['{key}'] != {new}['{key}'])"
+    )
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
         Scope::Namespaced => "Namespaced",
         Scope::Cluster => "Cluster",
-    };
+    }
+}
+
+fn objects(webhooks: &KindWebhooks, phase: Phase) -> Value {
+    let scope = scope(webhooks.kind.scope);
     let (deletions, operations) = match phase {
         Phase::Validating if webhooks.deletions => (true, &["CREATE", "UPDATE", "DELETE"][..]),
         Phase::Validating | Phase::Mutating => (false, &["CREATE", "UPDATE"][..]),
@@ -173,6 +258,7 @@ fn pod_conditions() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deletion::kinds::LABEL_WEBHOOK;
 
     fn entries(for_all: bool) -> Vec<Value> {
         let lists = configurations("kruise-system", for_all)
@@ -213,7 +299,9 @@ mod tests {
             assert_eq!(one["metadata"]["annotations"]["template"], "");
         }
         for webhook in entries(false) {
-            assert_eq!(webhook["failurePolicy"], "Fail");
+            let only_warns = webhook["name"] == LABEL_WEBHOOK;
+            let policy = if only_warns { "Ignore" } else { "Fail" };
+            assert_eq!(webhook["failurePolicy"], policy);
             let widens = webhook["name"] == "vsidecarset.kb.io";
             assert_eq!(
                 webhook["sideEffects"],
@@ -296,6 +384,43 @@ mod tests {
             expression,
             "request.operation != 'DELETE' || (oldObject != null && has(oldObject.metadata.labels) && \
              'policy.kruise.io/delete-protection' in oldObject.metadata.labels)"
+        );
+    }
+
+    #[test]
+    fn only_labelled_objects_of_other_kinds_depend_on_a_manager_and_only_for_their_deletion() {
+        let all = entries(false);
+        for kind in &KINDS {
+            let named = all
+                .iter()
+                .find(|webhook| webhook["name"] == kind.webhook)
+                .unwrap();
+            assert_eq!(named["failurePolicy"], "Fail");
+            assert_eq!(
+                named["objectSelector"]["matchExpressions"],
+                json!([{"key": "policy.kruise.io/delete-protection", "operator": "Exists"}])
+            );
+            let namespaces = &named["namespaceSelector"]["matchExpressions"];
+            assert_eq!(namespaces[0]["values"], json!(["kube-system"]));
+            assert_eq!(named["rules"].as_array().unwrap().len(), 1);
+            assert_eq!(named["rules"][0]["operations"], json!(["DELETE"]));
+            let condition = named["matchConditions"][0]["expression"].as_str().unwrap();
+            let heeds_cascading = condition.contains("== 'Cascading'");
+            assert_eq!(
+                heeds_cascading,
+                kind.protected != Protected::Endpoint,
+                "{condition}"
+            );
+        }
+        let label = all
+            .iter()
+            .find(|webhook| webhook["name"] == LABEL_WEBHOOK)
+            .unwrap();
+        assert_eq!(label["rules"].as_array().unwrap().len(), KINDS.len());
+        let condition = label["matchConditions"][0]["expression"].as_str().unwrap();
+        assert!(
+            condition.contains("!(request.kind.kind != 'Service' && request.kind.kind != 'Ingress')"),
+            "{condition}"
         );
     }
 

@@ -11,6 +11,8 @@ pub struct Options {
     pub allow_privileged: bool,
     /// Heed the deletion protection label: gate `ResourcesDeletionProtection`.
     pub deletion_protection: bool,
+    /// Count the objects of a protected definition: gate `DeletionProtectionForCRDCascadingGate`.
+    pub definitions_protection: bool,
     /// Every pod gets the readiness gate, whoever made it: gate `KruisePodReadinessGate`.
     pub readiness_gate_for_all: bool,
     /// Injected containers are sorted by name: gate `EnableSortSidecarContainerByName`.
@@ -44,6 +46,7 @@ impl Options {
         host_ports: false,
         allow_privileged: true,
         deletion_protection: false,
+        definitions_protection: false,
         readiness_gate_for_all: false,
         sort_sidecars: false,
         claims_deleted: true,

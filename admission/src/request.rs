@@ -38,6 +38,8 @@ pub struct Request {
     pub namespace: String,
     /// Empty while a generated name is not yet known.
     pub name: String,
+    /// Name of the user who makes the request.
+    pub user: String,
     /// Nothing will be stored.
     pub dry_run: bool,
     /// The object to store; `null` for a deletion.
@@ -74,6 +76,10 @@ impl Request {
             sub_resource: text(request, "subResource"),
             namespace: text(request, "namespace"),
             name: text(request, "name"),
+            user: request
+                .get("userInfo")
+                .map(|user| text(user, "username"))
+                .unwrap_or_default(),
             dry_run: request.get("dryRun").and_then(Value::as_bool).unwrap_or(false),
             object,
             old_object,
@@ -116,6 +122,7 @@ mod tests {
             "name": "web",
             "namespace": "default",
             "operation": "UPDATE",
+            "userInfo": {"username": "jane"},
             "dryRun": true,
             "object": {"a": 1},
             "oldObject": null,
@@ -139,6 +146,7 @@ mod tests {
             ("scale", "web", "default")
         );
         assert!(request.dry_run);
+        assert_eq!(request.user, "jane");
         assert_eq!(
             (request.object, request.old_object),
             (json!({"a": 1}), Value::Null)

@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use crate::deletion::kinds::{self as protection, LABEL_PATH, LABEL_WEBHOOK, ProtectedKind};
 use crate::kinds::{KINDS, KindWebhooks};
 use crate::lookup::Lookups;
 use crate::{Options, Outcome, Request, pod};
@@ -34,6 +35,10 @@ pub enum Subject {
     Pods,
     /// Objects of a kind.
     Kind(&'static KindWebhooks),
+    /// Deletions of a kind that is not ours.
+    Deletions(&'static ProtectedKind),
+    /// The label that protects such a kind from deletion.
+    ProtectionLabel,
 }
 
 /// How long a review may take.
@@ -55,6 +60,12 @@ const POD: TimeLimit = TimeLimit {
 const OBJECT: TimeLimit = TimeLimit {
     server_seconds: 30,
     lookups: Duration::from_secs(10),
+};
+
+/// Warns, and looks nothing up.
+const LABEL: TimeLimit = TimeLimit {
+    server_seconds: 2,
+    lookups: Duration::from_secs(1),
 };
 
 /// A row of the table.
@@ -89,7 +100,19 @@ pub fn webhooks() -> impl Iterator<Item = Webhook> {
             subject: Subject::Kind(kind),
         })
     });
-    std::iter::once(pods).chain(of_kinds)
+    let validating = |name, subject| Webhook {
+        name,
+        phase: Phase::Validating,
+        subject,
+    };
+    let of_deletions = protection::KINDS
+        .iter()
+        .map(move |kind| validating(kind.webhook, Subject::Deletions(kind)));
+    let of_label = validating(LABEL_WEBHOOK, Subject::ProtectionLabel);
+    std::iter::once(pods)
+        .chain(of_kinds)
+        .chain(of_deletions)
+        .chain(std::iter::once(of_label))
 }
 
 impl Webhook {
@@ -98,6 +121,8 @@ impl Webhook {
         match self.subject {
             Subject::Pods => MUTATE_POD.to_owned(),
             Subject::Kind(kind) => kind.path(self.verb()),
+            Subject::Deletions(kind) => kind.path.to_owned(),
+            Subject::ProtectionLabel => LABEL_PATH.to_owned(),
         }
     }
 
@@ -114,7 +139,8 @@ impl Webhook {
     pub fn time_limit(&self) -> TimeLimit {
         match self.subject {
             Subject::Pods => POD,
-            Subject::Kind(_) => OBJECT,
+            Subject::Kind(_) | Subject::Deletions(_) => OBJECT,
+            Subject::ProtectionLabel => LABEL,
         }
     }
 
@@ -128,9 +154,16 @@ impl Webhook {
     ) -> Outcome {
         match (self.subject, self.phase) {
             (Subject::Pods, _) => pod::review_timed(request, options, lookups, ended),
+            (Subject::Deletions(kind), _) => kind.review(request, options, lookups),
+            (Subject::ProtectionLabel, _) => protection::review_label(request, options),
             (Subject::Kind(kind), Phase::Mutating) => kind.mutate(request, options, lookups),
             (Subject::Kind(kind), Phase::Validating) => kind.validate(request, options, lookups),
         }
+    }
+
+    /// Has it nothing to do while no object is protected from deletion: gate `ResourcesDeletionProtection`?
+    pub fn only_protects(&self) -> bool {
+        matches!(self.subject, Subject::Deletions(_) | Subject::ProtectionLabel)
     }
 
     fn verb(&self) -> &'static str {
@@ -166,6 +199,6 @@ mod tests {
                 assert!(paths.insert(path.clone()), "{path}");
             }
         }
-        assert_eq!(names.len(), 1 + 11 + 16, "{names:?}");
+        assert_eq!(names.len(), 1 + 11 + 16 + 7 + 1, "{names:?}");
     }
 }

@@ -4,6 +4,11 @@
 
 use std::collections::BTreeMap;
 
+/// Objects with the protection label are not deleted.
+pub(crate) const DELETION_PROTECTION: &str = "ResourcesDeletionProtection";
+/// Definitions with the protection label are not deleted while they have objects.
+pub(crate) const DEFINITIONS_PROTECTION: &str = "DeletionProtectionForCRDCascadingGate";
+
 /// Maturity of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -24,7 +29,7 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("StatefulSetAutoDeletePVC", true, Stage::Beta),
     ("PodProbeMarkerGate", true, Stage::Beta),
     ("PodIndexLabel", true, Stage::Beta),
-    ("ResourcesDeletionProtection", false, Stage::Beta),
+    (DELETION_PROTECTION, false, Stage::Beta),
     ("ResourceDistributionGate", false, Stage::Beta),
     ("CloneSetShortHash", false, Stage::Alpha),
     ("KruisePodReadinessGate", false, Stage::Alpha),
@@ -38,7 +43,7 @@ const GATES: &[(&str, bool, Stage)] = &[
     ("CloneSetEventHandlerOptimization", false, Stage::Alpha),
     ("PreparingUpdateAsUpdate", false, Stage::Alpha),
     ("ImagePullJobGate", false, Stage::Alpha),
-    ("DeletionProtectionForCRDCascadingGate", false, Stage::Alpha),
+    (DEFINITIONS_PROTECTION, false, Stage::Alpha),
     ("EnhancedLivenessProbe", false, Stage::Alpha),
     ("RecreatePodWhenChangeVCTInCloneSetGate", false, Stage::Alpha),
     ("StatefulSetStartOrdinal", false, Stage::Alpha),
@@ -151,8 +156,8 @@ impl Gates {
         if self.on("PreDownloadImageForInPlaceUpdate") || self.on("PreDownloadImageForDaemonSetUpdate") {
             self.0.insert("ImagePullJobGate", true);
         }
-        if !self.on("ResourcesDeletionProtection") {
-            self.0.insert("DeletionProtectionForCRDCascadingGate", false);
+        if !self.on(DELETION_PROTECTION) {
+            self.0.insert(DEFINITIONS_PROTECTION, false);
         }
     }
 

@@ -4,6 +4,7 @@
 
 pub mod controllers;
 pub mod crds;
+mod dependants;
 pub mod explain;
 pub mod gates;
 pub mod inject;
@@ -15,3 +16,4 @@ pub mod migrate;
 pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
+mod refusals;

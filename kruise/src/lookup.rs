@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use kruise_admission::{
-    Lookups, Outcome, Response,
+    Lookups, Outcome, Refused, Response,
     lookup::{Lookup, LookupResult, Pod, Refusal, Revision},
     pod::sidecars::Sets,
     widening::Widening,
@@ -21,6 +21,8 @@ use kruise_runtime::{ApiError, Client};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::time::sleep;
+
+use crate::dependants;
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
@@ -86,6 +88,8 @@ pub(crate) struct Verdict {
     pub(crate) response: Response,
     /// What has to be done before the response is sent.
     pub(crate) widening: Option<Widening>,
+    /// What is counted and logged.
+    pub(crate) refused: Option<Refused>,
 }
 
 impl From<Response> for Verdict {
@@ -93,6 +97,7 @@ impl From<Response> for Verdict {
         Self {
             response,
             widening: None,
+            refused: None,
         }
     }
 }
@@ -116,6 +121,14 @@ impl<C: Cache> LookupSource<C> {
                     return Progress::Decided(Verdict {
                         response,
                         widening: Some(*widening),
+                        refused: None,
+                    });
+                }
+                Outcome::Refused(refused, response) => {
+                    return Progress::Decided(Verdict {
+                        response,
+                        widening: None,
+                        refused: Some(*refused),
                     });
                 }
                 Outcome::Missing(missing) => missing,
@@ -220,6 +233,10 @@ impl Server {
                 Ok(found(text, LookupResult::Text))
             }
             Lookup::Path(path) => Ok(found(self.object(path).await?, LookupResult::Object)),
+            Lookup::Dependants(wanted) => {
+                let number = dependants::count(&self.client, wanted).await;
+                Ok(LookupResult::Count(number.map_err(|error| error.to_string())))
+            }
             Lookup::DryRunCreate { plural, object } => self.dry_run(plural, object).await,
         }
     }

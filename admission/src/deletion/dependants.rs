@@ -44,7 +44,7 @@ pub enum Dependants {
     Objects {
         /// Group of the resource.
         group: String,
-        /// The version that is stored.
+        /// The version that is stored, or another one that is served.
         version: String,
         /// Plural name.
         plural: String,
@@ -145,8 +145,12 @@ fn namespace(stored: &Value, count: &dyn Fn(&Dependants) -> Counted) -> Verdict 
 fn definition(stored: &Value, count: &dyn Fn(&Dependants) -> Counted) -> Verdict {
     let spec = stored.get("spec").unwrap_or(&Value::Null);
     let names = spec.get("names").unwrap_or(&Value::Null);
-    let is_stored = |version: &&Value| version.get("storage").and_then(Value::as_bool) == Some(true);
-    let version = items(spec, "versions").iter().find(is_stored);
+    let is = |version: &Value, what: &str| version.get(what).and_then(Value::as_bool) == Some(true);
+    let versions = items(spec, "versions");
+    let served = || versions.iter().filter(|version| is(version, "served"));
+    // What is stored can be listed in any version that is served.
+    let stored_version = served().find(|version| is(version, "storage"));
+    let version = stored_version.or_else(|| served().next());
     let (group, kind) = (text(spec, "group"), text(names, "kind"));
     let version = version.map_or_else(|| text(spec, "version"), |version| text(version, "name"));
     let dependants = Dependants::Objects {
@@ -217,7 +221,7 @@ mod tests {
         json!({
             "metadata": {"name": "shop", "labels": {DELETE_PROTECTION: label}},
             "spec": {"replicas": 2, "group": "example.com", "names": {"plural": "widgets", "kind": "Widget"},
-                     "versions": [{"name": "v2"}, {"name": "v1", "storage": true}]},
+                     "versions": [{"name": "v2", "served": true}, {"name": "v1", "served": true, "storage": true}]},
         })
     }
 

@@ -1,12 +1,14 @@
 //! Deletion protection: a label that keeps an object from being deleted. The messages are what clients match.
 
 pub mod dependants;
+pub mod kinds;
 
 use kruise_api::names::DELETE_PROTECTION;
 use serde_json::Value;
 
 use crate::json::{integer, present, text};
-use crate::{Options, Response};
+use crate::refused::Refused;
+use crate::{Options, Outcome, Request, Response};
 
 /// What the label says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,15 @@ fn denied(reason: &str) -> Response {
     }
 }
 
-/// Whether a stored workload may be deleted.
-pub(crate) fn response(stored: &Value, options: Options) -> Response {
+/// Whether the stored workload of this kind may be deleted.
+pub(crate) fn review(kind: &str, request: &Request, options: Options) -> Outcome {
+    match response(&request.old_object, options) {
+        Response::Allow { .. } => Response::ALLOW.into(),
+        denied => Outcome::Refused(Box::new(Refused::deletion(kind, request)), denied),
+    }
+}
+
+fn response(stored: &Value, options: Options) -> Response {
     match protection(stored).filter(|_| options.deletion_protection) {
         Some(Protection::Always) => denied("Always"),
         Some(Protection::Cascading) => match replicas(stored) {

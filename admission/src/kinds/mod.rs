@@ -226,10 +226,10 @@ impl KindWebhooks {
         })
     }
 
-    /// What there is to review of a request; the response if there is nothing.
-    fn subject<'a>(&self, request: &'a Request, options: Options) -> Result<Scope<'a>, Response> {
+    /// What there is to review of a request; the outcome if there is nothing.
+    fn subject<'a>(&self, request: &'a Request, options: Options) -> Result<Scope<'a>, Outcome> {
         if !request.sub_resource.is_empty() || request.operation == Operation::Connect {
-            return Err(Response::ALLOW);
+            return Err(Response::ALLOW.into());
         }
         let is_known = self.kind.kind == request.kind
             && (self.kind.group == request.group || request.group.is_empty())
@@ -238,20 +238,22 @@ impl KindWebhooks {
             return Err(Response::undecodable(format_args!(
                 "{} {} is not known here",
                 request.version, request.kind
-            )));
+            ))
+            .into());
         }
         if request.operation == Operation::Delete {
             return Err(if self.deletions {
-                deletion::response(&request.old_object, options)
+                deletion::review(self.kind.kind, request, options)
             } else {
-                Response::ALLOW
+                Response::ALLOW.into()
             });
         }
         if let Some(gate) = (self.gate)(options) {
             return Err(Response::Deny {
                 code: 403,
                 message: format!("feature-gate {gate} is not enabled"),
-            });
+            }
+            .into());
         }
         request.specified()?;
         let old = (request.operation == Operation::Update).then_some(&request.old_object);
@@ -291,7 +293,7 @@ impl KindWebhooks {
     pub(crate) fn mutate(&self, request: &Request, options: Options, lookups: &Lookups) -> Outcome {
         let scope = match self.subject(request, options) {
             Ok(scope) => scope,
-            Err(response) => return Outcome::Response(response),
+            Err(outcome) => return outcome,
         };
         let mut object = request.object.clone();
         (self.defaults)(&mut object, &scope);
@@ -314,7 +316,7 @@ impl KindWebhooks {
     pub(crate) fn validate(&self, request: &Request, options: Options, lookups: &Lookups) -> Outcome {
         let scope = match self.subject(request, options) {
             Ok(scope) => scope,
-            Err(response) => return Outcome::Response(response),
+            Err(outcome) => return outcome,
         };
         let mut reader = Reader::new(lookups);
         let response = match self.refusal(&request.object, &scope, &mut reader) {

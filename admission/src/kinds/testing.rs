@@ -57,7 +57,9 @@ pub(crate) fn decided(
             Phase::Validating => webhooks.validate(request, options, &lookups),
         };
         match outcome {
-            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) | Outcome::Refused(_, response) => {
+                return response;
+            }
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(!lookups.contains(&lookup), "asked for twice: {lookup:?}");
@@ -92,6 +94,7 @@ pub(crate) fn quiet(lookup: &Lookup) -> LookupResult {
         }),
         Lookup::SidecarSets => LookupResult::SidecarSets(std::sync::Arc::default()),
         Lookup::DryRunCreate { .. } => LookupResult::Accepted,
+        Lookup::Dependants(_) => LookupResult::Count(Ok(0)),
         Lookup::Path(_) | Lookup::Setting(_) | Lookup::SidecarSet(_) => LookupResult::NotFound,
     }
 }

@@ -20,7 +20,7 @@ use go_compat::flags::Flag;
 use kruise_api::definition::Kind;
 use kruise_runtime::metrics::objects::Spec;
 
-use crate::manager::Registration;
+use crate::{manager::Registration, refusals};
 
 pub use webhook_caches::WebhookCaches;
 
@@ -61,11 +61,11 @@ pub fn flags() -> Vec<Flag> {
     ours.into_iter().chain(others).collect()
 }
 
-/// The metrics that controllers declare.
+/// The metrics that controllers and guards declare.
 pub fn metrics() -> Vec<&'static Spec> {
     let declared = ALL.into_iter().flat_map(|registration| {
         let overdue = registration.overdue.into_iter();
         overdue.chain(registration.metrics.iter().copied())
     });
-    declared.collect()
+    declared.chain(refusals::METRICS).collect()
 }

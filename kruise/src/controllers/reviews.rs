@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 use kruise_admission::Options;
 
 use super::kinds_without_controller;
-use crate::manager::Config;
+use crate::{
+    gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION},
+    manager::Config,
+};
 
 /// Their names are unique among all groups.
 static WITHOUT_CONTROLLER: LazyLock<Vec<&str>> =
@@ -17,7 +20,8 @@ pub fn options(config: &Config) -> Options {
         template_defaults: !config.gates.on("TemplateNoDefaults"),
         host_ports: config.gates.on("DefaultHostNetworkHostPortsInPodTemplates"),
         allow_privileged: config.allow_privileged,
-        deletion_protection: config.gates.on("ResourcesDeletionProtection"),
+        deletion_protection: config.gates.on(DELETION_PROTECTION),
+        definitions_protection: config.gates.on(DEFINITIONS_PROTECTION),
         readiness_gate_for_all: config.gates.on("KruisePodReadinessGate"),
         sort_sidecars: config.gates.on("EnableSortSidecarContainerByName"),
         claims_deleted: config.gates.on("StatefulSetAutoDeletePVC"),

@@ -10,6 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 use kruise_admission::{
+    deletion::dependants::Dependants,
     lookup::{Lookup, LookupResult, Pod},
     manifests::{MUTATE_POD, PODS_OF_SETS},
     pod::sidecars::{Revision, Sets},
@@ -248,10 +249,13 @@ impl Cache for ReviewCache {
                 let revision = self.webhook_caches.revision(&self.namespace, wanted);
                 cached(revision.map(LookupResult::Object))
             }
+            Lookup::Dependants(Dependants::ActivePods { namespace }) => self.active_pods(namespace),
             // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
-            Lookup::SidecarSet(_) | Lookup::Setting(_) | Lookup::Path(_) | Lookup::DryRunCreate { .. } => {
-                Cached::Absent
-            }
+            Lookup::SidecarSet(_)
+            | Lookup::Setting(_)
+            | Lookup::Path(_)
+            | Lookup::Dependants(_)
+            | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }
 }
@@ -264,6 +268,15 @@ impl ReviewCache {
             Some(pod) => Cached::Found(LookupResult::Pod(owner(&pod))),
             None if self.pods.synced_version().is_some() => Cached::Found(LookupResult::NotFound),
             None => Cached::Absent,
+        }
+    }
+
+    /// That there are none is for the server to say: a pod may be newer than the cache, or in a namespace that is not cached.
+    fn active_pods(&self, namespace: &str) -> Cached {
+        let pods = self.pods.snapshot().list(namespace);
+        match pods.iter().filter(|pod| pod.is_active()).count() {
+            0 => Cached::Absent,
+            number => Cached::Found(LookupResult::Count(Ok(number as u64))),
         }
     }
 }

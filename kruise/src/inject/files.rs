@@ -143,6 +143,7 @@ impl Cache for Files {
             | Lookup::PodOwner { .. }
             | Lookup::Setting(_)
             | Lookup::Path(_)
+            | Lookup::Dependants(_)
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

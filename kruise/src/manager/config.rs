@@ -42,6 +42,8 @@ pub struct Config {
     pub retries: kube_queue::Config,
     /// Whether templates with privileged containers are accepted.
     pub allow_privileged: bool,
+    /// Directory of the protection log.
+    pub protection_log: PathBuf,
     /// Log plans and write nothing.
     pub dry_run: bool,
 }
@@ -116,6 +118,7 @@ impl Config {
                 ..kube_queue::Config::CLIENT_GO
             },
             allow_privileged: values.get_bool("allow-privileged"),
+            protection_log: values.get_string("protection-log-path").into(),
             dry_run: values.get_bool("dry-run"),
         })
     }

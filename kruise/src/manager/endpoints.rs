@@ -1,8 +1,9 @@
 //! What every replica serves: webhooks over TLS, probes and metrics.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use kruise_admission::table::webhooks;
 use kruise_api::definition::Kind;
 use kruise_runtime::{Client, shutdown::stopped};
 use kruise_server::{
@@ -24,7 +25,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::controllers::webhook_caches::conditional_webhook;
+use crate::{controllers::webhook_caches::conditional_webhook, gates::DELETION_PROTECTION};
 
 use super::{
     config::Config,
@@ -203,7 +204,7 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
     } else {
         Source::Secret
     };
-    let server = server.clone();
+    let (server, idle) = (server.clone(), idle(config));
     Settings {
         namespace: webhook.namespace.clone(),
         secret: webhook.secret.clone(),
@@ -216,9 +217,17 @@ fn settings(config: &Config, server: &Arc<WebhookServer>, match_conditions: Matc
         lead: renewal::lead_from_text(&webhook.renew_before),
         source,
         cert_dir: CertDir::new(&webhook.cert_dir),
-        served: Arc::new(move |path: &str| server.routes.contains_key(path)),
+        served: Arc::new(move |path: &str| server.routes.contains_key(path) && !idle.contains(path)),
         conditional: Some((conditional_webhook(), match_conditions)),
     }
+}
+
+/// Paths of webhooks that have nothing to do, as a gate is off. They are not registered, so that nothing depends on them, and
+/// still served, because the configuration may be written by others.
+fn idle(config: &Config) -> BTreeSet<String> {
+    let protects = config.gates.on(DELETION_PROTECTION);
+    let idle = webhooks().filter(|webhook| webhook.only_protects() && !protects);
+    idle.map(|webhook| webhook.path()).collect()
 }
 
 fn plain(

@@ -154,6 +154,12 @@ const OWN: &[Flag] = &[
         "100",
         "retries at once over all objects",
     ),
+    flag(
+        "protection-log-path",
+        Kind::String,
+        "/log",
+        "directory of protection.log, with a line for each refusal by a guard",
+    ),
     flag("logging-format", Kind::String, "text", "text or json"),
     Flag {
         short: Some('v'),
@@ -176,12 +182,6 @@ const IGNORED: &[Flag] = &[
         Kind::String,
         "",
         "accepted and ignored: nothing here depends on a resync",
-    ),
-    flag(
-        "protection-log-path",
-        Kind::String,
-        "/log",
-        "accepted and ignored",
     ),
     flag("disable-no-deepcopy", Kind::Bool, "false", "accepted and ignored"),
     flag("vmodule", Kind::String, "", "accepted and ignored"),

@@ -34,8 +34,9 @@ use crate::{
         self, WebhookCaches,
         webhook_caches::{ReviewCache, conditional_webhook},
     },
-    gates::Gates,
+    gates::{DELETION_PROTECTION, Gates},
     leader::LeaderSettings,
+    refusals::{Log, Refusals},
 };
 
 use super::{
@@ -231,7 +232,13 @@ fn routes(config: &Config, client: &Client, cache: ReviewCache, metrics: &Metric
     let widener = (pods_are_reviewed && writes_configurations)
         .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
     let options = controllers::reviews::options(config);
-    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), widener);
+    let log = config
+        .gates
+        .on(DELETION_PROTECTION)
+        .then(|| Log::open(&config.protection_log));
+    let refusals = Refusals::new(metrics, log);
+    let pods = metrics.pods.clone();
+    let reviews = Reviews::new(options, cache, client.clone(), pods, widener, refusals);
     admission::routes(reviews, pods_are_reviewed)
 }
 

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::{
     controllers::webhook_caches::ReviewCache,
     lookup::{LookupSource, Progress, Server, Verdict},
+    refusals::Refusals,
 };
 
 use super::widening::Widener;
@@ -29,6 +30,8 @@ pub(super) struct Reviews {
     metrics: PodMetrics,
     /// `None` if match conditions are not the manager's to write.
     widener: Option<Widener>,
+    /// Refusals by guards.
+    refusals: Refusals,
 }
 
 impl Reviews {
@@ -39,6 +42,7 @@ impl Reviews {
         client: Client,
         metrics: PodMetrics,
         widener: Option<Widener>,
+        refusals: Refusals,
     ) -> Self {
         let server = Some(Server {
             client: client.clone(),
@@ -50,6 +54,7 @@ impl Reviews {
             client,
             metrics,
             widener,
+            refusals,
         }
     }
 
@@ -64,7 +69,7 @@ impl Reviews {
         let review = |lookups: &Lookups| self.review(webhook, &request, lookups);
         let progress = match self.source.advance(&review, &mut lookups) {
             Progress::Decided(verdict) if verdict.widening.is_none() || self.widener.is_none() => {
-                return to_server_response(verdict.response).into();
+                return to_server_response(self.recorded(verdict)).into();
             }
             progress => progress,
         };
@@ -87,7 +92,7 @@ impl Reviews {
     /// The response, once what has to be done before it is done.
     async fn carried_out(&self, verdict: Verdict, limit: Duration) -> Response {
         let (Some(widening), Some(widener)) = (&verdict.widening, &self.widener) else {
-            return verdict.response;
+            return self.recorded(verdict);
         };
         match timeout(limit, widener.widen(widening)).await {
             Ok(Ok(())) => {
@@ -100,6 +105,14 @@ impl Reviews {
             )),
             Err(_) => unavailable(&format!("the API server is too slow to store {MUTATING}")),
         }
+    }
+
+    /// The response. A refusal by a guard is counted and logged first.
+    fn recorded(&self, verdict: Verdict) -> Response {
+        if let Some(refused) = &verdict.refused {
+            self.refusals.record(refused);
+        }
+        verdict.response
     }
 
     fn review(&self, webhook: Webhook, request: &Request, lookups: &Lookups) -> Outcome {

@@ -8,7 +8,7 @@ use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use crate::controllers;
-use crate::gates::Gates;
+use crate::gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
 
@@ -103,6 +103,13 @@ fn cluster_rules(gates: &Gates) -> Value {
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
     ]);
+    if gates.on(DELETION_PROTECTION) {
+        rules.push(rule("", &["persistentvolumeclaims", "pods"], &["list"]));
+    }
+    // A definition that is protected may be of any resource.
+    if gates.on(DEFINITIONS_PROTECTION) {
+        rules.push(rule("*", &["*"], &["list"]));
+    }
     Value::Array(rules)
 }
 
@@ -181,6 +188,10 @@ mod tests {
         for (gate, resource) in [
             ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),
+            (
+                "ResourcesDeletionProtection=true,DeletionProtectionForCRDCascadingGate=true",
+                "\"resources\":[\"*\"]",
+            ),
         ] {
             for (gates, granted) in [("", false), (gate, true)] {
                 let rules = cluster_rules(&Gates::parse(gates, "").unwrap()).to_string();

@@ -30,6 +30,11 @@ const REPEATS: u32 = 5;
 /// Upper limit of `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// What the server sends: whole objects.
+const JSON: &str = "application/json";
+/// What the server sends: the metadata of the items of a list. A server that cannot leave out the rest sends all.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
 /// Receives the result of every request, for `rest_client_requests_total`.
 pub trait Observer: Send + Sync {
     /// A request ended; `code` is the HTTP code, or `<error>` without a response.
@@ -117,12 +122,17 @@ impl Client {
 
     /// GET, decoded.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
-        decode(&self.send(Method::GET, path, None).await?)
+        decode(&self.send(Method::GET, path, JSON, None).await?)
+    }
+
+    /// GET of a list, of which the server sends only the metadata of its items.
+    pub async fn get_metadata<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        decode(&self.send(Method::GET, path, METADATA, None).await?)
     }
 
     /// GET, undecoded: for list pages.
     pub async fn get_bytes(&self, path: &str) -> Result<Bytes, ApiError> {
-        self.send(Method::GET, path, None).await
+        self.send(Method::GET, path, JSON, None).await
     }
 
     /// POST.
@@ -178,29 +188,32 @@ impl Client {
         body: &impl serde::Serialize,
     ) -> Result<T, ApiError> {
         let body = serde_json::to_vec(body).map_err(|error| ApiError::Invalid(error.to_string()))?;
-        decode(&self.send(method, path, Some((content_type, body.into()))).await?)
+        let body = Some((content_type, body.into()));
+        decode(&self.send(method, path, JSON, body).await?)
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
+        accept: &'static str,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Bytes, ApiError> {
         for _ in 0..REPEATS {
-            let result = self.send_once(&method, path, body.clone()).await;
+            let result = self.send_once(&method, path, accept, body.clone()).await;
             let Some(wait) = result.as_ref().err().and_then(ApiError::too_many_requests) else {
                 return result;
             };
             tokio::time::sleep(wait.min(LONGEST_WAIT)).await;
         }
-        self.send_once(&method, path, body).await
+        self.send_once(&method, path, accept, body).await
     }
 
     async fn send_once(
         &self,
         method: &Method,
         path: &str,
+        accept: &'static str,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Bytes, ApiError> {
         let limit = self.settings.timeout;
@@ -208,7 +221,7 @@ impl Client {
             rate.acquire().await;
         }
         let exchange = async {
-            let response = self.exchange(method, path, body).await?;
+            let response = self.exchange(method, path, accept, body).await?;
             let (head, body) = response.into_parts();
             let collected = body
                 .collect()
@@ -234,13 +247,14 @@ impl Client {
         &self,
         method: &Method,
         path: &str,
+        accept: &'static str,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<http::Response<Body>, ApiError> {
         let builder = Request::builder()
             .method(method)
             .uri(path)
             .header(header::USER_AGENT, &self.settings.user_agent)
-            .header(header::ACCEPT, "application/json");
+            .header(header::ACCEPT, accept);
         let request = match body {
             Some((content_type, bytes)) => builder
                 .header(header::CONTENT_TYPE, content_type)

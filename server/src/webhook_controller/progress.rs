@@ -38,7 +38,7 @@ impl Progress {
         let name = prefix("last_success_timestamp_seconds");
         registry.register(name, "When a pass last succeeded", last);
         let dropped = self.dropped.clone();
-        let help = "Webhooks left out because their path has no handler";
+        let help = "Webhooks left out because their path has no handler or their feature gate is off";
         registry.register(prefix("dropped_webhooks"), help, dropped);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
                     assert!(matches!(response, Response::Allow { .. }));
                     return Some(*widening);
                 }
-                Outcome::Response(_) => return None,
+                Outcome::Response(_) | Outcome::Refused(..) => return None,
             }
         }
     }

@@ -19,6 +19,8 @@ use crate::controllers::{
 };
 use crate::inject::{Options as InjectOptions, of_cluster};
 
+mod deletion;
+
 /// How a server responds.
 #[derive(Clone, Copy)]
 enum Server {
@@ -127,6 +129,7 @@ fn measured_reviews(server: Server, cache: ReviewCache, metrics: PodMetrics) -> 
         client(server),
         metrics,
         None,
+        Refusals::new(&Metrics::register(&mut Registry::default(), &[]), None),
     ))
 }
 

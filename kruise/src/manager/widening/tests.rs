@@ -20,6 +20,7 @@ use super::*;
 use crate::{
     controllers::webhook_caches::{ReviewCache, conditional_webhook, tests::filled},
     manager::reviews::Reviews,
+    refusals::Refusals,
 };
 
 /// An API server with a configuration. It answers writes with these codes, and then with 200.
@@ -99,6 +100,7 @@ impl Server {
             self.client(),
             metrics,
             widener,
+            Refusals::new(&Metrics::register(&mut Registry::default(), &[]), None),
         ))
     }
 }

@@ -552,7 +552,7 @@ fn deletion_looks_at_the_stored_object() {
     };
     assert!(matches!(
         validate(&request, protected),
-        Outcome::Response(Response::Deny { code: 403, .. })
+        Outcome::Refused(_, Response::Deny { code: 403, .. })
     ));
 }
 

@@ -41,7 +41,9 @@ fn answer(operation: &str, object: &Value, old: &Value) -> Response {
     let mut lookups = among(&[]);
     loop {
         match outcome(operation, object, old, options, &lookups) {
-            Outcome::Response(response) | Outcome::Widen(_, response) => return response,
+            Outcome::Response(response) | Outcome::Widen(_, response) | Outcome::Refused(_, response) => {
+                return response;
+            }
             Outcome::Missing(missing) => {
                 for lookup in missing {
                     assert!(
@@ -375,7 +377,7 @@ fn refusal_among(object: &Value, old: Option<&Value>, lookups: &Lookups) -> Stri
             assert_eq!(code, 422);
             message
         }
-        Outcome::Missing(missing) => panic!("{missing:?}"),
+        other @ (Outcome::Missing(_) | Outcome::Refused(..)) => panic!("{other:?}"),
     }
 }
 
@@ -529,7 +531,7 @@ fn annotations_are_patched_only_where_the_whitelist_allows() {
         };
         match outcome("CREATE", &set, &Value::Null, options, &lookups) {
             Outcome::Response(answer) | Outcome::Widen(_, answer) => answer == Response::ALLOW,
-            Outcome::Missing(missing) => panic!("{missing:?}"),
+            other @ (Outcome::Missing(_) | Outcome::Refused(..)) => panic!("{other:?}"),
         }
     };
     let of_others =

@@ -1,0 +1,156 @@
+//! Refusals by guards: each is counted by object and user, and has a line in the protection log.
+
+mod log;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use kruise_admission::Refused;
+use kruise_runtime::metrics::{
+    Metrics,
+    objects::{Form, Series, Spec},
+};
+
+pub(crate) use log::Log;
+
+static NAMESPACES: Spec = Spec {
+    name: "namespace_deletion_protection",
+    help: "Refused deletions of protected namespaces",
+    labels: &["name", "username"],
+    form: Form::Counter,
+};
+static DEFINITIONS: Spec = Spec {
+    name: "crd_deletion_protection",
+    help: "Refused deletions of protected definitions",
+    labels: &["name", "username"],
+    form: Form::Counter,
+};
+static WORKLOADS: Spec = Spec {
+    name: "workload_deletion_protection",
+    help: "Refused deletions of protected workloads, Services and Ingresses",
+    labels: &["kind_namespace_name", "username"],
+    form: Form::Counter,
+};
+
+/// The families.
+pub(crate) static METRICS: [&Spec; 3] = [&NAMESPACES, &DEFINITIONS, &WORKLOADS];
+
+/// Series that are kept. Names of users and objects come from clients, so that there may be any number of them.
+const MOST_SERIES: usize = 1_000;
+/// Labels of all others.
+const OTHERS: &str = "others";
+
+/// Counts and logs refusals.
+pub(crate) struct Refusals {
+    namespaces: Series,
+    definitions: Series,
+    workloads: Series,
+    /// Labels that have a series.
+    known: Mutex<BTreeSet<(&'static str, String, String)>>,
+    /// `None` if no guard is on.
+    log: Option<Log>,
+}
+
+impl Refusals {
+    /// None yet.
+    pub(crate) fn new(metrics: &Metrics, log: Option<Log>) -> Self {
+        Self {
+            namespaces: metrics.objects(&NAMESPACES),
+            definitions: metrics.objects(&DEFINITIONS),
+            workloads: metrics.objects(&WORKLOADS),
+            known: Mutex::default(),
+            log,
+        }
+    }
+
+    /// Counts and logs a refusal.
+    pub(crate) fn record(&self, refused: &Refused) {
+        let Refused {
+            kind,
+            namespace,
+            name,
+            user,
+            ..
+        } = refused;
+        let (series, spec, object) = match kind.as_str() {
+            "Namespace" => (&self.namespaces, &NAMESPACES, name.clone()),
+            "CustomResourceDefinition" => (&self.definitions, &DEFINITIONS, name.clone()),
+            _ => (&self.workloads, &WORKLOADS, format!("{kind}_{namespace}_{name}")),
+        };
+        if self.has_series(spec.name, &object, user) {
+            series.count(&[&object, user]);
+        } else {
+            series.count(&[OTHERS, OTHERS]);
+        }
+        if let Some(log) = &self.log {
+            log.write(refused);
+        }
+    }
+
+    fn has_series(&self, family: &'static str, object: &str, user: &str) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let labels = (family, object.to_owned(), user.to_owned());
+        known.contains(&labels) || (known.len() < MOST_SERIES && known.insert(labels))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::{encoding::text::encode, registry::Registry};
+
+    use super::*;
+
+    fn refused(kind: &str, namespace: &str, name: &str) -> Refused {
+        Refused {
+            event: "DeletionProtection",
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            user: "jane".to_owned(),
+        }
+    }
+
+    fn counted(all: &[Refused]) -> String {
+        let mut registry = Registry::default();
+        let refusals = Refusals::new(&Metrics::register(&mut registry, &METRICS), None);
+        all.iter().for_each(|one| refusals.record(one));
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn each_refusal_is_counted_by_object_and_user() {
+        let text = counted(&[
+            refused("Namespace", "", "shop"),
+            refused("CustomResourceDefinition", "", "widgets.example.com"),
+            refused("Deployment", "shop", "web"),
+            refused("Deployment", "shop", "web"),
+            refused("Service", "shop", "web"),
+        ]);
+        for line in [
+            "namespace_deletion_protection{name=\"shop\",username=\"jane\"} 1",
+            "crd_deletion_protection{name=\"widgets.example.com\",username=\"jane\"} 1",
+            "workload_deletion_protection{kind_namespace_name=\"Deployment_shop_web\",username=\"jane\"} 2",
+            "workload_deletion_protection{kind_namespace_name=\"Service_shop_web\",username=\"jane\"} 1",
+        ] {
+            assert!(text.lines().any(|have| have == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_series_is_limited_and_no_refusal_is_lost() {
+        let many: Vec<Refused> = (0..MOST_SERIES + 5)
+            .map(|number| refused("Namespace", "", &format!("n{number}")))
+            .collect();
+        let text = counted(&many);
+        let series = text
+            .lines()
+            .filter(|line| line.starts_with("namespace_deletion_protection{"));
+        assert_eq!(series.count(), MOST_SERIES + 1);
+        let others = "namespace_deletion_protection{name=\"others\",username=\"others\"} 5";
+        assert!(text.lines().any(|have| have == others), "{text}");
+    }
+}
