@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::managers::{Cluster, DEFINITIONS, MUTATING, Manager, SECRET};
 
 const SETS: &str = "sidecarsets.apps.kruise.io";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// All of this takes less time than a reconcile of everything comes after.
 #[test]
@@ -52,6 +53,32 @@ fn edits_of_configurations_definitions_and_the_certificates_secret_are_noticed_b
                 && trusts(cluster.get(&definition).pointer(bundle_of_conversion))
         },
     );
+}
+
+/// Names of the registered webhooks for objects that are protected from deletion.
+fn protecting(cluster: &Cluster) -> Vec<String> {
+    let configuration = cluster.get(&format!("{VALIDATING}/kruise-validating-webhook-configuration"));
+    let webhooks = configuration["webhooks"].as_array().unwrap().iter();
+    let of_label = webhooks.filter(|webhook| webhook["objectSelector"]["matchExpressions"].is_array());
+    of_label
+        .map(|webhook| webhook["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn webhooks_for_protected_objects_are_registered_only_while_their_gate_is_on() {
+    let cluster = Cluster::without(&[]);
+    let installed = protecting(&cluster);
+    assert_eq!(installed.len(), 8, "{installed:?}");
+    let mut without_gate = Manager::start(&cluster, &[]);
+    without_gate.wait_ready();
+    assert_eq!(protecting(&cluster), Vec::<String>::new());
+    without_gate.terminate();
+    without_gate.wait_end();
+    let gate = "--feature-gates=ResourcesDeletionProtection=true";
+    let mut with_gate = Manager::start(&cluster, &[gate]);
+    with_gate.wait_ready();
+    assert_eq!(protecting(&cluster), installed);
 }
 
 #[test]

@@ -178,3 +178,100 @@ fn with_the_feature_gate_protected_clonesets_are_kept_and_all_others_are_deleted
         scenario.kubectl.run(&delete(name)).unwrap();
     }
 }
+
+/// A definition, with an object once it is served.
+const WIDGETS: &str = "widgets.protection.example.com";
+
+fn widgets() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": WIDGETS, "labels": {PROTECTION: "Cascading"}},
+        "spec": {
+            "group": "protection.example.com", "scope": "Cluster",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            }}}],
+        },
+    })
+}
+
+#[test]
+#[ignore = "needs a cluster: cargo xtask e2e"]
+fn protected_namespaces_definitions_workloads_and_services_are_kept_until_they_are_empty_or_unprotected() {
+    let scenario = scenario_alone("delete-protected-others");
+    let kubectl = &scenario.kubectl;
+    let log = std::env::temp_dir().join(format!("kruise-protection-{}", std::process::id()));
+    let directory = format!("--protection-log-path={}", log.display());
+    let gates = "--feature-gates=ResourcesDeletionProtection=true,DeletionProtectionForCRDCascadingGate=true";
+    let _flagged = Flagged::shared(kubectl.kubeconfig(), &[gates, &directory]);
+
+    let template = json!({"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "nginx:1"}]}});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "labels": {PROTECTION: "Cascading"}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    });
+    kubectl.create(&deployment).unwrap();
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "labels": {PROTECTION: "Always"}},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    });
+    kubectl.create(&service).unwrap();
+    kubectl
+        .run(&[
+            "wait",
+            "--for=condition=Available",
+            "deployment/web",
+            "--timeout=120s",
+        ])
+        .unwrap();
+    let namespace = kubectl.namespace().unwrap().to_owned();
+    let label = format!("{PROTECTION}=Cascading");
+    kubectl.run(&["label", "namespace", &namespace, &label]).unwrap();
+    kubectl.create(&widgets()).unwrap();
+    kubectl
+        .run(&[
+            "wait",
+            "--for=condition=Established",
+            &format!("crd/{WIDGETS}"),
+            "--timeout=60s",
+        ])
+        .unwrap();
+    let widget =
+        json!({"apiVersion": "protection.example.com/v1", "kind": "Widget", "metadata": {"name": "one"}});
+    kubectl.create(&widget).unwrap();
+
+    for (arguments, because) in [
+        (["delete", "deployment", "web"], "Cascading and replicas 1>0"),
+        (["delete", "service", "web"], "Always"),
+        (
+            ["delete", "namespace", namespace.as_str()],
+            "Cascading and active pods 1>0",
+        ),
+        (["delete", "crd", WIDGETS], "Cascading and active CRs 1>0"),
+    ] {
+        let refusal = kubectl.refused(&arguments, "").unwrap();
+        let expected = format!("forbidden by ResourcesProtectionDeletion for {PROTECTION}={because}");
+        assert!(refusal.contains(&expected), "{refusal}");
+    }
+    let lines = std::fs::read_to_string(log.join("protection.log")).unwrap();
+    assert_eq!(lines.lines().count(), 4, "{lines}");
+    assert!(lines.contains("\"Kind\":\"Deployment\""), "{lines}");
+
+    kubectl
+        .run(&["scale", "deployment", "web", "--replicas=0"])
+        .unwrap();
+    kubectl.run(&["delete", "deployment", "web"]).unwrap();
+    kubectl
+        .run(&["label", "service", "web", &format!("{PROTECTION}-")])
+        .unwrap();
+    kubectl.run(&["delete", "service", "web"]).unwrap();
+    kubectl.run(&["delete", "widgets", "one"]).unwrap();
+    kubectl.run(&["delete", "crd", WIDGETS]).unwrap();
+    kubectl
+        .run(&["label", "namespace", &namespace, &format!("{PROTECTION}-")])
+        .unwrap();
+    let _removed = std::fs::remove_dir_all(&log);
+}
