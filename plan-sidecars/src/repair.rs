@@ -197,7 +197,7 @@ impl<'r> Round<'r> {
             return Err("upgrades are paused, and this with them".to_owned());
         }
         if is_asked_to_go(pod) {
-            return Err("its CloneSet has been asked to replace it".to_owned());
+            return Err(format!("its {} has been asked to replace it", owner.kind));
         }
         self.patience(pod, &owner.uid)?;
         if serves(pod, self.now) && self.out >= self.limit {
@@ -285,19 +285,25 @@ fn is_cloneset(owner: &OwnerView) -> bool {
     &*owner.kind == "CloneSet" && &*owner.group == APPS_GROUP
 }
 
-/// Would it make a pod again that is gone? Of the kinds of OpenKruise that may own pods only one is acted on.
+/// Does it replace pods whose labels ask for it?
+fn replaces_on_request(owner: &OwnerView) -> bool {
+    is_cloneset(owner) || (&*owner.kind == "StatefulSet" && &*owner.group == APPS_GROUP)
+}
+
+/// Would it make a pod again that is gone? Not all kinds of OpenKruise that may own pods are acted on.
 fn makes_pods(owner: &OwnerView) -> bool {
-    &*owner.kind != "Node" && (&*owner.group != APPS_GROUP || is_cloneset(owner))
+    &*owner.kind != "Node" && (&*owner.group != APPS_GROUP || replaces_on_request(owner))
 }
 
 fn uid_of_owner(pod: &PodView) -> &str {
     pod.controller.as_ref().map_or("", |owner| &*owner.uid)
 }
 
-/// A CloneSet is asked to replace its pod, within its own limits and after its hooks; other owners notice.
+/// A CloneSet or StatefulSet of OpenKruise is asked to replace its pod, within its own limits and after its hooks; other
+/// owners notice.
 fn removal(pod: &PodView) -> Step {
     let reason = "it was made without the sidecars that it should have";
-    if pod.controller.as_deref().is_some_and(is_cloneset) {
+    if pod.controller.as_deref().is_some_and(replaces_on_request) {
         let body = json!({"metadata": {"labels": {SPECIFIED_DELETE: "true"}}});
         let (intent, part) = (Intent::RequestDelete, Part::Main);
         return patch(pod, intent, part, body, Guard::Unchanged, reason);

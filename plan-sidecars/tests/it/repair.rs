@@ -204,14 +204,16 @@ fn a_cloneset_whose_pods_have_claims_is_not_asked_to_replace_them() {
     };
     let (done, why) = with_claim("CloneSet", "apps.kruise.io");
     assert!(done == 0 && why.contains("persistent volume claims"), "{why}");
-    assert_eq!(with_claim("StatefulSet", "apps").0, 1, "its claims stay");
+    for group in ["apps", "apps.kruise.io"] {
+        assert_eq!(with_claim("StatefulSet", group).0, 1, "its claims stay: {group}");
+    }
 }
 
 #[test]
 fn pods_of_kinds_that_nothing_acts_on_stay() {
     let mut world = World::neglected(1);
     let owner = &mut world.pods.get_mut("p0").unwrap()["metadata"]["ownerReferences"][0];
-    owner["kind"] = json!("StatefulSet");
+    owner["kind"] = json!("DaemonSet");
     owner["apiVersion"] = json!("apps.kruise.io/v1beta1");
     assert!(world.reconcile().is_empty());
     let why = world.why("shop/p0");
@@ -419,22 +421,26 @@ fn nothing_is_made_again_while_upgrades_are_paused_and_all_the_same_where_there_
 }
 
 #[test]
-fn a_cloneset_is_asked_to_replace_its_pod() {
-    let mut world = World::neglected(3);
-    for pod in world.pods.values_mut() {
-        pod["metadata"]["ownerReferences"][0]["kind"] = json!("CloneSet");
-        pod["metadata"]["ownerReferences"][0]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+fn a_cloneset_or_statefulset_is_asked_to_replace_its_pod() {
+    for kind in ["CloneSet", "StatefulSet"] {
+        let mut world = World::neglected(3);
+        for pod in world.pods.values_mut() {
+            pod["metadata"]["ownerReferences"][0]["kind"] = json!(kind);
+            pod["metadata"]["ownerReferences"][0]["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+        }
+        assert_eq!(world.reconcile(), ["request-delete p0"], "{kind}");
+        assert_eq!(world.pods["p0"]["metadata"]["labels"][SPECIFIED_DELETE], "true");
+        assert!(
+            world.reconcile().is_empty(),
+            "it is asked once, and counts as out of service"
+        );
+        let why = world.why("shop/p0");
+        assert!(why.contains(&format!("its {kind} has been asked")), "{why}");
+        world.pods.remove("p0");
+        assert!(world.reconcile().is_empty());
+        world.made("n0", true);
+        assert_eq!(world.reconcile(), ["request-delete p1"]);
     }
-    assert_eq!(world.reconcile(), ["request-delete p0"]);
-    assert_eq!(world.pods["p0"]["metadata"]["labels"][SPECIFIED_DELETE], "true");
-    assert!(
-        world.reconcile().is_empty(),
-        "it is asked once, and counts as out of service"
-    );
-    world.pods.remove("p0");
-    assert!(world.reconcile().is_empty());
-    world.made("n0", true);
-    assert_eq!(world.reconcile(), ["request-delete p1"]);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Ordinals {
     end: i64,
     /// First and last of each reserved interval, which are sorted and do not touch.
     reserved: Vec<(i64, i64)>,
+    /// How many ordinals from `start` on are reserved by the intervals before each of these, and by all of them.
+    reserved_before: Vec<i64>,
 }
 
 /// The largest ordinal that a name may have.
@@ -39,10 +41,17 @@ impl Ordinals {
             end = last + 1;
         }
         let end = (end + left).min(LAST + 1);
+        let mut before = 0;
+        let mut reserved_before = vec![0];
+        for &(first, last) in &reserved {
+            before += (last - first.max(start) + 1).max(0);
+            reserved_before.push(before);
+        }
         Ok(Self {
             start,
             end: end.max(start),
             reserved,
+            reserved_before,
         })
     }
 
@@ -99,9 +108,11 @@ impl Ordinals {
 
     /// How many slots are below an ordinal that is not above `end`.
     fn below(&self, ordinal: i64) -> i64 {
-        let cut = |&(first, last): &(i64, i64)| (last.min(ordinal - 1) - first.max(self.start) + 1).max(0);
-        let reserved: i64 = self.reserved.iter().map(cut).sum();
-        (ordinal - self.start - reserved).max(0)
+        let index = self.reserved.partition_point(|(_, last)| *last < ordinal);
+        let whole = self.reserved_before.get(index).copied().unwrap_or_default();
+        let (first, _) = self.reserved.get(index).copied().unwrap_or((ordinal, ordinal));
+        let part = (ordinal - first.max(self.start)).max(0);
+        (ordinal - self.start - whole - part).max(0)
     }
 }
 
@@ -207,6 +218,29 @@ mod tests {
         let many = ordinals(0, i32::MAX, &[]);
         assert_eq!(many.count(), i64::from(i32::MAX));
         assert_eq!(many.missing(&[0, 2]).take(3).collect::<Vec<_>>(), [1, 3, 4]);
+    }
+
+    #[test]
+    fn the_rank_of_an_ordinal_is_its_place_among_the_slots() {
+        for reserve in [&[][..], &["0-2", "7"], &["1", "3-4", "9-12"], &["6-2147483647"]] {
+            for (start, replicas) in [(0, 0), (0, 7), (3, 5), (4, 1), (11, 3)] {
+                let ordinals = ordinals(start, replicas, reserve);
+                let slots = list(&ordinals);
+                assert_eq!(
+                    ordinals.count(),
+                    slots.len() as i64,
+                    "{reserve:?} {start} {replicas}"
+                );
+                for ordinal in 0..30 {
+                    let place = slots.iter().position(|slot| *slot == ordinal);
+                    assert_eq!(
+                        ordinals.rank(ordinal),
+                        place.map(|place| place as i64),
+                        "{reserve:?} {start} {replicas} {ordinal}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
