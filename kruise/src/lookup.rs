@@ -87,9 +87,9 @@ pub(crate) enum Progress {
 pub(crate) struct Verdict {
     pub(crate) response: Response,
     /// What has to be done before the response is sent.
-    pub(crate) widening: Option<Widening>,
+    pub(crate) widening: Option<Box<Widening>>,
     /// What is counted and logged.
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<Box<Refused>>,
 }
 
 impl From<Response> for Verdict {
@@ -120,7 +120,7 @@ impl<C: Cache> LookupSource<C> {
                 Outcome::Widen(widening, response) => {
                     return Progress::Decided(Verdict {
                         response,
-                        widening: Some(*widening),
+                        widening: Some(widening),
                         refused: None,
                     });
                 }
@@ -128,7 +128,7 @@ impl<C: Cache> LookupSource<C> {
                     return Progress::Decided(Verdict {
                         response,
                         widening: None,
-                        refused: Some(*refused),
+                        refused: Some(refused),
                     });
                 }
                 Outcome::Missing(missing) => missing,

@@ -47,7 +47,9 @@ fn denied(reason: &str) -> Response {
 pub(crate) fn review(kind: &str, request: &Request, options: Options) -> Outcome {
     match response(&request.old_object, options) {
         Response::Allow { .. } => Response::ALLOW.into(),
-        denied => Outcome::Refused(Box::new(Refused::deletion(kind, request)), denied),
+        denied @ Response::Deny { .. } => {
+            Outcome::Refused(Box::new(Refused::deletion(kind, request)), denied)
+        }
     }
 }
 

@@ -115,7 +115,9 @@ mod tests {
     fn counted(all: &[Refused]) -> String {
         let mut registry = Registry::default();
         let refusals = Refusals::new(&Metrics::register(&mut registry, &METRICS), None);
-        all.iter().for_each(|one| refusals.record(one));
+        for one in all {
+            refusals.record(one);
+        }
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         text
