@@ -24,7 +24,7 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
         limits.replicas, limits.partition, limits.max_unavailable
     );
     if missing > 0 {
-        let _ = write!(text, "; {missing} are missing");
+        let _ = write!(text, "; {missing} missing");
     }
     plan.why.insert(0, Why::of_set(text));
     decision.explain_missing(plan);

@@ -104,12 +104,13 @@ impl Claims {
         }
     }
 
-    /// Lets deleted claims go that no pod uses.
+    /// Lets deleted claims go that no pod uses. One without a node does not: its node would not start it with such a claim.
     fn release(&mut self, client: &mut Client<'_>) {
         if self.leaving.is_empty() {
             return;
         }
-        let used: BTreeSet<&Key> = self.users.values().flat_map(|user| &user.claims).collect();
+        let placed = self.users.values().filter(|user| user.placed);
+        let used: BTreeSet<&Key> = placed.flat_map(|user| &user.claims).collect();
         for key in self.leaving.iter().filter(|key| !used.contains(key)) {
             let Some(claim) = self.feed.object(client.api, key) else {
                 continue;

@@ -226,6 +226,23 @@ fn a_claim_gets_its_own_volume_and_stays_while_it_is_used() {
     assert_eq!(play.get(&volume), None);
 }
 
+#[test]
+fn a_pod_without_a_node_keeps_no_claim_that_is_deleted() {
+    let mut play = play();
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}}}});
+    play.post(CLAIMS, &claim);
+    let user = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main", "image": "web:1"}],
+        "nodeSelector": {"is": "nowhere"},
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}});
+    play.post(PODS, &user);
+    play.rest();
+    play.delete(&format!("{CLAIMS}/data"));
+    play.rest();
+    assert_eq!(play.get(&format!("{CLAIMS}/data")), None);
+    assert!(play.get(&format!("{PODS}/p")).is_some());
+}
+
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
 fn budget(play: &mut Play) -> [i64; 4] {

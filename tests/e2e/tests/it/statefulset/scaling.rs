@@ -26,8 +26,14 @@ fn report(scenario: &Scenario, pod: &str, status: &Value) {
     scenario.kubectl.run(&patch).unwrap();
 }
 
-fn report_containers(scenario: &Scenario, pod: &str, ready: &str) {
-    let condition = json!({"type": "ContainersReady", "status": ready});
+/// Takes a pod out of service, or back, as somebody else would: the nodes know nothing of it, and the manager leaves it.
+fn serve(scenario: &Scenario, pod: &str, serves: bool) {
+    let (status, held_by) = if serves {
+        ("True", "[]")
+    } else {
+        ("False", r#"[{"userAgent":"e2e","key":"out"}]"#)
+    };
+    let condition = json!({"type": "KruisePodReady", "status": status, "message": held_by});
     report(scenario, pod, &json!({"conditions": [condition]}));
 }
 
@@ -71,7 +77,7 @@ fn pods_that_failed_or_shall_be_deleted_are_replaced_within_the_limits() {
     until_replaced(&scenario, "db-1", &evicted);
 
     // A pod that shall be deleted waits while another one is out of service.
-    report_containers(&scenario, "db-0", "False");
+    serve(&scenario, "db-0", false);
     until_status(&scenario, &json!({"readyReplicas": 3}));
     let asked = uid(&pods(&scenario)["db-2"]);
     let label = ["label", "pod", "db-2", "apps.kruise.io/specified-delete=true"];
@@ -80,7 +86,7 @@ fn pods_that_failed_or_shall_be_deleted_are_replaced_within_the_limits() {
     let waiting = scenario.kubectl.get("pod", "db-2").unwrap();
     assert_eq!(uid(&waiting), asked);
     assert!(!super::is_terminating(&waiting), "{waiting}");
-    report_containers(&scenario, "db-0", "True");
+    serve(&scenario, "db-0", true);
     until_replaced(&scenario, "db-2", &asked);
     until_status(&scenario, &json!({"replicas": 4, "readyReplicas": 4}));
 }
