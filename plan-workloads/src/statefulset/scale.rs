@@ -253,18 +253,14 @@ impl Decision<'_> {
         let mut own: Vec<&Member<'_>> = self.members.condemned.iter().collect();
         own.retain(|member| !member.orphan);
         let busy = self.members.all().any(Member::is_leaving);
-        let mut turn = true;
+        let turn = self.next_condemned(&own);
         for member in &own {
             if member.is_leaving() {
                 // It left for another reason: nobody has given it its claims.
                 plan.writes.extend(of_claims(self.claims_of_condemned(member)));
                 continue;
             }
-            let goes = if self.limits.ordered {
-                std::mem::take(&mut turn) && !busy
-            } else {
-                true
-            };
+            let goes = !self.limits.ordered || (!busy && turn == Some(member.ordinal));
             self.remove(member, goes, plan);
         }
         if self.limits.ordered && !own.is_empty() {
@@ -272,6 +268,18 @@ impl Decision<'_> {
         } else {
             Next::Go
         }
+    }
+
+    /// Whose turn it is in an ordered set: a pod that is prepared, of several one that its hook lets go, else the highest. Pods
+    /// become condemned in any order.
+    fn next_condemned(&self, own: &[&Member<'_>]) -> Option<i32> {
+        let rank = |member: &&&Member<'_>| match member.pod.state {
+            State::PreparingDelete if self.rollout.is_held(&member.pod) => 1,
+            State::PreparingDelete => 0,
+            _ => 2,
+        };
+        let staying = own.iter().filter(|member| !member.is_leaving());
+        staying.min_by_key(rank).map(|member| member.ordinal)
     }
 
     /// Gives the claims of a condemned pod their owners and, if it `goes` now, deletes it.
@@ -282,7 +290,7 @@ impl Decision<'_> {
             self.rollout.remove(&member.pod, reason)
         } else {
             self.rollout
-                .explain(plan, &member.pod, "is to go, after pods with higher ordinals");
+                .explain(plan, &member.pod, "is to go, when the pods before it are gone");
             None
         };
         if goes && object.is_none() && member.pod.state == State::PreparingDelete {

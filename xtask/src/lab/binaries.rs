@@ -12,8 +12,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::kwok;
+
 const ETCD: &str = "v3.6.5";
-const KWOK: &str = "v0.7.0";
 const DEFAULT_KUBERNETES: &str = "1.34.2";
 const KUBE_MAIN: &str = include_str!("../../assets/kube-main.go.txt");
 const ETCD_MAIN: &str = include_str!("../../assets/etcd-main.go.txt");
@@ -86,6 +87,10 @@ impl Binaries {
             "kube" => {
                 have.trim() == self.kubernetes && self.program("kubectl").exists() && self.holds_kubelet()
             }
+            "kwok" => {
+                let built = std::fs::read_to_string(self.folder.join(kwok::BUILT)).unwrap_or_default();
+                built.trim() == kwok::BUILD && self.program(name).exists()
+            }
             _ => self.program(name).exists(),
         };
         ["etcd", "kube", "kwok"]
@@ -130,7 +135,7 @@ impl Binaries {
             &[],
         )?;
         go(&source, &["mod", "tidy"], &[])?;
-        self.link_program(&source, "etcd", "-s -w")
+        self.link_program(&source, "etcd", ".", "-s -w")
     }
 
     fn build_kube(&self, version: &str) -> Result<()> {
@@ -155,7 +160,7 @@ impl Binaries {
         let flags = format!(
             "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor=1 -X {package}.gitMinor={minor}"
         );
-        self.link_program(&source, "kube", &flags)?;
+        self.link_program(&source, "kube", ".", &flags)?;
         let kubectl = self.program("kubectl");
         if std::fs::symlink_metadata(&kubectl).is_err() {
             std::os::unix::fs::symlink("kube", &kubectl)?;
@@ -164,21 +169,21 @@ impl Binaries {
             .context("cannot note the version")
     }
 
-    /// Builds the program of a source folder beside its place, then moves it there.
-    fn link_program(&self, source: &Path, name: &str, flags: &str) -> Result<()> {
+    /// Builds a program of a source folder beside its place, then moves it there.
+    fn link_program(&self, source: &Path, name: &str, package: &str, flags: &str) -> Result<()> {
         let new = self.program(&format!("{name}.{}", std::process::id()));
         let output = path_text(&new)?;
-        go(source, &["build", "-ldflags", flags, "-o", &output, "."], &[])?;
+        let arguments = ["build", "-ldflags", flags, "-o", &output, package];
+        go(source, &arguments, &[])?;
         std::fs::rename(new, self.program(name)).with_context(|| format!("cannot put {name} in its place"))
     }
 
     fn build_kwok(&self) -> Result<()> {
-        let target = path_text(&self.folder)?;
-        go(
-            &self.folder,
-            &["install", &format!("sigs.k8s.io/kwok/cmd/kwok@{KWOK}")],
-            &[("GOBIN", &target)],
-        )
+        let module = download(&self.folder, &format!("sigs.k8s.io/kwok@{}", kwok::VERSION))?;
+        let source = self.folder.join("../src/kwok");
+        kwok::source(&module.folder, &source)?;
+        self.link_program(&source, "kwok", "./cmd/kwok", "-s -w")?;
+        Ok(std::fs::write(self.folder.join(kwok::BUILT), kwok::BUILD)?)
     }
 
     fn source(&self, name: &str, module: &str, main: &str) -> Result<PathBuf> {
@@ -236,21 +241,33 @@ fn samples(replaces: &str) -> impl Iterator<Item = &str> {
 }
 
 fn kubernetes_go_mod(source: &Path, version: &str) -> Result<String> {
+    let file = download(source, &format!("k8s.io/kubernetes@v{version}"))?.go_mod;
+    std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// A published module in Go's cache.
+struct Module {
+    folder: PathBuf,
+    go_mod: PathBuf,
+}
+
+fn download(dir: &Path, module: &str) -> Result<Module> {
     let output = Command::new("go")
-        .args([
-            "mod",
-            "download",
-            "-json",
-            &format!("k8s.io/kubernetes@v{version}"),
-        ])
-        .current_dir(source)
+        .args(["mod", "download", "-json", module])
+        .current_dir(dir)
         .env("GOFLAGS", "-mod=mod")
         .output()?;
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
         .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
-    let file = answer.get("GoMod").and_then(|file| file.as_str());
-    let file = file.with_context(|| format!("Go cannot find k8s.io/kubernetes v{version}: {answer}"))?;
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))
+    let path = |key: &str| {
+        let path = answer.get(key).and_then(|path| path.as_str());
+        path.map(PathBuf::from)
+            .with_context(|| format!("Go cannot find {module}: {answer}"))
+    };
+    Ok(Module {
+        folder: path("Dir")?,
+        go_mod: path("GoMod")?,
+    })
 }
 
 fn go(dir: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
@@ -323,6 +340,8 @@ mod tests {
         for name in ["etcd", "kubectl", "kwok"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
+        assert_eq!(default.missing(), ["kube", "kwok"], "a kwok of an earlier lab");
+        std::fs::write(folder.join(kwok::BUILT), kwok::BUILD).unwrap();
         program(&folder.join("kube"), 0);
         std::fs::write(folder.join(".kube-version"), format!("{DEFAULT_KUBERNETES}\n")).unwrap();
         assert_eq!(default.missing(), Vec::<&str>::new());

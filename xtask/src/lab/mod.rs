@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`binaries`] | finds the programs or builds them from Go modules |
+//! | [`kwok`] | the one line of kwok that is changed |
 //! | [`pki`] | certificates and kubeconfig |
 //! | [`ports`] | the loopback ports of one cluster |
 //! | [`daemon`] | a process with a pid file |
@@ -17,6 +18,7 @@ pub(crate) mod binaries;
 pub(crate) mod cluster;
 pub(crate) mod components;
 mod daemon;
+mod kwok;
 pub(crate) mod nodes;
 mod pki;
 mod ports;

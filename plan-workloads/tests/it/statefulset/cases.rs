@@ -278,7 +278,7 @@ fn add_claims(world: &mut World, lines: &[String]) {
             match key {
                 "missing" => missing = true,
                 "terminating" => claim["metadata"]["deletionTimestamp"] = json!(now),
-                // `set`, `none`, or a pod and its uid.
+                // `set`, `older`, `before`, `other`, `none`, or a pod and its uid.
                 "owner" => claim["metadata"]["ownerReferences"] = owners(value),
                 "controller" => {
                     let reference = json!({"apiVersion": "example.com/v1", "kind": value, "name": "other", "uid": "x", "controller": true});
@@ -313,6 +313,7 @@ fn owners(text: &str) -> Value {
             owner["apiVersion"] = json!("apps.kruise.io/v1alpha1");
             json!([owner])
         }
+        None if text == "before" => json!([of_set("uid-before")]),
         None if text == "other" => {
             let mut owner = of_set("other-uid");
             owner["name"] = json!("other");

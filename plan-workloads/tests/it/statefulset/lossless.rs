@@ -94,6 +94,18 @@ fn a_new_claim_is_its_template_with_the_labels_of_the_selector() {
 }
 
 #[test]
+fn the_subdomain_is_the_sets_service_whatever_the_template_says() {
+    let mut spec = spec();
+    spec["template"]["spec"]["subdomain"] = json!("else");
+    assert_eq!(
+        created(spec.clone())(Intent::CreatePod)["spec"]["subdomain"],
+        "service"
+    );
+    spec["serviceName"] = json!("");
+    assert_eq!(created(spec)(Intent::CreatePod)["spec"].get("subdomain"), None);
+}
+
+#[test]
 fn volumes_of_claims_are_in_the_order_of_their_templates() {
     let mut spec = spec();
     let data = spec["volumeClaimTemplates"][0].clone();
