@@ -35,6 +35,8 @@ pub struct ObjectWrites {
     pub phase: Phase,
     /// How they are started among others of their phase.
     pub batching: Batching,
+    /// The budget that is charged first, in a phase before: where that fails, these writes are not made.
+    pub after: Option<Box<Target>>,
     /// The writes.
     pub steps: Vec<Step>,
 }
@@ -52,6 +54,7 @@ impl ObjectWrites {
         Self {
             phase,
             batching: Batching::Bounded,
+            after: None,
             steps,
         }
     }
@@ -67,11 +70,14 @@ impl ObjectWrites {
     }
 }
 
-/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones.
+/// A phase starts when all earlier phases have ended. A failure in `Revisions` cancels the later ones, one in `Budgets` the
+/// writes that are made after that budget was charged ([`ObjectWrites::after`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Revisions exist before pods name them.
     Revisions,
+    /// Budgets are charged before pods become unavailable.
+    Budgets,
     /// Pods; before a new one come its claims.
     Pods,
     /// Clean-up: unused revisions, consumed requests.

@@ -229,6 +229,7 @@ mod tests {
             writes: vec![ObjectWrites {
                 phase: Phase::Pods,
                 batching: Batching::Bounded,
+                after: None,
                 steps: vec![
                     create(ResourceId::CLAIMS, "data-web-0"),
                     create(ResourceId::PODS, "web-0"),

@@ -9,7 +9,7 @@ use kruise_views::PodView;
 use serde_json::{Map, Value, json};
 
 use super::{DISRUPTED, UPDATED, is_available, is_of, left};
-use crate::inplace::read_state;
+use crate::{inplace::read_state, lifecycle::State};
 
 /// How many pods there should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,8 @@ impl Kept {
                 return self.wait(left);
             }
             if is_proven(pod, **since, life, covered, now) {
-                if life == DISRUPTED {
+                // One that is held before its deletion is expected to take its time.
+                if life == DISRUPTED && State::of(pod) != State::PreparingDelete {
                     self.not_deleted.push(Arc::clone(pod));
                 }
                 return false;

@@ -8,6 +8,8 @@
 //!    only then the pod is touched. So the API server puts all charges in one order, whoever makes them. Who loses asks
 //!    again, with every rule, on the budget as it is then.
 //!
+//! A plan does this for all its pods at once: [`Charges`].
+//!
 //! # Charges
 //! A charge is an entry in the status: the name of a pod and the time. It covers the time until the change of the pod is
 //! seen, and then the pod is no longer counted as available. Entries of deletions and evictions last [`DISRUPTED`], of
@@ -23,6 +25,7 @@ mod available;
 mod count;
 mod covering;
 mod operation;
+mod plans;
 mod resize;
 #[cfg(test)]
 mod tests;
@@ -38,6 +41,7 @@ pub use available::is_available;
 pub use count::{Count, Covered, Expected, Live, count, desired_available, status_patch};
 pub use covering::{Workload, covering, covers};
 pub use operation::{Gates, Operation};
+pub use plans::{Ask, Budgets, Charges, FindBudget, Found};
 pub use resize::operation_of_update;
 
 /// How long a deletion or an eviction is expected to be seen.

@@ -44,6 +44,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         late: &memory.late,
         reuse: spec.scale_strategy.enable_pvc_reuse,
     };
+    let charges = parts::charges(snapshot, &owner, limits, now);
     let rollout = Rollout {
         owner,
         strategy: parts::strategy(spec),
@@ -55,6 +56,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         history,
         deletions: &events::DELETIONS,
         after_deletion: &|pod| places.deletions(pod),
+        charges: &charges,
         explain: snapshot.explain,
         now,
     };
@@ -89,6 +91,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         let labels = pods.iter().map(Pod::label);
         plan.writes
             .extend(rollout.truncate(spec.revision_history_limit, labels));
+        charges.write(&mut plan);
     } else {
         let text = "the set is being deleted: its pods go with it";
         plan.why.push(Why::of_set(text));

@@ -187,13 +187,25 @@ fn every_gate_that_concerns_sets_has_a_test() {
 }
 
 #[test]
+fn workloads_under_a_budget_have_tests() {
+    assert_tested("podunavailablebudget.md", 'W', 1..=14, 2);
+}
+
+#[test]
 fn whatever_sidecarsets_do_better_has_a_test() {
     assert_tested("sidecarset.md", 'D', 1..=11, 2);
 }
 
 #[test]
 fn every_case_stands_in_a_table_and_every_case_there_exists() {
-    let text: String = ["cloneset.md", "in-place-update.md", "gates.md", "statefulset.md"]
+    let documents = [
+        "cloneset.md",
+        "in-place-update.md",
+        "gates.md",
+        "statefulset.md",
+        "podunavailablebudget.md",
+    ];
+    let text: String = documents
         .iter()
         .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
         .collect();

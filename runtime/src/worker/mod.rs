@@ -57,6 +57,9 @@ use status::StatusWriter;
 /// Longest time between two checks of unmet expectations.
 const RECHECK_EXPECTATIONS: Duration = Duration::from_secs(2);
 
+/// Pause after a lost race for a budget, whose newer version is about to arrive.
+const LOST_RACE: Duration = pace::SHORTEST;
+
 /// A running controller: a handle to push keys.
 pub struct Controller<R: Reconciler> {
     reconciler: R,
@@ -423,6 +426,14 @@ impl<R: Reconciler> Controller<R> {
             // Where some writes succeed, the few that fail do not add up to a long delay.
             if report.count(|result| matches!(result, StepResult::Done)) > 0 {
                 inner.queue.forget(key);
+            }
+            if memory::has_lost_races_only(report, purposes) {
+                // It is no failure, and says nothing about the next attempt. The newer budget is about to be in the cache.
+                inner.queue.forget(key);
+                inner
+                    .queue
+                    .push_after(key.clone(), Priority::Live, LOST_RACE, now);
+                return "requeue";
             }
             // A cache event pushes the key earlier. Without one, an early retry would fail again.
             inner.queue.push_rate_limited(key.clone(), Priority::Live, now);

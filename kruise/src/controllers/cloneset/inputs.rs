@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use kruise_api::cloneset::CloneSet;
-use kruise_plan_kit::{Memory, Plan};
+use kruise_plan_kit::{Memory, Plan, ledger::Budgets};
 use kruise_plan_workloads::cloneset::{Claims, Explain, Options, Snapshot, plan};
 use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{Cached, ObjectKey};
@@ -66,6 +66,7 @@ impl Inputs {
             revisions: &self.revisions,
             pull_jobs: &self.pull_jobs,
             node: &node,
+            budgets: Budgets::NONE,
             options,
             memory,
             explain,

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use kruise_api::sidecarset::SidecarSet;
 use kruise_plan_kit::{
     Memory,
+    ledger::Budgets,
     sidecars::{Matcher, canary_of, names},
 };
 use kruise_plan_sidecars::{Explain, Repairs, Snapshot};
@@ -107,6 +108,7 @@ impl Inputs {
             revisions: &self.revisions,
             in_namespace: &|name| self.namespaces.contains(name),
             is_set: &is_set,
+            budgets: Budgets::NONE,
             memory: parameters.memory,
             explain: parameters.explain,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kruise_api::statefulset::StatefulSet;
-use kruise_plan_kit::{Memory, Plan};
+use kruise_plan_kit::{Memory, Plan, ledger::Budgets};
 use kruise_plan_workloads::statefulset::{Explain, Options, Snapshot, plan};
 use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassView};
 
@@ -101,6 +101,7 @@ impl Inputs {
             class: &|name| self.classes.find(name),
             revisions: &self.revisions,
             pull_jobs: &self.pull_jobs,
+            budgets: Budgets::NONE,
             options,
             memory,
             explain,
