@@ -16,7 +16,7 @@ use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_views::PodView;
 use serde_json::Value;
 
-use super::{Account, Decision, Free, Gates, Operation, Refusal, Workload, budget_of};
+use super::{Account, Decision, Free, Gates, Operation, Refusal, Workload, budget_of, is_available};
 use crate::{
     ResourceId,
     plan::{ObjectWrites, Phase, Plan},
@@ -120,6 +120,7 @@ impl<'a> Charges<'a> {
         let account = found.map(|budget| {
             let mut account = Account::of(budget);
             if let Some((workload, replicas)) = &self.workload
+                && account.is_counted()
                 && let Some(target) = &budget.spec.target_ref
                 && target.names(&workload.group, &workload.kind, &workload.name)
             {
@@ -203,11 +204,14 @@ impl Asked<'_> {
         now: Timestamp,
     ) -> Result<(), String> {
         let outcome = match &mut self.account {
+            Err(_) if !is_available(pod, now) => Ok(false),
             Err(error) => Err(format!("cannot be read: {error}")),
             Ok(account) => match account.ask(pod, operation, gates, now) {
                 Decision::Free(Free::Off) if !account.is_counted() => {
                     Err("has not counted its pods yet".to_owned())
                 }
+                // The stored numbers still keep the pod: those of the replicas that are specified now go first.
+                Decision::Free(Free::Off) => Ok(is_off_since(account)),
                 Decision::Free(_) | Decision::Recorded => Ok(false),
                 Decision::Renewed | Decision::Charged => Ok(true),
                 Decision::Refused(Refusal::Exhausted) => {
@@ -231,6 +235,12 @@ impl Asked<'_> {
             }
         }
     }
+}
+
+/// Is the budget off because of replicas that it has not counted for?
+fn is_off_since(account: &Account<'_>) -> bool {
+    let (before, now) = (&account.budget().status, account.status());
+    before.desired_available != now.desired_available || before.total_replicas != now.total_replicas
 }
 
 /// The one write of a budget: right for the version that was asked, and for no other.
