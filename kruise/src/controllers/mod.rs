@@ -4,6 +4,7 @@
 //! [`ALL`]. Caches, rights, flags, metrics, the log at the start, `kruise explain` and the reference follow from the
 //! registration. Nothing else in the manager names a kind.
 
+pub mod budgets;
 pub mod caches;
 pub mod cloneset;
 mod invalid_spec;
