@@ -22,6 +22,8 @@ use crate::{
 /// Feature gates: budgets limit deletions, and updates.
 const GATES: [&str; 2] = ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"];
 
+/// The right to watch budgets.
+pub const READ: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &[]);
 /// The right to charge a budget.
 pub const CHARGE: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &["patch"]).part("status");
 

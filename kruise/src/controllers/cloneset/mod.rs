@@ -57,6 +57,7 @@ pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
         // Consumed entries of `podsToDelete` are removed from the spec.
         Grant::on(ResourceId::CLONESETS, &["patch"]),
+        budgets::READ,
         budgets::CHARGE,
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
     ])

@@ -49,6 +49,7 @@ pub static REGISTRATION: Registration = Registration::of::<SidecarSets>("sidecar
     .granted(&[
         Grant::on(ResourceId::PODS, &["patch", "delete"]),
         Grant::on(ResourceId::PODS, &["patch"]).part("status"),
+        budgets::READ,
         budgets::CHARGE,
         Grant::on(ResourceId::REVISIONS, &["create", "patch", "delete"]),
     ])

@@ -55,6 +55,7 @@ pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statef
         Grant::on(ResourceId::STORAGE_CLASSES, &[])
             .cluster_scoped()
             .with(RESIZE_CLAIMS),
+        budgets::READ,
         budgets::CHARGE,
         Grant::on(ResourceId::IMAGE_PULL_JOBS, &["create", "delete"]).with(IMAGES_AHEAD),
     ])
