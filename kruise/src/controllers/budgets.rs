@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::{
     definition::Kind,
-    podunavailablebudget::{PodUnavailableBudget, PodUnavailableBudgetStatus},
+    podunavailablebudget::{KIND, PodUnavailableBudget, PodUnavailableBudgetStatus},
 };
 use kruise_plan_kit::{
     ResourceId,
@@ -40,8 +40,12 @@ fn in_namespace(namespace: &str, name: &str) -> Box<str> {
     format!("{namespace}/{name}").into()
 }
 
-/// What budgets limit.
+/// What budgets limit: nothing where no controller counts their pods, because their numbers would never change.
 pub fn limits(gates: &Gates) -> ledger::Gates {
+    let mut counted = super::kinds().into_iter();
+    if !counted.any(|kind| kind.kind == KIND.kind && kind.group == KIND.group) {
+        return ledger::Budgets::NONE.gates;
+    }
     let [deletions, updates] = GATES.map(|gate| gates.on(gate));
     ledger::Gates {
         deletions,

@@ -221,7 +221,7 @@ impl<W: Workload> History<W> {
     fn execute(&mut self, plan: &Plan, mask: u32) {
         let mut objects: Vec<&ObjectWrites> = plan.writes.iter().collect();
         objects.sort_by_key(|object| object.phase);
-        self.assert_charges_are_used(plan);
+        assert_charges_are_used(plan);
         let mut failed: Vec<Target> = Vec::new();
         for (index, object) in objects.into_iter().enumerate() {
             let is_held = object
@@ -260,34 +260,6 @@ impl<W: Workload> History<W> {
         }
         self.world.report(plan);
         self.link();
-    }
-
-    /// A plan charges for the pods that it writes, and for no others.
-    fn assert_charges_are_used(&self, plan: &Plan) {
-        let steps = plan.writes.iter().flat_map(|object| &object.steps);
-        let pods: BTreeSet<&str> = steps
-            .clone()
-            .map(|step| step.write.target())
-            .filter(|target| target.resource == ResourceId::PODS)
-            .map(|target| target.name.as_str())
-            .collect();
-        for step in steps {
-            let Write::Patch {
-                intent: Intent::ChargeBudget,
-                patch,
-                ..
-            } = &step.write
-            else {
-                continue;
-            };
-            let body = patch.body();
-            for entries in ["disruptedPods", "unavailablePods"] {
-                let entries = body["status"][entries].as_object().into_iter().flatten();
-                for (name, _) in entries.filter(|(_, since)| !since.is_null()) {
-                    assert!(pods.contains(name.as_str()), "{name} is charged and not written");
-                }
-            }
-        }
     }
 
     /// What takes an available pod out of service was charged.
@@ -427,6 +399,34 @@ impl<W: Workload> History<W> {
         pods.len() as i64 == self.replicas()
             && pods.values().all(is_available)
             && updated.count() as i64 >= self.replicas() - partition.min(self.replicas())
+    }
+}
+
+/// A plan charges for the pods that it writes, and for no others.
+fn assert_charges_are_used(plan: &Plan) {
+    let steps = plan.writes.iter().flat_map(|object| &object.steps);
+    let pods: BTreeSet<&str> = steps
+        .clone()
+        .map(|step| step.write.target())
+        .filter(|target| target.resource == ResourceId::PODS)
+        .map(|target| target.name.as_str())
+        .collect();
+    for step in steps {
+        let Write::Patch {
+            intent: Intent::ChargeBudget,
+            patch,
+            ..
+        } = &step.write
+        else {
+            continue;
+        };
+        let body = patch.body();
+        for entries in ["disruptedPods", "unavailablePods"] {
+            let entries = body["status"][entries].as_object().into_iter().flatten();
+            for (name, _) in entries.filter(|(_, since)| !since.is_null()) {
+                assert!(pods.contains(name.as_str()), "{name} is charged and not written");
+            }
+        }
     }
 }
 
