@@ -315,6 +315,8 @@ fn it_may_do_what_it_does_and_nothing_else() {
         "statefulsets: get list watch",
         "statefulsets/finalizers: update",
         "statefulsets/status: patch",
+        "podunavailablebudgets: get list watch",
+        "podunavailablebudgets/status: patch",
     ];
     assert_eq!(rights(""), always);
     let with_gates = rights("StatefulSetAutoResizePVCGate=true,PreDownloadImageForInPlaceUpdate=true");
