@@ -24,6 +24,9 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
+    /// What this plan tries and later ones may have to try again, by keys of its own: the next plan finds in its memory how
+    /// often that was, and when last.
+    pub attempts: Vec<String>,
     /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
 }

@@ -1,0 +1,5 @@
+//! What the DaemonSet planner must do, written from the requirements and not from the planner.
+
+mod cases;
+mod takeover;
+mod world;
