@@ -37,15 +37,13 @@ impl<'p> Decision<'p> {
                 !refused.is_empty() && refused.contains(&new_pods.name(place.name))
             };
             let had_one = last.is_some_and(|last| place.name < last) || is_refused();
-            if had_one || lost > 0 {
-                lost -= 1;
-            } else if room > 0 {
-                room -= 1;
+            if had_one || lost > 0 || room > 0 {
+                // Whichever it is, its pod will be one of those that the partition allows.
+                (lost, room) = (lost - 1, room - 1);
+                all.due.push(place);
             } else {
                 all.withheld.push(place);
-                continue;
             }
-            all.due.push(place);
         }
         all
     }

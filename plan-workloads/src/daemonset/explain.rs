@@ -29,10 +29,10 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
                 (false, true) => "keeps its pod and gets no other",
                 (false, false) => "loses its pod",
             };
-            plan.why.push(Why::new(name, format!("{becomes}: the node {text}")));
+            plan.why.push(Why::of_node(name, format!("{becomes}: the node {text}")));
         } else if place.placed.is_some_and(|placed| !placed.node.ready) && !place.is_served() {
             let text = "is not Ready, so that its pod cannot be: it counts against maxUnavailable";
-            plan.why.push(Why::new(name, text));
+            plan.why.push(Why::of_node(name, text));
         }
         for member in &place.members {
             let pod = &*member.pod.view.name;

@@ -50,7 +50,7 @@ impl<'p> Decision<'p> {
         }
         if self.rollout.explain == Explain::Yes {
             let withheld = creations.withheld.iter();
-            plan.why.extend(withheld.map(|place| Why::new(place.name, WITHHELD)));
+            plan.why.extend(withheld.map(|place| Why::of_node(place.name, WITHHELD)));
         }
         creations.withheld.len()
     }
@@ -68,7 +68,7 @@ impl<'p> Decision<'p> {
             steps.take(Kind::Create, place.name);
             plan.writes.push(new_pods.create(place.name, reason));
         } else if self.rollout.explain == Explain::Yes {
-            plan.why.push(Why::new(place.name, BURST));
+            plan.why.push(Why::of_node(place.name, BURST));
         }
     }
 

@@ -149,6 +149,7 @@ impl<'p> Decision<'p> {
         unavailable += (young.len() + waiting.len()) as i64;
         chosen.append(&mut young);
         let others = available.split_off(room(unavailable).min(available.len()));
+        unavailable += available.len() as i64;
         chosen.append(&mut available);
         let held = format!("waits: maxUnavailable is reached, {unavailable} nodes lack an available pod and {limit} may");
         for outdated in waiting.iter().chain(&others) {

@@ -390,7 +390,7 @@ fn differences(round: &Round, plan: &Plan, world: &World, names: &Letters) -> Ve
         let (about, words) = wanted.split_once(": ").unwrap();
         let about = if about == "the set" { "" } else { about };
         let found = plan.why.iter().any(|why| {
-            told(world, names, why.about.clone()) == about
+            told(world, names, why.node().unwrap_or(&why.about).to_owned()) == about
                 && told(world, names, why.text.clone()).contains(words)
         });
         if !found {
