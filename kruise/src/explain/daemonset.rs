@@ -141,7 +141,11 @@ mod tests {
             ..Plan::default()
         };
         keep(&mut plan, "n1", &["agent-b"]);
-        let kept: Vec<&str> = plan.why.iter().map(|why| why.node().unwrap_or(&why.about)).collect();
+        let kept: Vec<&str> = plan
+            .why
+            .iter()
+            .map(|why| why.node().unwrap_or(&why.about))
+            .collect();
         assert_eq!(kept, ["", "n1", "agent-b"]);
     }
 }

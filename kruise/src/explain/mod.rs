@@ -326,7 +326,9 @@ mod tests {
             ..Plan::default()
         };
         let text = render("daemonsets/web", &plan, &Facts::default(), None);
-        assert!(text.contains("Nodes:\n  nodes/n1: gets no pod") && text.contains("Pods:\n  pods/web-a: held"));
+        assert!(
+            text.contains("Nodes:\n  nodes/n1: gets no pod") && text.contains("Pods:\n  pods/web-a: held")
+        );
     }
 
     #[test]

@@ -83,8 +83,7 @@ impl Placement {
         let name = spec.get("nodeName").and_then(Value::as_str);
         let labels = spec.get("nodeSelector").and_then(Value::as_object);
         let labels = labels.into_iter().flatten();
-        let required =
-            spec.pointer("/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+        let required = spec.pointer("/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
         let required = required.filter(|required| !required.is_null());
         Self {
             node_name: name.filter(|name| !name.is_empty()).map(Box::from),
@@ -155,7 +154,9 @@ impl Placement {
             Obstacle::Label(index) => {
                 let (key, value) = self.labels.get(usize::from(index)).cloned().unwrap_or_default();
                 match node.labels.get(&key) {
-                    Some(other) => format!("has label {key}={other}, and nodeSelector asks for {key}={value}"),
+                    Some(other) => {
+                        format!("has label {key}={other}, and nodeSelector asks for {key}={value}")
+                    }
                     None => format!("lacks label {key}={value}, which nodeSelector asks for"),
                 }
             }

@@ -18,7 +18,8 @@ fn with_terms(terms: Value) -> Value {
 
 #[test]
 fn a_template_that_says_nothing_runs_everywhere_but_where_taints_or_a_cordon_keep_it_off() {
-    let plain = placement(&json!({"nodeSelector": null, "affinity": null, "nodeName": "", "tolerations": null}));
+    let plain =
+        placement(&json!({"nodeSelector": null, "affinity": null, "nodeName": "", "tolerations": null}));
     assert_eq!(plain.fit(&node(json!({}), json!([]))), Fit::Runs);
     let cordoned = NodeView {
         unschedulable: true,
@@ -131,12 +132,27 @@ fn one_term_is_enough_and_needs_all_of_its_requirements() {
     let is = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     let named = json!([{"key": "metadata.name", "operator": "In", "values": ["n1"]}]);
     for (terms, runs) in [
-        (json!([{"matchExpressions": [is("zone", "b")]}, {"matchExpressions": [is("zone", "a")]}]), true),
-        (json!([{"matchExpressions": [is("zone", "a"), is("disk", "ssd")]}]), false),
-        (json!([{"matchExpressions": [is("zone", "a")], "matchFields": named}]), true),
-        (json!([{"matchExpressions": [is("zone", "b")], "matchFields": named}]), false),
+        (
+            json!([{"matchExpressions": [is("zone", "b")]}, {"matchExpressions": [is("zone", "a")]}]),
+            true,
+        ),
+        (
+            json!([{"matchExpressions": [is("zone", "a"), is("disk", "ssd")]}]),
+            false,
+        ),
+        (
+            json!([{"matchExpressions": [is("zone", "a")], "matchFields": named}]),
+            true,
+        ),
+        (
+            json!([{"matchExpressions": [is("zone", "b")], "matchFields": named}]),
+            false,
+        ),
         // A term that cannot be read leaves the others.
-        (json!([{"matchExpressions": [{"key": "zone", "operator": "?"}]}, {"matchFields": named}]), true),
+        (
+            json!([{"matchExpressions": [{"key": "zone", "operator": "?"}]}, {"matchFields": named}]),
+            true,
+        ),
         (json!([{}]), false),
         (json!([]), false),
     ] {
@@ -150,15 +166,39 @@ fn taints_are_told_apart_by_their_effects() {
     let taint = |effect: &str| json!([{"key": "gpu", "value": "yes", "effect": effect}]);
     for (effect, toleration, expected) in [
         ("NoSchedule", json!({}), None),
-        ("NoSchedule", json!({"key": "gpu", "operator": "Exists"}), Some(Fit::Runs)),
+        (
+            "NoSchedule",
+            json!({"key": "gpu", "operator": "Exists"}),
+            Some(Fit::Runs),
+        ),
         ("NoSchedule", json!({"operator": "Exists"}), Some(Fit::Runs)),
-        ("NoSchedule", json!({"key": "gpu", "value": "yes"}), Some(Fit::Runs)),
+        (
+            "NoSchedule",
+            json!({"key": "gpu", "value": "yes"}),
+            Some(Fit::Runs),
+        ),
         ("NoSchedule", json!({"key": "gpu", "value": "no"}), None),
-        ("NoSchedule", json!({"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}), Some(Fit::Runs)),
-        ("NoSchedule", json!({"key": "gpu", "operator": "Exists", "effect": "NoExecute"}), None),
-        ("NoSchedule", json!({"key": "gpu", "operator": "Sometimes", "value": "yes"}), None),
+        (
+            "NoSchedule",
+            json!({"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}),
+            Some(Fit::Runs),
+        ),
+        (
+            "NoSchedule",
+            json!({"key": "gpu", "operator": "Exists", "effect": "NoExecute"}),
+            None,
+        ),
+        (
+            "NoSchedule",
+            json!({"key": "gpu", "operator": "Sometimes", "value": "yes"}),
+            None,
+        ),
         ("NoExecute", json!({}), None),
-        ("NoExecute", json!({"key": "gpu", "operator": "Exists"}), Some(Fit::Runs)),
+        (
+            "NoExecute",
+            json!({"key": "gpu", "operator": "Exists"}),
+            Some(Fit::Runs),
+        ),
         ("PreferNoSchedule", json!({}), Some(Fit::Runs)),
     ] {
         let placement = placement(&json!({"tolerations": [toleration]}));
@@ -167,7 +207,11 @@ fn taints_are_told_apart_by_their_effects() {
             "NoExecute" => Fit::Refused(Obstacle::Taint(0)),
             _ => Fit::Stays(Obstacle::Taint(0)),
         };
-        assert_eq!(placement.fit(&node), expected.unwrap_or(refused), "{effect} {toleration}");
+        assert_eq!(
+            placement.fit(&node),
+            expected.unwrap_or(refused),
+            "{effect} {toleration}"
+        );
     }
     let placement = placement(&json!({}));
     let both = json!([{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]);

@@ -154,11 +154,7 @@ impl ImagesAhead<'_> {
         let name = |container: &String| format!("{}-{container}", rollout.update.name);
         let is_job = |name: &str| self.jobs.iter().any(|job| *job.name == *name);
         let mut going = self.jobs.iter().filter(|job| job.deleting);
-        let blocked = going.any(|job| {
-            images
-                .keys()
-                .any(|container| *job.name == *name(container))
-        });
+        let blocked = going.any(|job| images.keys().any(|container| *job.name == *name(container)));
         let is_known = |name: &str| self.taken_names.contains(name) || is_job(name);
         let shared = self.body(rollout);
         let steps = images

@@ -2,7 +2,10 @@
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::cloneset::{CloneSetSpec, InPlaceUpdateStrategy, RollingUpdate};
-use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::{AheadOf, ImagesAhead}};
+use kruise_plan_kit::rollout::{
+    self, Budget, Policy, Strategy,
+    images::{AheadOf, ImagesAhead},
+};
 
 use super::{numbers::Limits, snapshot::Snapshot};
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
-    rollout::{updated_in_place, Pod, Rollout, add_ready, interrupted, refresh, unreadable},
+    rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable, updated_in_place},
 };
 
 use super::{

@@ -108,10 +108,7 @@ impl<'p> NewPods<'p> {
         if let Some(generation) = self.set.metadata.annotations.get(TEMPLATE_GENERATION) {
             labels.insert(POD_TEMPLATE_GENERATION.into(), generation.as_str().into());
         }
-        labels.insert(
-            REVISION_HASH.into(),
-            rollout.label_of(&rollout.update).into(),
-        );
+        labels.insert(REVISION_HASH.into(), rollout.label_of(&rollout.update).into());
         let owner = &rollout.owner;
         let mut metadata = json!({
             "generateName": format!("{}-", owner.name),

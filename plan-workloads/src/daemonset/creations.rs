@@ -3,7 +3,8 @@
 use super::{create::NewPods, limits::is_rolling, places::Place, plan::Decision};
 
 /// Why a node gets no pod yet.
-pub(super) const WITHHELD: &str = "gets no pod yet: partitionedScaling leaves as many nodes without one as the partition says";
+pub(super) const WITHHELD: &str =
+    "gets no pod yet: partitionedScaling leaves as many nodes without one as the partition says";
 
 /// Nodes without a pod, in name order.
 pub(super) struct Creations<'d> {

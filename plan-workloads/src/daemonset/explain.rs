@@ -29,7 +29,8 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
                 (false, true) => "keeps its pod and gets no other",
                 (false, false) => "loses its pod",
             };
-            plan.why.push(Why::of_node(name, format!("{becomes}: the node {text}")));
+            plan.why
+                .push(Why::of_node(name, format!("{becomes}: the node {text}")));
         } else if place.placed.is_some_and(|placed| !placed.node.ready) && !place.is_served() {
             let text = "is not Ready, so that its pod cannot be: it counts against maxUnavailable";
             plan.why.push(Why::of_node(name, text));
@@ -49,7 +50,12 @@ pub(super) fn explain(decision: &Decision<'_>, plan: &mut Plan) {
 
 fn wants(decision: &Decision<'_>) -> String {
     let limits = decision.limits;
-    let nodes = decision.places.all.iter().filter(|place| place.placed.is_some()).count();
+    let nodes = decision
+        .places
+        .all
+        .iter()
+        .filter(|place| place.placed.is_some())
+        .count();
     let mut text = format!("wants a pod on {} of {nodes} nodes", limits.desired);
     if limits.partition > 0 {
         text.push_str(&format!(", keeps {} on older revisions", limits.partition));
@@ -57,7 +63,10 @@ fn wants(decision: &Decision<'_>) -> String {
     if limits.max_surge > 0 {
         text.push_str(&format!(", lets {} have an old and a new pod", limits.max_surge));
     } else {
-        text.push_str(&format!(", lets {} lack an available pod", limits.max_unavailable));
+        text.push_str(&format!(
+            ", lets {} lack an available pod",
+            limits.max_unavailable
+        ));
     }
     text
 }

@@ -122,8 +122,17 @@ mod tests {
 
     #[test]
     fn a_step_is_never_of_nothing() {
-        for burst in [text("10%"), text("many"), Some(IntOrString::Int(0)), Some(IntOrString::Int(-3))] {
-            assert_eq!(limits(burst.clone(), RollingUpdate::default(), 5).burst, 1, "{burst:?}");
+        for burst in [
+            text("10%"),
+            text("many"),
+            Some(IntOrString::Int(0)),
+            Some(IntOrString::Int(-3)),
+        ] {
+            assert_eq!(
+                limits(burst.clone(), RollingUpdate::default(), 5).burst,
+                1,
+                "{burst:?}"
+            );
         }
     }
 

@@ -34,14 +34,23 @@ impl<'p> Decision<'p> {
                 self.clear_unknown(place, steps, plan);
             } else if !place.keeps() {
                 for member in own(place) {
-                    self.remove(place, member, "pods of the set may not run on its node", steps, plan);
+                    self.remove(
+                        place,
+                        member,
+                        "pods of the set may not run on its node",
+                        steps,
+                        plan,
+                    );
                 }
             } else if self.tidy(place, steps, plan) {
                 replaced.push(place);
             }
         }
         let creations = self.creations(new_pods);
-        let due = creations.due.into_iter().map(|place| (place, "its node has no pod"));
+        let due = creations
+            .due
+            .into_iter()
+            .map(|place| (place, "its node has no pod"));
         let replaced = replaced
             .into_iter()
             .map(|place| (place, "its node has no running pod"));
@@ -50,7 +59,8 @@ impl<'p> Decision<'p> {
         }
         if self.rollout.explain == Explain::Yes {
             let withheld = creations.withheld.iter();
-            plan.why.extend(withheld.map(|place| Why::of_node(place.name, WITHHELD)));
+            plan.why
+                .extend(withheld.map(|place| Why::of_node(place.name, WITHHELD)));
         }
         creations.withheld.len()
     }
@@ -100,7 +110,11 @@ impl<'p> Decision<'p> {
         let waiting = own(place).filter(|member| member.pod.view.node.is_none());
         for member in waiting {
             let age = |created| self.rollout.now.duration_since(created);
-            let left = member.pod.view.created.map_or(SignedDuration::ZERO, |created| YOUNG - age(created));
+            let left = member
+                .pod
+                .view
+                .created
+                .map_or(SignedDuration::ZERO, |created| YOUNG - age(created));
             if left > SignedDuration::ZERO {
                 plan.requeue_after([left.unsigned_abs()]);
                 continue;
@@ -126,7 +140,13 @@ impl<'p> Decision<'p> {
         }
         if self.limits.max_surge == 0 {
             for member in running.into_iter().skip(1) {
-                self.remove(place, member, "another pod of the set is on its node", steps, plan);
+                self.remove(
+                    place,
+                    member,
+                    "another pod of the set is on its node",
+                    steps,
+                    plan,
+                );
             }
             return false;
         }
@@ -150,13 +170,25 @@ impl<'p> Decision<'p> {
             match sides.get_mut(usize::from(member.pod.updated)) {
                 Some(side @ None) => *side = Some(member),
                 _ => {
-                    self.remove(place, member, "another pod of the set is on its node", steps, plan);
+                    self.remove(
+                        place,
+                        member,
+                        "another pod of the set is on its node",
+                        steps,
+                        plan,
+                    );
                 }
             }
         }
         let [Some(old), Some(new)] = sides else { return };
         if !old.pod.service.is_ready() {
-            self.remove(place, old, "it is not ready, and its successor is there", steps, plan);
+            self.remove(
+                place,
+                old,
+                "it is not ready, and its successor is there",
+                steps,
+                plan,
+            );
         } else if new.is_available() {
             self.remove(place, old, "its successor is available", steps, plan);
         } else {
@@ -178,7 +210,8 @@ impl<'p> Decision<'p> {
         if let Some(left) = self.back_off(&key) {
             plan.requeue_after([left]);
             let seconds = left.as_secs_f32().ceil();
-            let text = format!("has failed, as pods before it on its node did, and is replaced in {seconds} s");
+            let text =
+                format!("has failed, as pods before it on its node did, and is replaced in {seconds} s");
             self.rollout.explain(plan, &member.pod, text);
             return;
         }

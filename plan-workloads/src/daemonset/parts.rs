@@ -59,7 +59,11 @@ pub(super) fn options(options: Options) -> rollout::Options {
 }
 
 /// How nodes pull images ahead of a rollout; `None` unless they are asked to.
-pub(super) fn images<'a>(snapshot: &Snapshot<'a>, places: &Places<'_>, limits: Limits) -> Option<ImagesAhead<'a>> {
+pub(super) fn images<'a>(
+    snapshot: &Snapshot<'a>,
+    places: &Places<'_>,
+    limits: Limits,
+) -> Option<ImagesAhead<'a>> {
     let spec = &snapshot.set.spec;
     let annotation = |key: &str| snapshot.set.metadata.annotations.get(key);
     let number = |key: &str| {
@@ -67,7 +71,9 @@ pub(super) fn images<'a>(snapshot: &Snapshot<'a>, places: &Places<'_>, limits: L
         Some(number).filter(|&number| number >= 0)
     };
     let wanted = annotation(names::PREDOWNLOAD_MIN_READY).map_or(0, |text| {
-        let value = text.parse().map_or_else(|_| IntOrString::String(text.clone()), IntOrString::Int);
+        let value = text
+            .parse()
+            .map_or_else(|_| IntOrString::String(text.clone()), IntOrString::Int);
         value.scaled_b(limits.desired, Rounding::Up)
     });
     snapshot.options.images_ahead.then(|| ImagesAhead {
@@ -85,7 +91,8 @@ pub(super) fn images<'a>(snapshot: &Snapshot<'a>, places: &Places<'_>, limits: L
 /// The images of the template that some pod of an older revision does not have, by container.
 fn awaited(template: &Value, places: &Places<'_>) -> BTreeMap<String, String> {
     let containers = template.pointer("/spec/containers").and_then(Value::as_array);
-    let text = |container: &Value, member: &str| container.get(member).and_then(Value::as_str).map(str::to_owned);
+    let text =
+        |container: &Value, member: &str| container.get(member).and_then(Value::as_str).map(str::to_owned);
     let all = containers.into_iter().flatten();
     let all = all.filter_map(|container| Some((text(container, "name")?, text(container, "image")?)));
     let is_awaited = |(name, image): &(String, String)| {

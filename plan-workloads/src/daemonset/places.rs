@@ -224,9 +224,10 @@ impl<'a> Places<'a> {
 
     /// Labels the pods of revisions that are the update revision under another name with its hash.
     pub(super) fn relabel(&self, hash: &str, twins: &[String]) -> Vec<ObjectWrites> {
-        let is_of_twin =
-            |member: &&Member<'a>| twins.iter().any(|twin| is_labelled(member.pod.view, twin));
-        let stale = self.members().filter(|member| member.is_living() && !member.orphan);
+        let is_of_twin = |member: &&Member<'a>| twins.iter().any(|twin| is_labelled(member.pod.view, twin));
+        let stale = self
+            .members()
+            .filter(|member| member.is_living() && !member.orphan);
         let relabel = |member: &Member<'a>| {
             let patch = json!({"metadata": {"labels": {REVISION_HASH: hash}}});
             let reason = "its revision is stored twice, and the other one stays";

@@ -144,7 +144,10 @@ impl<'p> Decision<'p> {
         let active: Vec<Pod<'_>> = self.active().collect();
         let ready = refresh(&self.rollout, &active, plan);
         let decided = plan.writes.len();
-        let names = self.places.members().map(|member| member.pod.view.name.to_string());
+        let names = self
+            .places
+            .members()
+            .map(|member| member.pod.view.name.to_string());
         let foreign = self.memory.taken_names.iter().cloned();
         let taken: BTreeSet<String> = names.chain(foreign).collect();
         let new_pods = NewPods::new(self.set, &self.rollout, self.options, taken);

@@ -76,7 +76,11 @@ pub(super) fn is_unfinished(decision: &Decision<'_>, status: &DaemonSetStatus, w
         return false;
     }
     let is_missing = |place: &Place<'_>| place.members.is_empty();
-    let missing = decision.places.eligible().filter(|place| is_missing(place)).count();
+    let missing = decision
+        .places
+        .eligible()
+        .filter(|place| is_missing(place))
+        .count();
     let is_arriving = |member: &Member<'_>| member.is_living() && stalled::is_arriving(&member.pod);
     let moves = decision.rollout.strategy.held().is_none() && has_candidates(decision);
     let mut placed = decision.places.eligible().flat_map(|place| &place.members);

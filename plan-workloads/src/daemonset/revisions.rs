@@ -54,9 +54,7 @@ impl Decision<'_> {
         let limit = usize::try_from(limit).unwrap_or(0);
         let is_used = |view: &RevisionView| {
             let mut members = self.places.members();
-            members.any(|member| {
-                go_compat::revision::label_matches_revision(member.pod.label(), &view.name)
-            })
+            members.any(|member| go_compat::revision::label_matches_revision(member.pod.label(), &view.name))
         };
         let reason = format!("more than {limit} older revisions");
         // The update revision is one more, whether it is stored yet or not.
@@ -66,12 +64,15 @@ impl Decision<'_> {
         let history = &rollout.history;
         let mut writes = history.truncate(&rollout.owner, keep, &kept, is_used, &reason);
         if !twins.is_empty() {
-            let is_needed = |view: &RevisionView| {
-                !twins.iter().any(|twin| **twin == *view.name) || is_used(view)
-            };
+            let is_needed =
+                |view: &RevisionView| !twins.iter().any(|twin| **twin == *view.name) || is_used(view);
             let reason = "another revision holds the same template";
             let spare = history.truncate(&rollout.owner, Keep::Unused(0), &kept, is_needed, reason);
-            let known: Vec<_> = writes.iter().flat_map(|object| &object.steps).map(|step| step.write.target().clone()).collect();
+            let known: Vec<_> = writes
+                .iter()
+                .flat_map(|object| &object.steps)
+                .map(|step| step.write.target().clone())
+                .collect();
             let is_new = |object: &ObjectWrites| {
                 let mut steps = object.steps.iter();
                 steps.all(|step| !known.contains(step.write.target()))

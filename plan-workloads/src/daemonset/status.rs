@@ -167,7 +167,12 @@ pub(super) fn unreadable(
     (patch_of(owner, set, &status, false), event)
 }
 
-fn patch_of(owner: Owner<'_>, set: &DaemonSet, status: &DaemonSetStatus, settled: bool) -> Option<StatusPatch> {
+fn patch_of(
+    owner: Owner<'_>,
+    set: &DaemonSet,
+    status: &DaemonSetStatus,
+    settled: bool,
+) -> Option<StatusPatch> {
     let reported = set.status.observed_generation > 0;
     let urgency = Urgency {
         members: &["observedGeneration", "updateRevision", "conditions"],

@@ -37,7 +37,9 @@ impl<'p> Decision<'p> {
             self.create(new_pods, outdated.place, reason, steps, plan);
         }
         let limit = i64::from(self.limits.max_surge);
-        let room = usize::try_from(limit - surging).unwrap_or(0).min(candidates.len());
+        let room = usize::try_from(limit - surging)
+            .unwrap_or(0)
+            .min(candidates.len());
         let others = candidates.split_off(room);
         for outdated in candidates {
             let reason = "the template changed";

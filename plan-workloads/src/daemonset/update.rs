@@ -31,12 +31,8 @@ pub(super) struct Outdated<'d> {
 
 impl<'p> Decision<'p> {
     /// Updates old pods as far as the limits allow.
-    pub(super) fn update<'d>(
-        &'d self,
-        new_pods: &NewPods<'_>,
-        steps: &mut Steps<'d>,
-        plan: &mut Plan,
-    ) where
+    pub(super) fn update<'d>(&'d self, new_pods: &NewPods<'_>, steps: &mut Steps<'d>, plan: &mut Plan)
+    where
         'p: 'd,
     {
         if let Some(held) = self.rollout.strategy.held() {
@@ -46,7 +42,8 @@ impl<'p> Decision<'p> {
             return;
         }
         if let Some(problem) = self.selector_problem() {
-            plan.why.push(Why::of_set(format!("no pod is updated: {problem}")));
+            plan.why
+                .push(Why::of_set(format!("no pod is updated: {problem}")));
             plan.events.push(EventNote::new(&events::INVALID_SPEC, problem));
             return;
         }
@@ -73,7 +70,13 @@ impl<'p> Decision<'p> {
     }
 
     fn selector(&self) -> Option<&'p LabelSelector> {
-        self.set.spec.update_strategy.rolling_update.as_ref()?.selector.as_ref()
+        self.set
+            .spec
+            .update_strategy
+            .rolling_update
+            .as_ref()?
+            .selector
+            .as_ref()
     }
 
     /// Why the selector of nodes is of no use.
@@ -151,7 +154,9 @@ impl<'p> Decision<'p> {
         let others = available.split_off(room(unavailable).min(available.len()));
         unavailable += available.len() as i64;
         chosen.append(&mut available);
-        let held = format!("waits: maxUnavailable is reached, {unavailable} nodes lack an available pod and {limit} may");
+        let held = format!(
+            "waits: maxUnavailable is reached, {unavailable} nodes lack an available pod and {limit} may"
+        );
         for outdated in waiting.iter().chain(&others) {
             self.rollout.explain(plan, &outdated.member.pod, held.as_str());
         }
@@ -161,10 +166,7 @@ impl<'p> Decision<'p> {
     /// Nodes that should have no pod, have one nevertheless, and lack an available one. Unless they are left out.
     fn uncounted_elsewhere(&self) -> i64 {
         let is_counted = |place: &&Place<'_>| {
-            place.placed.is_some()
-                && !place.is_eligible()
-                && !place.members.is_empty()
-                && !place.is_served()
+            place.placed.is_some() && !place.is_eligible() && !place.members.is_empty() && !place.is_served()
         };
         if self.options.prune_ineligible {
             return 0;
@@ -191,11 +193,14 @@ impl<'p> Decision<'p> {
                 updater.run(able, plan);
             } else {
                 let reason = match rollout.strategy.policy.is_in_place() {
-                    true if !has_gate => "the template changed, and it lacks the readiness gate of updates in place",
+                    true if !has_gate => {
+                        "the template changed, and it lacks the readiness gate of updates in place"
+                    }
                     true => "the template changed in a way that needs a new pod",
                     false => "the template changed",
                 };
-                plan.writes.extend(rollout.recreate(pod, &rollout.update.name, reason));
+                plan.writes
+                    .extend(rollout.recreate(pod, &rollout.update.name, reason));
             }
             if plan.writes.len() > before {
                 steps.take(kind, place.name);

@@ -5,7 +5,10 @@ use kruise_api::{
     names,
     statefulset::{InPlaceUpdateStrategy, StatefulSetSpec},
 };
-use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::{AheadOf, ImagesAhead}};
+use kruise_plan_kit::rollout::{
+    self, Budget, Policy, Strategy,
+    images::{AheadOf, ImagesAhead},
+};
 
 use super::{
     limits::Limits,

@@ -174,7 +174,9 @@ struct Requirement {
 impl Affinity {
     /// The node that a term about the name of a node allows, if it allows one.
     fn pinned(self) -> Option<Box<str>> {
-        let required = self.node_affinity?.required_during_scheduling_ignored_during_execution?;
+        let required = self
+            .node_affinity?
+            .required_during_scheduling_ignored_during_execution?;
         let terms = required.node_selector_terms.into_iter().flatten();
         let fields = terms.filter_map(|term| term.match_fields).flatten();
         let mut names = fields.filter(|field| &*field.key == "metadata.name" && &*field.operator == "In");

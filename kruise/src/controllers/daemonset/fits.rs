@@ -126,6 +126,10 @@ mod tests {
         }
         let known = fits.0.lock().unwrap();
         assert_eq!(known.placements.len(), KEPT);
-        assert!(known.placements.contains_key(&placement(&(2 * KEPT - 1).to_string())));
+        assert!(
+            known
+                .placements
+                .contains_key(&placement(&(2 * KEPT - 1).to_string()))
+        );
     }
 }

@@ -127,7 +127,8 @@ impl DaemonSets {
 impl Reconciler for DaemonSets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
         let cached = self.sets.snapshot().get(key);
-        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::DAEMONSETS)) else {
+        let (Some(cached), Ok(api_version)) = (cached, self.served.api_version(ResourceId::DAEMONSETS))
+        else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {

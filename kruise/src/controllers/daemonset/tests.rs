@@ -72,8 +72,7 @@ fn only_the_sets_are_enqueued_whose_verdict_changed() {
     assert_eq!(of_node(node(|_| ()), canary()), "canary");
     let other = || node(|node| node["metadata"]["labels"]["other"] = json!("x"));
     assert_eq!(of_node(node(|_| ()), other()), "");
-    let tainted =
-        || node(|node| node["spec"]["taints"] = json!([{"key": "gpu", "effect": "NoSchedule"}]));
+    let tainted = || node(|node| node["spec"]["taints"] = json!([{"key": "gpu", "effect": "NoSchedule"}]));
     assert_eq!(of_node(node(|_| ()), tainted()), "all canary fast ssd");
     let cordoned = || {
         node(|node| {
@@ -103,7 +102,9 @@ fn pod(owner: Option<(&str, &str)>, app: &str) -> Option<Arc<PodView>> {
         .into_iter()
         .map(|(version, name)| json!({"apiVersion": version, "kind": "DaemonSet", "name": name, "uid": "u", "controller": true}))
         .collect();
-    Some(decode(&json!({"metadata": {"name": "p", "namespace": "shop", "labels": {"app": app}, "ownerReferences": owners}})))
+    Some(decode(
+        &json!({"metadata": {"name": "p", "namespace": "shop", "labels": {"app": app}, "ownerReferences": owners}}),
+    ))
 }
 
 fn of_pod(old: Option<Arc<PodView>>, new: Option<Arc<PodView>>) -> String {
@@ -118,7 +119,11 @@ fn pods_enqueue_their_set_whichever_version_their_owner_references_name() {
         assert_eq!(of_pod(owned(), None), "ssd", "{version}");
         assert_eq!(of_pod(None, owned()), "ssd", "{version}");
     }
-    assert_eq!(of_pod(None, pod(Some(("apps/v1", "ssd")), "ssd")), "", "another kind");
+    assert_eq!(
+        of_pod(None, pod(Some(("apps/v1", "ssd")), "ssd")),
+        "",
+        "another kind"
+    );
 }
 
 #[test]

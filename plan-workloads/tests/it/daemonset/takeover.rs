@@ -155,7 +155,9 @@ fn a_rollout_found_half_way_goes_on_in_place() {
             stored.about
         );
         let label = stored.plan().writes[0].steps[1].write.clone();
-        let Write::Patch { patch, .. } = label else { panic!() };
+        let Write::Patch { patch, .. } = label else {
+            panic!()
+        };
         let newest = stored
             .revisions
             .iter()
@@ -188,7 +190,9 @@ fn a_lost_pod_of_a_stored_daemonset_comes_back_on_its_node_at_once() {
         let [object] = plan.writes.as_slice() else {
             panic!("{}: {:?}", stored.about, stored.writes())
         };
-        let Write::Create { body, .. } = &object.steps[0].write else { panic!() };
+        let Write::Create { body, .. } = &object.steps[0].write else {
+            panic!()
+        };
         let pod = body.render();
         let affinity = &gone["spec"]["affinity"];
         assert_eq!(pod["spec"]["affinity"], *affinity, "{}", stored.about);
@@ -196,10 +200,12 @@ fn a_lost_pod_of_a_stored_daemonset_comes_back_on_its_node_at_once() {
         let gates = gone["spec"]["readinessGates"].as_array().unwrap().len();
         assert_eq!(pod["spec"]["readinessGates"].as_array().unwrap().len(), gates);
         let label = "controller-revision-hash";
-        assert_eq!(pod["metadata"]["labels"][label], gone["metadata"]["labels"][label]);
         assert_eq!(
-            pod["metadata"]["ownerReferences"][0]["apiVersion"],
-            stored.set["apiVersion"],
+            pod["metadata"]["labels"][label],
+            gone["metadata"]["labels"][label]
+        );
+        assert_eq!(
+            pod["metadata"]["ownerReferences"][0]["apiVersion"], stored.set["apiVersion"],
             "{}",
             stored.about
         );
