@@ -15,6 +15,7 @@ mod owner;
 mod pod;
 mod revision;
 mod storage_class;
+mod workload;
 mod written;
 
 pub use amounts::{AmountsView, amount};
@@ -29,4 +30,5 @@ pub use owner::OwnerView;
 pub use pod::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
 pub use revision::RevisionView;
 pub use storage_class::StorageClassView;
+pub use workload::WorkloadView;
 pub use written::WrittenView;
