@@ -14,7 +14,7 @@ pub(super) struct Creations<'d> {
     pub(super) withheld: Vec<&'d Place<'d>>,
 }
 
-impl<'p> Decision<'p> {
+impl Decision<'_> {
     /// Divides the nodes without a pod.
     ///
     /// The partition holds back first pods only. First pods are created in name order, so a node with a lower name than one

@@ -1,6 +1,6 @@
 //! What the set wants, and how each of its nodes and pods is, in words.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use kruise_plan_kit::{Explain, Plan, Why, availability::Service, lifecycle::State};
 
@@ -57,17 +57,15 @@ fn wants(decision: &Decision<'_>) -> String {
         .filter(|place| place.placed.is_some())
         .count();
     let mut text = format!("wants a pod on {} of {nodes} nodes", limits.desired);
+    // Writing to a string cannot fail.
     if limits.partition > 0 {
-        text.push_str(&format!(", keeps {} on older revisions", limits.partition));
+        let _ = write!(text, ", keeps {} on older revisions", limits.partition);
     }
-    if limits.max_surge > 0 {
-        text.push_str(&format!(", lets {} have an old and a new pod", limits.max_surge));
+    let _ = if limits.max_surge > 0 {
+        write!(text, ", lets {} have an old and a new pod", limits.max_surge)
     } else {
-        text.push_str(&format!(
-            ", lets {} lack an available pod",
-            limits.max_unavailable
-        ));
-    }
+        write!(text, ", lets {} lack an available pod", limits.max_unavailable)
+    };
     text
 }
 

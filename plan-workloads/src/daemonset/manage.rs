@@ -20,7 +20,7 @@ const YOUNG: SignedDuration = SignedDuration::from_secs(10);
 /// The longest interval between replacements of pods that end on a node.
 const LONGEST: Duration = Duration::from_mins(15);
 
-impl<'p> Decision<'p> {
+impl Decision<'_> {
     /// Creates and deletes pods. Returns how many nodes get no pod because of the partition.
     pub(super) fn manage<'d>(
         &'d self,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kruise_plan_kit::Plan;
 
-use super::{create::NewPods, plan::Decision, steps::Steps};
+use super::{create::NewPods, plan::Decision, steps::Steps, update::outdated};
 
 impl<'p> Decision<'p> {
     /// Creates new pods beside old ones. Old pods whose successors are available are deleted where each node is given the
@@ -20,7 +20,7 @@ impl<'p> Decision<'p> {
     {
         let (mut broken, mut candidates, mut surging) = (Vec::new(), Vec::new(), 0_i64);
         for place in self.places.eligible().rev() {
-            if let Some(outdated) = self.outdated(place, allowed, steps) {
+            if let Some(outdated) = outdated(place, allowed, steps) {
                 let is_ready = outdated.member.pod.service.is_ready();
                 if is_ready { &mut candidates } else { &mut broken }.push(outdated);
                 continue;

@@ -112,20 +112,6 @@ impl<'p> Decision<'p> {
         all.take(usize::try_from(count).unwrap_or(0)).collect()
     }
 
-    /// The only living pod of a node, if that is an old one of the set's own that may be updated.
-    pub(super) fn outdated<'d>(
-        &'d self,
-        place: &'d Place<'d>,
-        allowed: &BTreeSet<&str>,
-        steps: &Steps<'_>,
-    ) -> Option<Outdated<'d>> {
-        let (old, new) = place.sides();
-        let [member] = old.as_slice() else { return None };
-        let may = new.is_empty() && !member.is_prepared() && !member.orphan;
-        (may && allowed.contains(place.name) && !steps.has_touched(place.name))
-            .then_some(Outdated { place, member })
-    }
-
     /// Replaces old pods, or updates them in place.
     fn replace_old<'d>(&'d self, allowed: &BTreeSet<&str>, steps: &mut Steps<'d>, plan: &mut Plan)
     where
@@ -135,7 +121,7 @@ impl<'p> Decision<'p> {
         let (mut chosen, mut young, mut available) = (Vec::new(), Vec::new(), Vec::new());
         let mut unavailable: i64 = self.uncounted_elsewhere();
         for place in self.places.eligible().rev() {
-            match self.outdated(place, allowed, steps) {
+            match outdated(place, allowed, steps) {
                 Some(outdated) if outdated.member.is_young() => young.push(outdated),
                 Some(outdated) if outdated.member.is_available() => available.push(outdated),
                 Some(outdated) => {
@@ -223,4 +209,17 @@ impl<'p> Decision<'p> {
             self.rollout.explain(plan, &member.pod, text);
         }
     }
+}
+
+/// The only living pod of a node, if that is an old one of the set's own that may be updated.
+pub(super) fn outdated<'d>(
+    place: &'d Place<'d>,
+    allowed: &BTreeSet<&str>,
+    steps: &Steps<'_>,
+) -> Option<Outdated<'d>> {
+    let (old, new) = place.sides();
+    let [member] = old.as_slice() else { return None };
+    let may = new.is_empty() && !member.is_prepared() && !member.orphan;
+    (may && allowed.contains(place.name) && !steps.has_touched(place.name))
+        .then_some(Outdated { place, member })
 }

@@ -196,7 +196,14 @@ fn whatever_sidecarsets_do_better_has_a_test() {
 
 #[test]
 fn every_case_stands_in_a_table_and_every_case_there_exists() {
-    let text: String = ["cloneset.md", "in-place-update.md", "gates.md", "statefulset.md"]
+    let documents = [
+        "cloneset.md",
+        "daemonset.md",
+        "in-place-update.md",
+        "gates.md",
+        "statefulset.md",
+    ];
+    let text: String = documents
         .iter()
         .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
         .collect();

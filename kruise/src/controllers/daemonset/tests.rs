@@ -132,7 +132,7 @@ fn pods_that_nobody_controls_enqueue_the_sets_that_select_them() {
     let owned = pod(Some(("apps.kruise.io/v1beta1", "all")), "ssd");
     assert_eq!(of_pod(None, orphan()), "ssd");
     assert_eq!(of_pod(orphan(), None), "ssd");
-    assert_eq!(of_pod(owned, orphan()), "ssd all", "the old owner, too");
+    assert_eq!(of_pod(owned, orphan()), "all ssd", "the old owner, too");
     assert_eq!(of_pod(pod(None, "none"), orphan()), "ssd");
     assert_eq!(of_pod(orphan(), orphan()), "", "nothing of interest changed");
 }

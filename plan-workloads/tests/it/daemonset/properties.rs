@@ -242,8 +242,11 @@ fn judge_creation(world: &World, pod: &Value) {
                 .filter(|node| {
                     let there = on(world, node);
                     let living = there.iter().filter(|pod| is_living(pod) && !is_prepared(pod));
-                    let (new, old): (Vec<_>, Vec<_>) = living.partition(|pod| is_new(world, pod));
-                    !old.is_empty() && !new.is_empty() && !new.iter().any(|pod| is_available(world, pod))
+                    let (new, old): (Vec<&Value>, Vec<&Value>) =
+                        living.copied().partition(|pod| is_new(world, pod));
+                    old.iter().any(|pod| is_ready(pod))
+                        && !new.is_empty()
+                        && !new.iter().any(|pod| is_available(world, pod))
                 })
                 .count() as i64;
             let limit = share(&rolling(world)["maxSurge"], eligible(world).len(), true);
