@@ -88,6 +88,7 @@ mod tests {
         Limits::of(&spec, desired)
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "as a specification holds it")]
     fn text(value: &str) -> Option<IntOrString> {
         Some(IntOrString::String(value.into()))
     }

@@ -34,6 +34,7 @@ fn sets() -> Vec<Arc<Parsed<Placing>>> {
     ]
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "as a delta holds it")]
 fn node(change: impl FnOnce(&mut Value)) -> Option<Arc<NodeView>> {
     let images: Vec<Value> = (0..50)
         .map(|n| json!({"names": [format!("registry/image-{n}")], "sizeBytes": n}))
@@ -97,6 +98,7 @@ fn a_heartbeat_of_a_node_with_many_images_enqueues_nothing_and_looks_at_no_set()
     assert!(keys.is_empty());
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "as a delta holds it")]
 fn pod(owner: Option<(&str, &str)>, app: &str) -> Option<Arc<PodView>> {
     let owners: Vec<Value> = owner
         .into_iter()
