@@ -8,7 +8,7 @@ use kruise_plan_kit::{
     Owner, Plan, Why,
     history::History,
     ledger::Charges,
-    rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+    rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
 };
 use kruise_views::PodView;
 
@@ -97,6 +97,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             current: found.current,
             history,
             deletions: &events::DELETIONS,
+            in_place_words: updated_in_place,
             after_deletion: &|_| Vec::new(),
             charges: &charges,
             explain: snapshot.explain,
