@@ -24,6 +24,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use kruise_api::names::DATA_OF_THE_MANAGER;
 
 use objects::Templated;
 
@@ -62,7 +63,10 @@ pub fn files() -> BTreeMap<String, String> {
         NOTES.replace("@VALUES\n", &values::notes()),
     );
     put("templates/checks.yaml", checks());
-    put("templates/certificates.yaml", gates::READ.to_owned() + SECRET);
+    put(
+        "templates/certificates.yaml",
+        gates::READ.to_owned() + &SECRET.replace("@KEY", DATA_OF_THE_MANAGER),
+    );
     put("templates/daemon.yaml", DAEMON.to_owned());
     for (name, objects) in templates() {
         put(&format!("templates/{name}.yaml"), template(&objects));
@@ -185,7 +189,7 @@ const SECRET: &str = "\
 {{- $live := lookup \"v1\" \"Secret\" .Values.installation.namespace \"kruise-webhook-certs\" }}
 {{- $isRepeated := false }}
 {{- if $live }}
-{{- $isRepeated = not (hasKey (default dict $live.metadata.annotations) \"kruise.io/data-of-the-manager\") }}
+{{- $isRepeated = not (hasKey (default dict $live.metadata.annotations) \"@KEY\") }}
 {{- end }}
 ---
 apiVersion: v1
@@ -196,7 +200,7 @@ metadata:
   namespace: \"{{ .Values.installation.namespace }}\"
 {{- if not $isRepeated }}
   annotations:
-    kruise.io/data-of-the-manager: \"true\"
+    @KEY: \"true\"
 {{- else if $live.data }}
 data: {{ toJson $live.data }}
 {{- end }}

@@ -49,7 +49,7 @@ fn image(blobs: &mut Blobs, entry: &Value) -> Result<(String, u64)> {
     let config = &json(&config_bytes)?;
     for part in ["architecture", "os"] {
         ensure!(
-            config[part] == entry["platform"][part],
+            entry.pointer(&format!("/platform/{part}")) == config.get(part),
             "{part}: {config} is not that of {entry}"
         );
     }
