@@ -13,8 +13,8 @@ fn uninstall(answers: Answers) -> (Ended, ApiServer) {
     (ended, server)
 }
 
-fn list(items: &[Value]) -> Option<(u16, Value)> {
-    Some((200, json!({"metadata": {}, "items": items})))
+fn list(items: &[Value]) -> (u16, Value) {
+    (200, json!({"metadata": {}, "items": items}))
 }
 
 fn object(name: &str) -> Value {
@@ -31,29 +31,25 @@ fn deleted(name: &str, finalizer: &str) -> Value {
 
 /// One definition is converted by the webhook; objects of kinds that the manager makes exist.
 fn clean(path: &str) -> Option<(u16, Value)> {
-    match path {
-        "/apis/apps.kruise.io/v1beta1/nodeimages" => list(&[object("node")]),
-        _ => {
-            let name = path.strip_prefix(DEFINITIONS)?;
-            let strategy = if name.starts_with("clonesets") {
-                "Webhook"
-            } else {
-                "None"
-            };
-            Some((
-                200,
-                json!({"metadata": {"name": name}, "spec": {"conversion": {"strategy": strategy}}}),
-            ))
-        }
+    if path == "/apis/apps.kruise.io/v1beta1/nodeimages" {
+        return Some(list(&[object("node")]));
     }
+    let name = path.strip_prefix(DEFINITIONS)?;
+    let strategy = if name.starts_with("clonesets") {
+        "Webhook"
+    } else {
+        "None"
+    };
+    let definition = json!({"metadata": {"name": name}, "spec": {"conversion": {"strategy": strategy}}});
+    Some((200, definition))
 }
 
 fn with_workloads(path: &str) -> Option<(u16, Value)> {
     match path {
         // The older version is the only one of this cluster.
-        "/apis/apps.kruise.io/v1alpha1/clonesets" => list(&[object("web"), object("api")]),
-        "/apis/apps.kruise.io/v1beta1/statefulsets" => list(&[object("db")]),
-        "/apis/policy.kruise.io/v1beta1/podunavailablebudgets" => list(&[object("budget")]),
+        "/apis/apps.kruise.io/v1alpha1/clonesets" => Some(list(&[object("web"), object("api")])),
+        "/apis/apps.kruise.io/v1beta1/statefulsets" => Some(list(&[object("db")])),
+        "/apis/policy.kruise.io/v1beta1/podunavailablebudgets" => Some(list(&[object("budget")])),
         _ => clean(path),
     }
 }
@@ -61,10 +57,10 @@ fn with_workloads(path: &str) -> Option<(u16, Value)> {
 fn being_deleted(path: &str) -> Option<(u16, Value)> {
     match path {
         "/apis/apps.kruise.io/v1beta1/imagepulljobs" => {
-            list(&[deleted("pull", "apps.kruise.io/deletion-protection")])
+            Some(list(&[deleted("pull", "apps.kruise.io/deletion-protection")]))
         }
         "/apis/apps.kruise.io/v1alpha1/podprobemarkers" => {
-            list(&[deleted("marker", "kruise.io/node-pod-probe-cleanup")])
+            Some(list(&[deleted("marker", "kruise.io/node-pod-probe-cleanup")]))
         }
         "/apis/apps.kruise.io/v1beta1/namespaces/shop/imagepulljobs/pull"
         | "/apis/apps.kruise.io/v1alpha1/namespaces/shop/podprobemarkers/marker" => Some((200, json!({}))),
@@ -75,7 +71,7 @@ fn being_deleted(path: &str) -> Option<(u16, Value)> {
 fn with_a_recreation(path: &str) -> Option<(u16, Value)> {
     match path {
         "/apis/apps.kruise.io/v1beta1/containerrecreaterequests" => {
-            list(&[deleted("again", "crr.apps.kruise.io/unready-acquired")])
+            Some(list(&[deleted("again", "crr.apps.kruise.io/unready-acquired")]))
         }
         "/apis/apps.kruise.io/v1beta1/namespaces/shop/containerrecreaterequests/again" => {
             Some((200, json!({"spec": {"podName": "web-1"}})))
