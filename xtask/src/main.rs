@@ -35,7 +35,9 @@ enum Task {
     /// The suite of tests/e2e on a real control plane, or on the embedded one.
     E2e(suite::Options),
     /// Measure a CloneSet's life: time, CPU, memory and API requests of the manager.
-    Bench(bench::Options),
+    Bench(bench::cloneset::Options),
+    /// Measure three DaemonSets above many nodes, likewise.
+    BenchDaemonsets(bench::daemonsets::Options),
     /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
     Image(image::Options),
     /// Check the rules of ARCHITECTURE.md.
@@ -47,7 +49,8 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options),
         Task::Lab(command) => lab::run(command),
         Task::E2e(options) => suite::run(&options),
-        Task::Bench(options) => bench::run(&options),
+        Task::Bench(options) => bench::cloneset::run(&options),
+        Task::BenchDaemonsets(options) => bench::daemonsets::run(&options),
         Task::Image(options) => image::run(&options),
         Task::Tidy => tidy::run(),
     };
