@@ -1,13 +1,15 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md. Nothing here is shipped.
+//! rules of ARCHITECTURE.md, `image` builds the image. Nothing here is shipped.
 
 mod bench;
 mod demo;
+mod image;
 mod installation;
 mod interrupt;
 mod lab;
+mod oci;
 mod suite;
 mod tidy;
 mod workspace;
@@ -36,6 +38,8 @@ enum Task {
     Bench(bench::cloneset::Options),
     /// Measure three DaemonSets above many nodes, likewise.
     BenchDaemonsets(bench::daemonsets::Options),
+    /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
+    Image(image::Options),
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Task::E2e(options) => suite::run(&options),
         Task::Bench(options) => bench::cloneset::run(&options),
         Task::BenchDaemonsets(options) => bench::daemonsets::run(&options),
+        Task::Image(options) => image::run(&options),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)
