@@ -60,6 +60,15 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         Bug::OrderIgnored => &["one after the other"],
         Bug::ClaimOfSlotGiven => &["claims are owned as their policy says"],
         Bug::ResizeUnchecked => &["claims grow where their class allows it"],
+        Bug::NodePodTwice => &["one pod for each node"],
+        Bug::SurgeUnbounded => &["surge"],
+        Bug::NodePartitionOffByOne => &["partition"],
+        Bug::IneligibleNodeGiven => &["nodes that may run a pod", "status fits together"],
+        Bug::NodesUnavailableOffByOne => &["availability"],
+        Bug::NodeSelectorIgnored => &["selector"],
+        Bug::BurstIgnored => &["burst"],
+        Bug::NameForSeveralNodes => &["a name is for one node"],
+        Bug::InPlaceForgotten => &["in place where possible"],
     }
 }
 
