@@ -6,6 +6,7 @@
 //!
 //! Steps do no I/O. What they have to know beyond the pod they [look up](crate::lookup).
 
+mod budget;
 mod launch;
 mod patch;
 mod readiness;
@@ -24,6 +25,7 @@ const CHAIN: &[Step] = &[
     ("readiness-gate", readiness::apply),
     ("sidecars", sidecars::apply),
     ("launch", launch::apply),
+    ("budget", budget::apply),
 ];
 
 /// What a step may look at.

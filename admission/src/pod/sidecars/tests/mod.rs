@@ -24,7 +24,11 @@ fn request(pod: &Value, uid: &str) -> Request {
 
 fn known(sets: &[Value]) -> Lookups {
     let sets = LookupResult::SidecarSets(Sets::of(sets.to_vec()).into());
-    Lookups::from_iter([(Lookup::SidecarSets, sets)])
+    let budgets = LookupResult::Budgets(Vec::new());
+    Lookups::from_iter([
+        (Lookup::SidecarSets, sets),
+        (Lookup::Budgets("ns".into()), budgets),
+    ])
 }
 
 fn applied(pod: &Value, outcome: Outcome) -> Value {
