@@ -14,6 +14,7 @@ mod owner;
 mod pod;
 mod revision;
 mod storage_class;
+mod workload;
 mod written;
 
 pub use amounts::{AmountsView, amount};
@@ -27,4 +28,5 @@ pub use owner::OwnerView;
 pub use pod::{ClaimVolume, ConditionView, ContainerStatusView, ContainerView, Phase, PodView, Truth};
 pub use revision::RevisionView;
 pub use storage_class::StorageClassView;
+pub use workload::WorkloadView;
 pub use written::WrittenView;

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use kruise_api::{
     definition::Kind,
     meta::{LabelSelector, ObjectMeta},
+    podunavailablebudget::PodUnavailableBudget,
 };
 use kruise_plan_kit::ResourceId;
 use kruise_runtime::caches::{CacheId, Reach};
 use kruise_views::{ClaimView, ImageJobView, NamespaceView, NodeView, OwnerView, PodView, RevisionView};
 use kube_cache::{Cached, Delta, Index, ObjectKey};
+use serde_json::Value;
+
+use super::parsed::{Parse, Parsed};
 
 /// Pods by the uid of their controlling owner.
 pub const PODS_BY_OWNER: Index<PodView> = Index::new("owner", |pod| {
@@ -42,6 +46,20 @@ pub const NODES: CacheId<NodeView> = CacheId::of("nodes", ResourceId::NODES).rea
 /// Namespaces.
 pub const NAMESPACES: CacheId<NamespaceView> =
     CacheId::of("namespaces", ResourceId::NAMESPACES).reach(Reach::Cluster);
+
+/// PodUnavailableBudgets in the served version. Those of a namespace are a range of the cache (`Snapshot::list`). Webhooks and
+/// plans of workloads read them, too.
+pub const BUDGETS: CacheId<Parsed<PodUnavailableBudget>> = CacheId::of(
+    "podunavailablebudgets",
+    ResourceId::POD_UNAVAILABLE_BUDGETS,
+)
+.before(&[PODS.name]);
+
+impl Parse for PodUnavailableBudget {
+    fn parse(object: Value) -> Result<Self, String> {
+        Self::from_value(object)
+    }
+}
 
 /// An object that may have a controlling owner.
 pub trait Owned: Cached {
