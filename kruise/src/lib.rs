@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod budgets;
 pub mod controllers;
 pub mod crds;
 mod dependants;

@@ -91,6 +91,7 @@ reasons! {
     RESET_SUCCEED = "ResetContainerSucceed", Normal, ["SidecarSet"], "After a hot upgrade the old container was set to the empty image.";
     RESET_FAILED = "ResetContainerFailed", Warning, ["SidecarSet"], "After a hot upgrade the old container could not be set to the empty image.";
     FAILED_LAUNCH = "FailedLaunch", Warning, ["Pod"], "Containers wait to start, because the barrier ConfigMap cannot be written or belongs to another owner.";
+    PREVENTED_DELETION = "PubPreventPodDeletion", Warning, ["Pod"], "A PodUnavailableBudget refused to let the pod be deleted, evicted or updated.";
     LEADER_ELECTION = "LeaderElection", Normal, ["Lease"], "A manager became the leader.";
 }
 

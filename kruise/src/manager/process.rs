@@ -11,32 +11,35 @@ use std::{
 };
 
 use anyhow::bail;
-use futures::future::join_all;
+use futures::{FutureExt as _, future::join_all};
+use kruise_admission::table::Subject;
 use kruise_plan_kit::injected::{Bug, is_injected};
 use kruise_plan_kit::inplace::VerticalScaling;
 use kruise_runtime::{
     Client, Served,
     caches::{Caches, Following, Jitter, Watches},
     discovery,
+    events::EventSink,
     freshness::{Followed, catch_up},
     lease::{self, Ending, Found},
     metrics::Metrics,
     shutdown,
 };
-use kruise_server::{configuration::DesiredCondition, webhook::Handler};
+use kruise_server::{webhook::Handler, webhook_controller::Conditional};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinError, JoinSet},
 };
 
 use crate::{
+    budgets::Charges,
     controllers::{
         self, WebhookCaches,
-        webhook_caches::{ReviewCache, conditional_webhook},
+        webhook_caches::{ReviewCache, conditional_webhook, webhook_of_evictions},
     },
-    gates::{DELETION_PROTECTION, Gates},
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION, Gates},
     leader::LeaderSettings,
-    refusals::{Log, Refusals},
+    refusals::{self, Log, Refusals},
 };
 
 use super::{
@@ -44,7 +47,7 @@ use super::{
     config::Config,
     elsewhere, narrow,
     registration::{Built, Parts, ServerFacts, agent, build_all},
-    reviews::Reviews,
+    reviews::{Effects, Reviews},
     widening::Widener,
 };
 
@@ -75,8 +78,8 @@ pub struct Host {
 /// Handlers by webhook path.
 pub type Routes = BTreeMap<String, Handler>;
 
-/// Match conditions of the webhook that injects sidecars: the latest that the leader derived.
-pub type MatchConditions = watch::Receiver<DesiredCondition>;
+/// The webhooks whose match conditions follow objects: the latest conditions that the leader derived.
+pub type MatchConditions = Vec<Conditional>;
 
 /// Runs until [`Host::stop`] turns true, or until a failure that only a restart repairs.
 ///
@@ -118,6 +121,12 @@ where
         client,
     };
     let mut built = build_all(parts, &mut caches, &controllers::ALL);
+    let of_conditions = webhook_caches.clone();
+    built.leader_tasks.push(Box::new(move |stop| {
+        of_conditions.clone().derive_match_conditions(stop).boxed()
+    }));
+    let (events, events_written) = EventSink::spawn(client.named(&agent(refusals::COMPONENT)), refusals::COMPONENT);
+    built.events.push(events_written);
     let written = join_all(std::mem::take(&mut built.events));
     // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
     // controllers have ended, because pods that the last plans create pass the manager's own webhook, and before the
@@ -130,8 +139,8 @@ where
         }
         let cache = review_cache(config, &webhook_caches, &mut caches);
         let client = client.named(&agent("webhook"));
-        let routes = routes(config, &client, cache, metrics);
-        let mut endpoints = open(routes, webhook_caches.match_condition(), closing.clone()).await?;
+        let routes = routes(config, &client, cache, (metrics, &served), (events, host.jitter.clone()));
+        let mut endpoints = open(routes, webhook_caches.conditional_webhooks(), closing.clone()).await?;
         narrow::warn(&client, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
         endpoints.spawn(async move {
@@ -226,20 +235,38 @@ fn review_cache(config: &Config, webhook_caches: &WebhookCaches, caches: &mut Ca
 }
 
 /// The handlers of the webhooks. Match conditions are widened unless they are not the manager's to write.
-fn routes(config: &Config, client: &Client, cache: ReviewCache, metrics: &Metrics) -> Routes {
+fn routes(
+    config: &Config,
+    client: &Client,
+    cache: ReviewCache,
+    (metrics, served): (&Metrics, &Arc<Served>),
+    (events, jitter): (EventSink, Jitter),
+) -> Routes {
     let pods_are_reviewed = config.gates.on("PodWebhook");
     let writes_configurations = !config.gates.on("EnableExternalCerts");
-    let widener = (pods_are_reviewed && writes_configurations)
-        .then(|| Widener::new(client.clone(), vec![conditional_webhook()]));
+    let widener = (pods_are_reviewed && writes_configurations).then(|| {
+        let webhooks = vec![conditional_webhook(), webhook_of_evictions()];
+        Widener::new(client.clone(), webhooks)
+    });
     let options = controllers::reviews::options(config);
-    let log = config
-        .gates
-        .on(DELETION_PROTECTION)
+    let guards = [DELETION_PROTECTION, BUDGET_DELETIONS, BUDGET_UPDATES];
+    let log = guards
+        .iter()
+        .any(|gate| config.gates.on(gate))
         .then(|| Log::open(&config.protection_log));
-    let refusals = Refusals::new(metrics, log);
-    let pods = metrics.pods.clone();
-    let reviews = Reviews::new(options, cache, client.clone(), pods, widener, refusals);
-    admission::routes(reviews, pods_are_reviewed)
+    let budgets = cache.webhook_caches.budgets.clone();
+    let are_disruptions_reviewed = pods_are_reviewed && budgets.are_served();
+    let effects = Effects {
+        widener,
+        charges: Charges::new(budgets, client.clone(), served.clone(), jitter),
+        refusals: Refusals::new(metrics, log).with_events(events),
+    };
+    let reviews = Reviews::new(options, cache, client.clone(), metrics.pods.clone(), effects);
+    admission::routes(reviews, |subject| match subject {
+        Subject::Pods => pods_are_reviewed,
+        Subject::Disruptions(_) => are_disruptions_reviewed,
+        _ => true,
+    })
 }
 
 /// Facts about the API server that plans depend on. Requests are sent only for gates that are on.

@@ -61,7 +61,7 @@ fn set(name: &str, spec: Value) -> Value {
 
 #[test]
 fn an_unserved_kind_needs_no_webhook_for_injection() {
-    let condition = |version| empty(version).match_condition().borrow().clone();
+    let condition = |version| empty(version).desired.borrow().clone();
     assert_eq!(condition(None), DesiredCondition::Absent);
     assert_eq!(condition(Some("v1beta1")), DesiredCondition::Unmanaged);
 }
@@ -120,9 +120,9 @@ fn revisions_are_found_by_name_and_the_newest_by_version() {
 async fn the_match_condition_is_published_when_it_changes_and_becomes_narrower_after_a_minute() {
     let selector = json!({"selector": {"matchLabels": {"app": "web"}}});
     let caches = filled(&[set("a", selector)], &[], &[]);
-    let mut conditions = caches.match_condition();
+    let mut conditions = caches.desired.subscribe();
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(caches.clone().derive_match_condition(stopped));
+    let task = tokio::spawn(caches.clone().derive_match_conditions(stopped));
     conditions.changed().await.unwrap();
     let first = conditions.borrow_and_update().clone();
     assert!(

@@ -29,7 +29,8 @@ fn each_step_says_what_came_of_it() {
         [
             ("readiness-gate", "unchanged"),
             ("sidecars", "unchanged"),
-            ("launch", "unchanged")
+            ("launch", "unchanged"),
+            ("budget", "unchanged")
         ]
     );
     let mut ordered = pod();
@@ -40,7 +41,8 @@ fn each_step_says_what_came_of_it() {
         [
             ("readiness-gate", "changed"),
             ("sidecars", "changed"),
-            ("launch", "changed")
+            ("launch", "changed"),
+            ("budget", "unchanged")
         ]
     );
     assert_eq!(
