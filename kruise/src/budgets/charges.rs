@@ -30,7 +30,7 @@ use tokio::{
 use super::{Budgets, Read};
 
 /// Attempts to store the charges of a group of reviews.
-const ATTEMPTS: u32 = 6;
+const ATTEMPTS: u32 = 12;
 
 /// Longest pause before the second attempt, in milliseconds; before the third it is twice as long.
 const PAUSE: u64 = 10;
@@ -268,5 +268,14 @@ fn decide(
 fn refuse(group: Vec<Waiting>, why: &NotStored) {
     for one in group {
         let _ = one.reply.send(Err(why.clone()));
+    }
+}
+
+#[cfg(test)]
+impl Charges {
+    /// Is there a queue for this budget?
+    pub(crate) fn has_queue(&self, budget: &ObjectName) -> bool {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.contains_key(budget)
     }
 }

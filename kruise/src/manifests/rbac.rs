@@ -8,7 +8,7 @@ use kruise_plan_kit::ResourceId;
 use serde_json::{Value, json};
 
 use crate::controllers;
-use crate::gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
+use crate::gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
 
@@ -103,6 +103,12 @@ fn cluster_rules(gates: &Gates) -> Value {
         webhooks("validatingwebhookconfigurations", VALIDATING),
         named(definitions, &names),
     ]);
+    // Every replica charges budgets, whether it leads or not.
+    if [BUDGET_DELETIONS, BUDGET_UPDATES].iter().any(|gate| gates.on(gate)) {
+        rules.push(rule("", &["pods"], &["get"]));
+        rules.push(rule("policy.kruise.io", &["podunavailablebudgets"], READ));
+        rules.push(rule("policy.kruise.io", &["podunavailablebudgets/status"], &["patch"]));
+    }
     if gates.on(DELETION_PROTECTION) {
         rules.push(rule("", &["persistentvolumeclaims", "pods"], &["list"]));
     }
@@ -185,6 +191,11 @@ mod tests {
 
     #[test]
     fn rights_for_a_gate_are_granted_only_with_the_gate() {
+        let off = "PodUnavailableBudgetDeleteGate=false";
+        let rules = cluster_rules(&Gates::parse(off, "").unwrap()).to_string();
+        assert!(!rules.contains("podunavailablebudgets/status\""));
+        let rules = cluster_rules(&Gates::parse("", "").unwrap()).to_string();
+        assert!(rules.contains("podunavailablebudgets/status\""));
         for (gate, resource) in [
             ("PreDownloadImageForInPlaceUpdate=true", "imagepulljobs\""),
             ("StatefulSetAutoResizePVCGate=true", "storageclasses\""),

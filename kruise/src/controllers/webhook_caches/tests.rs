@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 
 /// Applies a first list of these objects.
-fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
+pub(crate) fn fill<T: kube_cache::Cached>(informer: &SharedInformer<T>, objects: Vec<T>) {
     for event in [
         Event::ListStarted,
         Event::Page(objects),
@@ -184,9 +184,11 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
             expression: "true".to_owned(),
             until: now + KEPT - Duration::from_secs(ago.unsigned_abs()),
             object: Stored {
+                kind: "SidecarSet".to_owned(),
                 name: "a".to_owned(),
                 uid: "u0".to_owned(),
                 generation: 2,
+                ..Stored::default()
             },
         };
         caches.conditions_are_widened(&[widened], now);

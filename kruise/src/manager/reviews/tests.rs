@@ -22,6 +22,7 @@ use crate::controllers::{
 use crate::inject::{Options as InjectOptions, of_cluster};
 
 mod deletion;
+mod disruptions;
 
 /// How a server responds.
 #[derive(Clone, Copy)]
