@@ -34,7 +34,10 @@ fn main() {
     let sets = LookupResult::SidecarSets(Sets::of((0..SETS).map(set)).into());
     let lookups = Lookups::from_iter([
         (Lookup::SidecarSets, sets),
-        (Lookup::Budgets("shop".to_owned()), LookupResult::Budgets(Vec::new())),
+        (
+            Lookup::Budgets("shop".to_owned()),
+            LookupResult::Budgets(Vec::new()),
+        ),
     ]);
     let request = request();
     let mut times: Vec<Duration> = (0..PODS)

@@ -470,10 +470,7 @@ mod tests {
         };
         assert_eq!(
             rules("vpod.kb.io"),
-            [
-                "[\"UPDATE\",\"DELETE\"] \"pods\"",
-                "[\"UPDATE\"] \"pods/resize\""
-            ]
+            ["[\"UPDATE\",\"DELETE\"] \"pods\"", "[\"UPDATE\"] \"pods/resize\""]
         );
         assert_eq!(rules("vpodeviction.kb.io"), ["[\"CREATE\"] \"pods/eviction\""]);
         for name in ["vpod.kb.io", "vpodeviction.kb.io"] {
@@ -483,7 +480,10 @@ mod tests {
             assert_eq!(webhook["namespaceSelector"], outside_of_systems());
         }
         let conditions = &named("vpodeviction.kb.io")["matchConditions"];
-        assert_eq!(*conditions, json!([{"name": "where-a-budget-is", "expression": "true"}]));
+        assert_eq!(
+            *conditions,
+            json!([{"name": "where-a-budget-is", "expression": "true"}])
+        );
     }
 
     #[test]

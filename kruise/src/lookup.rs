@@ -393,7 +393,11 @@ async fn set(client: &Client, name: &str) -> Result<Option<Value>, ApiError> {
 /// A budget, in the newest served version.
 async fn budget(client: &Client, name: &ObjectName) -> Result<Option<Value>, ApiError> {
     for version in VERSIONS {
-        let path = format!("{}/{}", path_of_budgets(version, &name.namespace), segment(&name.name));
+        let path = format!(
+            "{}/{}",
+            path_of_budgets(version, &name.namespace),
+            segment(&name.name)
+        );
         if let Some(found) = existing(client.get(&path).await)? {
             return Ok(Some(found));
         }

@@ -173,7 +173,11 @@ fn without(existing: &Value, conditionals: &[Desired<'_>]) -> Value {
     };
     let is_copy = |webhook: &&Value| {
         let webhook = webhook.as_object();
-        webhook.is_some_and(|webhook| conditionals.iter().any(|(one, ..)| !one.in_place && one.is(webhook)))
+        webhook.is_some_and(|webhook| {
+            conditionals
+                .iter()
+                .any(|(one, ..)| !one.in_place && one.is(webhook))
+        })
     };
     webhooks
         .iter()

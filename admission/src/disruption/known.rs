@@ -53,7 +53,9 @@ impl Known for Results<'_> {
     }
 
     fn budget(&self, namespace: &str, name: &str) -> Found<PodUnavailableBudget> {
-        let budget = self.lookups.budget(Lookup::Budget(ObjectName::new(namespace, name)));
+        let budget = self
+            .lookups
+            .budget(Lookup::Budget(ObjectName::new(namespace, name)));
         self.found(budget, |budget| match budget {
             Ok(budget) => Found::Object(Arc::clone(budget)),
             Err(why) => Found::Unreadable(why.clone()),

@@ -33,7 +33,8 @@ impl Evictions {
     /// not to.
     pub(crate) fn is_within(&self, condition: &str) -> bool {
         let mut alternatives = condition.split(" || ").map(bare);
-        let is_known = |one: &str| one == EVERY || one.strip_prefix("request.namespace == ").is_some_and(is_name);
+        let is_known =
+            |one: &str| one == EVERY || one.strip_prefix("request.namespace == ").is_some_and(is_name);
         alternatives.clone().all(is_known) && alternatives.any(|one| one == EVERY || one == self.0)
     }
 }
@@ -64,7 +65,10 @@ mod tests {
     use super::*;
 
     fn of(namespaces: &[&str]) -> BTreeSet<Evictions> {
-        namespaces.iter().map(|one| Evictions::in_namespace(one)).collect()
+        namespaces
+            .iter()
+            .map(|one| Evictions::in_namespace(one))
+            .collect()
     }
 
     #[test]
@@ -84,7 +88,11 @@ mod tests {
     fn a_condition_covers_a_namespace_that_is_one_of_its_alternatives() {
         let shop = Evictions::in_namespace("shop");
         let both = condition(&of(&["office", "shop"])).unwrap();
-        for wide in ["true", both.as_str(), &format!("({both}) || (request.namespace == 'x')")] {
+        for wide in [
+            "true",
+            both.as_str(),
+            &format!("({both}) || (request.namespace == 'x')"),
+        ] {
             assert!(shop.is_within(wide), "{wide}");
         }
         for narrow in [

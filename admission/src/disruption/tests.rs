@@ -4,8 +4,8 @@ use kruise_plan_kit::ledger::{Free, Gates, status_patch};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::lookup::LookupResult;
 use crate::Operation as Verb;
+use crate::lookup::LookupResult;
 
 const GATES: Gates = Gates {
     deletions: true,
@@ -421,7 +421,10 @@ fn with_budget(change: impl Fn(&mut Value)) -> Cluster {
     let mut changed = budget(0);
     change(&mut changed);
     Cluster {
-        budget: object(|budget| PodUnavailableBudget::from_value(budget).unwrap(), changed),
+        budget: object(
+            |budget| PodUnavailableBudget::from_value(budget).unwrap(),
+            changed,
+        ),
         ..cluster(0)
     }
 }
@@ -489,7 +492,10 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
         budgets: GATES,
         ..Options::DEFAULT
     };
-    let at = |request: Request| Request { now: now(), ..request };
+    let at = |request: Request| Request {
+        now: now(),
+        ..request
+    };
     let outcome = |lookups: &Lookups| review(&at(evict()), options, lookups);
     assert_eq!(outcome(&lookups), Outcome::Missing(vec![pod_lookup.clone()]));
     lookups.insert(pod_lookup, LookupResult::View(Arc::new(view(pod()))));
@@ -505,7 +511,10 @@ fn reviews_name_what_is_missing_and_end_in_the_outcome_of_their_verdict() {
     let mut new = budget(0);
     new["status"] = Value::Null;
     lookups.insert(budget_lookup.clone(), read(new));
-    assert_eq!(outcome(&lookups), Outcome::Retry(COUNT, vec![budget_lookup.clone()]));
+    assert_eq!(
+        outcome(&lookups),
+        Outcome::Retry(COUNT, vec![budget_lookup.clone()])
+    );
     lookups.insert(budget_lookup.clone(), LookupResult::Budget(Err("no good".into())));
     assert!(matches!(
         outcome(&lookups),

@@ -3,7 +3,12 @@
 //! All enforcement goes by this link. A pod that cannot be linked now is admitted without, and its budget's controller links
 //! it later.
 
-use kruise_api::names::podunavailablebudget::{RELATED, RELATED_LEGACY};
+use std::sync::Arc;
+
+use kruise_api::{
+    names::podunavailablebudget::{RELATED, RELATED_LEGACY},
+    podunavailablebudget::PodUnavailableBudget,
+};
 use kruise_plan_kit::ledger::{Workload, covering};
 use kruise_views::Labels;
 use serde_json::Value;
@@ -12,25 +17,33 @@ use super::{Context, Done, Stop, annotate, entry};
 use crate::json::{items, text};
 use crate::lookup::Lookup;
 
-/// Names the budget on the pod. Without one, what the author wrote stays.
-pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
+/// The budgets of the namespace, and the workloads that the pod belongs to if a budget depends on them.
+pub(super) fn known<'a>(
+    pod: &Value,
+    context: &Context<'a>,
+) -> Result<(&'a [Arc<PodUnavailableBudget>], &'a [Workload]), Lookup> {
     if !context.options.has_budgets() {
-        return Ok(Done::NOTHING);
+        return Ok((&[], &[]));
     }
     let namespace = &context.request.namespace;
     let budgets = context.lookups.budgets(namespace)?;
+    let has_target = budgets.iter().any(|budget| budget.spec.target_ref.is_some());
+    let workloads = match controller(pod).filter(|_| has_target) {
+        Some(controller) => context.lookups.workloads(Lookup::Workloads {
+            namespace: namespace.clone(),
+            controller,
+        })?,
+        None => &[],
+    };
+    Ok((budgets, workloads))
+}
+
+/// Names the budget on the pod. Without one, what the author wrote stays.
+pub(super) fn apply(pod: &mut Value, context: &Context<'_>) -> Result<Done, Stop> {
+    let (budgets, workloads) = known(pod, context)?;
     if budgets.is_empty() {
         return Ok(Done::NOTHING);
     }
-    let workloads = match controller(pod) {
-        Some(controller) if budgets.iter().any(|budget| budget.spec.target_ref.is_some()) => {
-            context.lookups.workloads(Lookup::Workloads {
-                namespace: namespace.clone(),
-                controller,
-            })?
-        }
-        _ => &[],
-    };
     let found = covering(budgets.iter().map(|budget| &**budget), workloads, &labels(pod));
     let Some(budget) = found else {
         return Ok(Done::NOTHING);
@@ -50,7 +63,9 @@ fn controller(pod: &Value) -> Option<Workload> {
     let owners = items(pod.get("metadata")?, "ownerReferences").iter();
     let mut controllers = owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
     let owner = controllers.next()?;
-    let group = text(owner, "apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let group = text(owner, "apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
     Some(Workload {
         group: group.to_owned(),
         kind: text(owner, "kind").to_owned(),
@@ -69,9 +84,6 @@ fn labels(pod: &Value) -> Labels {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use kruise_api::podunavailablebudget::PodUnavailableBudget;
     use kruise_plan_kit::ledger::Gates;
     use serde_json::json;
 
@@ -119,10 +131,7 @@ mod tests {
             "kind": {"group": "", "version": "v1", "kind": "Pod"}});
         let request = Request::from_review(review_of).unwrap();
         let mut lookups = Lookups::default();
-        lookups.insert(
-            Lookup::SidecarSets,
-            LookupResult::SidecarSets(Arc::default()),
-        );
+        lookups.insert(Lookup::SidecarSets, LookupResult::SidecarSets(Arc::default()));
         lookups.insert(
             Lookup::Budgets("shop".into()),
             LookupResult::Budgets(budgets.to_vec()),

@@ -93,6 +93,10 @@ pub(crate) fn review_timed(
         options,
         lookups,
     };
+    // The last step looks these up. Without them the steps before it would run twice.
+    if let Err(missing) = budget::known(&request.object, &context) {
+        return Outcome::Missing(vec![missing]);
+    }
     let mut pod = request.object.clone();
     let mut warnings = Vec::new();
     for (name, step) in CHAIN {

@@ -131,7 +131,10 @@ impl Charges {
     fn drop_queue(&self, budget: &ObjectName, queue: Arc<Queue>) {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         drop(queue);
-        if queues.get(budget).is_some_and(|queue| Arc::strong_count(queue) == 1) {
+        if queues
+            .get(budget)
+            .is_some_and(|queue| Arc::strong_count(queue) == 1)
+        {
             queues.remove(budget);
         }
     }
@@ -249,8 +252,7 @@ fn decide(
         if one.reply.is_closed() {
             continue;
         }
-        one.lookups
-            .insert(Lookup::Budget(name.clone()), result.clone());
+        one.lookups.insert(Lookup::Budget(name.clone()), result.clone());
         match (one.review)(&one.lookups) {
             Outcome::Write(charge) if charge.budget() == *name => {
                 result = LookupResult::Budget(Ok(charge.after.clone()));

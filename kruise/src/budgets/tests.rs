@@ -60,18 +60,28 @@ fn what_this_replica_wrote_is_known_until_the_cache_is_as_new() {
     assert_eq!(found(&budgets).as_deref(), Some("5"));
     budgets.note(&name("web"), &budget(12));
     assert_eq!(found(&budgets).as_deref(), Some("12"));
-    budgets.cache.apply(Event::Modified(cached(object("web", 13, &selector())))).unwrap();
+    budgets
+        .cache
+        .apply(Event::Modified(cached(object("web", 13, &selector()))))
+        .unwrap();
     assert_eq!(found(&budgets).as_deref(), Some("13"));
     assert!(budgets.newer().is_empty());
     budgets.note(&name("web"), &budget(11));
-    assert_eq!(found(&budgets).as_deref(), Some("13"), "it is older than the cache");
+    assert_eq!(
+        found(&budgets).as_deref(),
+        Some("13"),
+        "it is older than the cache"
+    );
 }
 
 #[test]
 fn a_budget_that_was_deleted_is_not_known_by_what_was_written_before() {
     let budgets = budgets(true, Some(vec![object("web", 5, &selector())]));
     budgets.note(&name("web"), &budget(12));
-    budgets.cache.apply(Event::Deleted(cached(object("web", 14, &selector())))).unwrap();
+    budgets
+        .cache
+        .apply(Event::Deleted(cached(object("web", 14, &selector()))))
+        .unwrap();
     assert_eq!(found(&budgets), None);
 }
 

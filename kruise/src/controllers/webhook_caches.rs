@@ -248,7 +248,11 @@ impl WebhookCaches {
             None => Vec::new(),
         };
         let mut pods = Reach::of_all(&sets);
-        pods.extend(budgets.iter().filter_map(|one| Reach::of_budget(one.object.as_ref().ok()?)));
+        pods.extend(
+            budgets
+                .iter()
+                .filter_map(|one| Reach::of_budget(one.object.as_ref().ok()?)),
+        );
         let evictions = budgets
             .iter()
             .map(|budget| Evictions::in_namespace(&budget.metadata.namespace));

@@ -15,10 +15,7 @@ use super::reviews::{Reviews, to_server_response};
 pub(super) const CONVERT: &str = "/convert";
 
 /// The routes to what is reviewed. The webhook controller removes other webhooks from the live configuration.
-pub(super) fn routes(
-    reviews: Reviews,
-    is_reviewed: impl Fn(&Subject) -> bool,
-) -> BTreeMap<String, Handler> {
+pub(super) fn routes(reviews: Reviews, is_reviewed: impl Fn(&Subject) -> bool) -> BTreeMap<String, Handler> {
     let mut routes = BTreeMap::new();
     let reviews = Arc::new(reviews);
     for webhook in webhooks().filter(|webhook| is_reviewed(&webhook.subject)) {

@@ -121,12 +121,7 @@ where
         client,
     };
     let mut built = build_all(parts, &mut caches, &controllers::ALL);
-    let of_conditions = webhook_caches.clone();
-    built.leader_tasks.push(Box::new(move |stop| {
-        of_conditions.clone().derive_match_conditions(stop).boxed()
-    }));
-    let (events, events_written) = EventSink::spawn(client.named(&agent(refusals::COMPONENT)), refusals::COMPONENT);
-    built.events.push(events_written);
+    let events = beside_controllers(&mut built, client, &webhook_caches);
     let written = join_all(std::mem::take(&mut built.events));
     // Reading an object may need the conversion webhook, so the listeners open before the watches. They close after the
     // controllers have ended, because pods that the last plans create pass the manager's own webhook, and before the
@@ -139,7 +134,13 @@ where
         }
         let cache = review_cache(config, &webhook_caches, &mut caches);
         let client = client.named(&agent("webhook"));
-        let routes = routes(config, &client, cache, (metrics, &served), (events, host.jitter.clone()));
+        let routes = routes(
+            config,
+            &client,
+            cache,
+            (metrics, &served),
+            (events, host.jitter.clone()),
+        );
         let mut endpoints = open(routes, webhook_caches.conditional_webhooks(), closing.clone()).await?;
         narrow::warn(&client, &config.gates).await;
         let (caches, jitter) = (webhook_caches.clone(), host.jitter.clone());
@@ -195,6 +196,17 @@ where
     drop((watches, built, caches));
     let _ = tokio::time::timeout(FLUSH, written).await;
     result
+}
+
+/// Adds what reviews need beside the controllers: match conditions, which the leader derives, and events.
+fn beside_controllers(built: &mut Built, client: &Client, caches: &WebhookCaches) -> EventSink {
+    let caches = caches.clone();
+    built.leader_tasks.push(Box::new(move |stop| {
+        caches.clone().derive_match_conditions(stop).boxed()
+    }));
+    let (events, written) = EventSink::spawn(client.named(&agent(refusals::COMPONENT)), refusals::COMPONENT);
+    built.events.push(written);
+    events
 }
 
 /// How the caches follow the API server.

@@ -100,7 +100,10 @@ impl Reviews {
                 move |lookups: &Lookups| reviews.review(webhook, &request, lookups)
             };
             let limit = webhook.time_limit();
-            let response = match reviews.finished(progress, &review, &mut lookups, limit.lookups).await {
+            let response = match reviews
+                .finished(progress, &review, &mut lookups, limit.lookups)
+                .await
+            {
                 Ok(verdict) => {
                     let review: Review = Arc::new(review);
                     reviews.carried_out(verdict, review, lookups, limit).await
@@ -211,7 +214,12 @@ impl Reviews {
                 Err(Undecided::Retry(pause, lookups)) => Progress::Retry(pause, lookups),
             };
             let verdict = self
-                .finished(progress, &|lookups: &Lookups| review(lookups), &mut lookups, limit)
+                .finished(
+                    progress,
+                    &|lookups: &Lookups| review(lookups),
+                    &mut lookups,
+                    limit,
+                )
                 .await?;
             match verdict.effect {
                 Some(Effect::Write(next)) => charge = *next,

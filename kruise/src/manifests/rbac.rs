@@ -104,10 +104,17 @@ fn cluster_rules(gates: &Gates) -> Value {
         named(definitions, &names),
     ]);
     // Every replica charges budgets, whether it leads or not.
-    if [BUDGET_DELETIONS, BUDGET_UPDATES].iter().any(|gate| gates.on(gate)) {
+    if [BUDGET_DELETIONS, BUDGET_UPDATES]
+        .iter()
+        .any(|gate| gates.on(gate))
+    {
         rules.push(rule("", &["pods"], &["get"]));
         rules.push(rule("policy.kruise.io", &["podunavailablebudgets"], READ));
-        rules.push(rule("policy.kruise.io", &["podunavailablebudgets/status"], &["patch"]));
+        rules.push(rule(
+            "policy.kruise.io",
+            &["podunavailablebudgets/status"],
+            &["patch"],
+        ));
     }
     if gates.on(DELETION_PROTECTION) {
         rules.push(rule("", &["persistentvolumeclaims", "pods"], &["list"]));

@@ -102,9 +102,11 @@ impl Refusals {
             ..
         } = refused;
         let (series, spec, object) = match kind.as_str() {
-            _ if refused.event == BY_BUDGET => {
-                (&self.disruptions, &DISRUPTIONS, format!("{kind}_{namespace}_{name}"))
-            }
+            _ if refused.event == BY_BUDGET => (
+                &self.disruptions,
+                &DISRUPTIONS,
+                format!("{kind}_{namespace}_{name}"),
+            ),
             "Namespace" => (&self.namespaces, &NAMESPACES, name.clone()),
             "CustomResourceDefinition" => (&self.definitions, &DEFINITIONS, name.clone()),
             _ => (&self.workloads, &WORKLOADS, format!("{kind}_{namespace}_{name}")),
@@ -184,7 +186,8 @@ mod tests {
             ..refused("ReplicaSet", "shop", "web-5f")
         };
         let text = counted(&[by_budget.clone(), by_budget]);
-        let line = "pod_unavailable_budget{kind_namespace_name=\"ReplicaSet_shop_web-5f\",username=\"jane\"} 2";
+        let line =
+            "pod_unavailable_budget{kind_namespace_name=\"ReplicaSet_shop_web-5f\",username=\"jane\"} 2";
         assert!(text.lines().any(|have| have == line), "{text}");
         assert!(!text.contains("workload_deletion_protection{"), "{text}");
     }

@@ -232,14 +232,20 @@ mod tests {
         let expression = |found: &Value| found["webhooks"][1]["matchConditions"][0]["expression"].clone();
         assert_eq!(expression(&first), "true", "nobody knows better yet");
         let narrow = reconciled(&first, &needed("a")).unwrap();
-        assert_eq!((names(&narrow), expression(&narrow)), (vec!["one", "two"], json!("a")));
+        assert_eq!(
+            (names(&narrow), expression(&narrow)),
+            (vec!["one", "two"], json!("a"))
+        );
         assert_eq!(reconciled(&narrow, &needed("a")), None);
         assert_eq!(reconciled(&narrow, &DesiredCondition::Unmanaged), None);
         let none = reconciled(&narrow, &DesiredCondition::Absent).unwrap();
         assert_eq!(names(&none), ["one"]);
         assert_eq!(reconciled(&none, &DesiredCondition::Unmanaged), None);
         let again = reconciled(&none, &needed("b")).unwrap();
-        assert_eq!((names(&again), expression(&again)), (vec!["one", "two"], json!("b")));
+        assert_eq!(
+            (names(&again), expression(&again)),
+            (vec!["one", "two"], json!("b"))
+        );
     }
 
     #[test]

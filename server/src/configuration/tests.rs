@@ -56,15 +56,22 @@ fn a_rule_loses_operations_that_are_not_handled_and_has_them_back_later() {
     let rule = |operations: Value| json!({"operations": operations, "resources": ["pods"]});
     printed["webhooks"][0]["rules"] = json!([rule(json!(["UPDATE", "DELETE"])), rule(json!(["UPDATE"]))]);
     printed["webhooks"][1]["rules"] = json!([rule(json!(["UPDATE"]))]);
-    let is_handled = |call: &Call<'_>| call.operation != "UPDATE" || call.webhook != call.path.replace('/', "");
+    let is_handled =
+        |call: &Call<'_>| call.operation != "UPDATE" || call.webhook != call.path.replace('/', "");
     let off = webhooks(&printed, b"ca", &service(), is_handled, &[]).unwrap();
     assert_eq!(off.dropped, ["two"]);
     let held = applied(printed, &off.patch.unwrap());
     let rules = held["webhooks"][0]["rules"].as_array().unwrap();
     assert_eq!(rules.len(), 1);
     assert_eq!(rules[0]["operations"], json!(["DELETE"]));
-    let on = webhooks(&held, b"ca", &service(), |_| true, &[]).unwrap().patch.unwrap();
-    assert_eq!(on["webhooks"][0]["rules"][0]["operations"], json!(["UPDATE", "DELETE"]));
+    let on = webhooks(&held, b"ca", &service(), |_| true, &[])
+        .unwrap()
+        .patch
+        .unwrap();
+    assert_eq!(
+        on["webhooks"][0]["rules"][0]["operations"],
+        json!(["UPDATE", "DELETE"])
+    );
     assert_eq!(on["webhooks"][1]["name"], "two");
 }
 
@@ -102,9 +109,7 @@ fn bare() -> Value {
 #[test]
 fn defaults_of_the_api_server_are_no_difference() {
     assert_eq!(
-        webhooks(&live(), b"ca", &service(), |_| true, &[])
-            .unwrap()
-            .patch,
+        webhooks(&live(), b"ca", &service(), |_| true, &[]).unwrap().patch,
         None
     );
 }
@@ -131,9 +136,7 @@ fn any_edit_of_a_managed_field_is_reverted() {
         let mut edited = live();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         edited.pointer_mut(parent).unwrap()[name] = value;
-        let patch = webhooks(&edited, b"ca", &service(), |_| true, &[])
-            .unwrap()
-            .patch;
+        let patch = webhooks(&edited, b"ca", &service(), |_| true, &[]).unwrap().patch;
         assert!(patch.is_some(), "{pointer}");
     }
     let mut longer = live();

@@ -265,7 +265,10 @@ fn base(
         });
         match registered {
             Some(registered) => registered,
-            None => (webhooks.len(), from_template(current, of_path.next()?.1, conditional)?),
+            None => (
+                webhooks.len(),
+                from_template(current, of_path.next()?.1, conditional)?,
+            ),
         }
     } else {
         let (index, first) = of_path.next()?;

@@ -476,10 +476,10 @@ async fn the_conditional_webhook_is_written_when_its_condition_changes_and_not_o
     let (sender, receiver) = watch::channel(DesiredCondition::Unmanaged);
     let settings = Settings {
         conditionals: vec![Conditional {
-                phase: Phase::Mutating,
-                webhook: conditional,
-                desired: receiver,
-            }],
+            phase: Phase::Mutating,
+            webhook: conditional,
+            desired: receiver,
+        }],
         ..scratch.clone()
     };
     let controller = WebhookController {

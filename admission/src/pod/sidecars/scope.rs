@@ -377,8 +377,14 @@ mod tests {
         let by_target = json!({"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
         let by_labels = json!({"selector": {"matchLabels": {"app": "web"}}});
         for (spec, expected) in [
-            (&by_target, "request.namespace == 'shop' && has(object.metadata.ownerReferences)"),
-            (&by_labels, "'app' in l && l['app'] == 'web' && request.namespace == 'shop'"),
+            (
+                &by_target,
+                "request.namespace == 'shop' && has(object.metadata.ownerReferences)",
+            ),
+            (
+                &by_labels,
+                "'app' in l && l['app'] == 'web' && request.namespace == 'shop'",
+            ),
         ] {
             let reach = of_budget(spec).unwrap();
             let found = condition(&[reach.clone()].into()).unwrap();

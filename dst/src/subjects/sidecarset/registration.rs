@@ -79,7 +79,10 @@ async fn write_configuration(
         .iter()
         .map(|one| one.desired.borrow().clone())
         .collect();
-    if desired.iter().all(|desired| *desired == DesiredCondition::Unmanaged) {
+    if desired
+        .iter()
+        .all(|desired| *desired == DesiredCondition::Unmanaged)
+    {
         return Ok(());
     }
     let current: Value = client.get(path).await?;

@@ -56,7 +56,8 @@ impl<R: Ord + Clone> Needed<R> {
             self.widened_until = None;
         }
         let reaches = self.unneeded_since.keys().cloned().collect();
-        let desired = (self.condition)(&reaches).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
+        let desired =
+            (self.condition)(&reaches).map_or(DesiredCondition::Absent, DesiredCondition::Expression);
         (desired, is_due)
     }
 

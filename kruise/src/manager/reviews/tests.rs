@@ -142,7 +142,9 @@ fn unmeasured() -> Metrics {
 
 /// Effects without match conditions to widen.
 fn effects(budgets: &Budgets, client: Client, refusals: Refusals) -> Effects {
-    let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")].into_iter().collect();
+    let served = [(ResourceId::POD_UNAVAILABLE_BUDGETS, "v1beta1")]
+        .into_iter()
+        .collect();
     Effects {
         widener: None,
         charges: Charges::new(budgets.clone(), client, Arc::new(served), Arc::new(|| 7)),

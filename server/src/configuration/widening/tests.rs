@@ -225,8 +225,10 @@ fn a_webhook_that_is_called_for_everything_or_not_registered_needs_no_widening()
 /// A configuration with a webhook that is registered only for what needs it, and another one of its path.
 fn with_one_in_place(registered: bool) -> Value {
     let client = json!({"service": {"namespace": "ns", "name": "svc", "path": "/pods"}, "caBundle": "Y2E="});
-    let entry = |name: &str| json!({"name": name, "clientConfig": client, "timeoutSeconds": 7,
-        "matchConditions": [{"name": "needed", "expression": "true"}]});
+    let entry = |name: &str| {
+        json!({"name": name, "clientConfig": client, "timeoutSeconds": 7,
+        "matchConditions": [{"name": "needed", "expression": "true"}]})
+    };
     let mut template = json!([entry("pods"), entry("more")]);
     for webhook in template.as_array_mut().unwrap() {
         webhook["clientConfig"]["caBundle"] = Value::Null;
@@ -256,7 +258,10 @@ fn a_webhook_in_place_is_widened_and_registered_if_it_was_not() {
     let anew = widened(&with_one_in_place(false));
     assert_eq!(condition(&anew), Some("(web)"));
     let webhook = &anew["webhooks"][1];
-    assert_eq!((&webhook["name"], &webhook["timeoutSeconds"]), (&json!("more"), &json!(7)));
+    assert_eq!(
+        (&webhook["name"], &webhook["timeoutSeconds"]),
+        (&json!("more"), &json!(7))
+    );
     assert_eq!(webhook["clientConfig"], anew["webhooks"][0]["clientConfig"]);
     // What is printed is called for everything until somebody knows better.
     let mut printed = with_one_in_place(true);

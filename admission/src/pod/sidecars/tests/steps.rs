@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{after, applied, known, names, pod, request, set};
-use crate::lookup::Lookups;
+use crate::lookup::{Lookup, LookupResult, Lookups};
 use crate::pod::{review, review_timed};
 use crate::{Options, Outcome, Response};
 
@@ -46,7 +46,10 @@ fn each_step_says_what_came_of_it() {
         ]
     );
     assert_eq!(
-        steps(&pod(), &Lookups::default()),
+        steps(
+            &pod(),
+            &Lookups::from_iter([(Lookup::Budgets("ns".into()), LookupResult::Budgets(Vec::new()))])
+        ),
         [("readiness-gate", "unchanged"), ("sidecars", "asked")],
         "nothing after it"
     );

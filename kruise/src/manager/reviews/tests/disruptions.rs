@@ -94,7 +94,11 @@ impl Cluster {
     fn change(&self, change: impl FnOnce(&mut Value)) {
         let mut budget = self.budget.lock().unwrap();
         change(&mut budget);
-        let version: u64 = budget["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        let version: u64 = budget["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
         budget["metadata"]["resourceVersion"] = json!((version + 1).to_string());
     }
 
@@ -340,7 +344,8 @@ async fn after_a_conflict_every_rule_is_applied_to_the_budget_as_it_is_then() {
         budget["spec"]["ignoredPodSelector"] = json!({"matchLabels": {"app": "web"}});
         exhausted(budget);
     };
-    let changes: [(&dyn Fn(&mut Value), u16); 5] = [
+    type Change<'c> = (&'c dyn Fn(&mut Value), u16);
+    let changes: [Change<'_>; 5] = [
         (&recorded, 200),
         (&exhausted, 403),
         (&unprotected, 200),
@@ -391,7 +396,12 @@ async fn a_lost_answer_does_not_charge_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn a_charge_that_cannot_be_stored_is_to_be_tried_again() {
-    for fault in [Fault::Refused(500), Fault::Refused(403), Fault::Silent, Fault::Refused(409)] {
+    for fault in [
+        Fault::Refused(500),
+        Fault::Refused(403),
+        Fault::Silent,
+        Fault::Refused(409),
+    ] {
         let cluster = Cluster::with(1);
         let reviews = cluster.replica(&[pod("web-1")]);
         for (request, expected) in [
@@ -488,7 +498,12 @@ async fn a_refusal_is_counted_and_has_an_event_on_the_pod() {
     assert_eq!(events.len(), 1);
     let event = &events[0];
     assert_eq!(
-        [&event["type"], &event["reason"], &event["message"], &event["source"]["component"]],
+        [
+            &event["type"],
+            &event["reason"],
+            &event["message"],
+            &event["source"]["component"]
+        ],
         [
             "Warning",
             "PubPreventPodDeletion",
