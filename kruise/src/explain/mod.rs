@@ -3,6 +3,7 @@
 pub(crate) mod cloneset;
 mod events;
 mod pods;
+pub(crate) mod podunavailablebudget;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 mod workload;
@@ -32,7 +33,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME` or `sidecarset/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `sidecarset/NAME` or `pub/NAME`.
     target: String,
     /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
