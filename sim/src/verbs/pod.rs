@@ -34,10 +34,11 @@ pub(super) fn evict(api: &mut Api, call: &mut Call<'_>) -> Result<Reply, Stop> {
     if let Some(given) = eviction.get("deleteOptions") {
         options.of_body(given);
     }
+    // The eviction is admitted, not the deletion that it is, and before anybody looks for the pod. That it is a dry run
+    // webhooks find in its body only, unless the query says so, too.
+    admission::admit(api, call, "CREATE", eviction, &Arc::default())?;
     call.dry_run |= options.dry_run;
     let pod = call.read(find(api, call)?)?;
-    // the eviction is admitted, not the deletion that it is
-    admission::admit(api, call, "CREATE", eviction, &Arc::default())?;
     let phase = at(&pod, "/status/phase")
         .and_then(Value::as_str)
         .unwrap_or_default();

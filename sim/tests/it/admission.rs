@@ -429,6 +429,102 @@ fn an_eviction_is_admitted_instead_of_the_deletion() {
 }
 
 #[test]
+fn an_eviction_is_admitted_before_anybody_looks_for_the_pod_and_shows_a_dry_run_in_its_body() {
+    let mut server = Server::new();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(server.post(pods, &pod).0, 201);
+    register(
+        &mut server,
+        "validating",
+        "evictions",
+        for_resources(&["pods/eviction"]),
+    );
+    let evict = |server: &mut Server, name: &str, options: Value, query: &str| {
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name},
+            "deleteOptions": options});
+        let path = format!("{pods}/{name}/eviction{query}");
+        let sent = call(
+            server
+                .api
+                .handle(&Request::new(Method::Post, &path, Some(&eviction)), server.now),
+        );
+        let request = &sent.review["request"];
+        assert_eq!((&request["name"], &request["namespace"]), (&json!(name), &json!("default")));
+        assert_eq!(request["oldObject"], Value::Null);
+        let dry_run = request["dryRun"].clone();
+        let in_body = request["object"]["deleteOptions"]["dryRun"].clone();
+        let code = server.resume(sent.id, allow(&sent, None)).response().unwrap().code;
+        (code, dry_run, in_body)
+    };
+    let all = json!({"dryRun": ["All"]});
+    assert_eq!(
+        evict(&mut server, "a", all.clone(), ""),
+        (201, json!(false), json!(["All"]))
+    );
+    assert_eq!(
+        evict(&mut server, "a", json!({}), "?dryRun=All"),
+        (201, json!(true), Value::Null)
+    );
+    assert_eq!(server.get(&format!("{pods}/a")).0, 200, "dry runs delete nothing");
+    assert_eq!(
+        evict(&mut server, "gone", json!({}), ""),
+        (404, json!(false), Value::Null)
+    );
+    assert_eq!(
+        evict(&mut server, "a", json!({}), ""),
+        (201, json!(false), Value::Null)
+    );
+    assert_eq!(server.get(&format!("{pods}/a")).0, 404);
+}
+
+#[test]
+fn a_resize_and_a_deletion_show_the_pod_as_it_was_to_conditions_and_webhooks() {
+    let mut server = Server::new();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = |name: &str, guarded: bool| {
+        let annotations = if guarded { json!({"guard/by": "web"}) } else { json!({}) };
+        json!({"metadata": {"name": name, "annotations": annotations}, "spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}})
+    };
+    for (name, guarded) in [("a", true), ("b", false)] {
+        assert_eq!(server.post(pods, &pod(name, guarded)).0, 201);
+    }
+    let mut guarded = for_resources(&["pods", "pods/resize"]);
+    guarded["matchConditions"] = json!([{"name": "guarded", "expression":
+        "oldObject != null && has(oldObject.metadata.annotations) && 'guard/by' in oldObject.metadata.annotations && \
+         !has(oldObject.metadata.deletionTimestamp) && request.namespace in ['default', 'shop'] && \
+         (request.operation == 'DELETE' || object.spec != oldObject.spec)"}]);
+    register(&mut server, "validating", "guards", guarded);
+    let resize = |server: &mut Server, name: &str, cpu: &str| {
+        let body = json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
+        let request = Request::new(Method::Patch, &format!("{pods}/{name}/resize"), Some(&body));
+        let request = request.content_type("application/strategic-merge-patch+json");
+        server.api.handle(&request, server.now)
+    };
+    let cpu = "/spec/containers/0/resources/requests/cpu";
+    let sent = call(resize(&mut server, "a", "2"));
+    let request = sent.review["request"].clone();
+    assert_eq!(
+        (&request["operation"], &request["subResource"]),
+        (&json!("UPDATE"), &json!("resize"))
+    );
+    assert_eq!(request["oldObject"].pointer(cpu), Some(&json!("1")));
+    assert_eq!(request["object"].pointer(cpu), Some(&json!("2")));
+    server.resume(sent.id, allow(&sent, None)).response().unwrap();
+    let same = resize(&mut server, "a", "2").response();
+    assert_eq!(same.map(|response| response.code), Some(200), "nothing changes");
+    let other = resize(&mut server, "b", "2").response();
+    assert_eq!(other.map(|response| response.code), Some(200), "nothing guards it");
+    let delete = Request::new(Method::Delete, &format!("{pods}/a?dryRun=All"), None::<&Value>);
+    let sent = call(server.api.handle(&delete, server.now));
+    let request = &sent.review["request"];
+    assert_eq!((&request["operation"], &request["dryRun"]), (&json!("DELETE"), &json!(true)));
+    assert_eq!(request["oldObject"]["metadata"]["name"], "a");
+    assert_eq!(request["object"], Value::Null);
+}
+
+#[test]
 fn selectors_match_what_earlier_webhooks_did() {
     let mut server = Server::new();
     register(&mut server, "mutating", "a", json!({}));
