@@ -317,7 +317,7 @@ mod tests {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(super::enumeration(&targets), "clone, sts and sidecarset");
+        assert_eq!(super::enumeration(&targets), "clone, sts, sidecarset and pub");
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             [
@@ -326,7 +326,8 @@ mod tests {
                 "clonesets",
                 "asts",
                 "statefulset",
-                "sidecarsets"
+                "sidecarsets",
+                "pub"
             ]
             .into_iter()
             .all(has_name)

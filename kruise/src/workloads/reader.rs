@@ -117,7 +117,9 @@ impl Reader {
             return Ok(Known::Unreadable);
         };
         let replicas = scale.as_ref().map(|scale| scale.spec.replicas);
-        let selector = scale.and_then(|scale| scale.status.selector.parse::<LabelSelector>().ok());
+        let selector = scale
+            .as_ref()
+            .and_then(|scale| scale.status.selector.parse::<LabelSelector>().ok());
         let selector = selector.filter(|selector| !selector.is_empty());
         Ok(found(read_view(metadata, replicas, selector)))
     }
@@ -170,10 +172,7 @@ impl Reader {
 impl Object {
     /// `spec.replicas`; none if it is absent.
     fn replicas(&self) -> i32 {
-        let replicas = self
-            .rest
-            .get("spec")
-            .and_then(|spec| spec.get("replicas")?.as_i64());
+        let replicas = self.spec.get("replicas").and_then(Value::as_i64);
         replicas
             .and_then(|replicas| replicas.try_into().ok())
             .unwrap_or(0)

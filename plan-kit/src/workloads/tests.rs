@@ -111,11 +111,11 @@ fn an_owner_that_cannot_be_read_ends_the_chain_and_one_that_has_yet_to_be_is_mis
 
 #[test]
 fn an_owner_that_is_gone_or_whose_name_another_object_has_is_not_in_the_chain() {
-    let of_another = {
-        let mut view = WorkloadView::clone(&WorkloadView::default());
-        view.uid = "other".into();
-        Known::Found(Arc::new(view))
+    let of_another = WorkloadView {
+        uid: "other".into(),
+        ..WorkloadView::default()
     };
+    let of_another = Known::Found(Arc::new(of_another));
     for known in [Known::Gone, of_another] {
         let cluster = rollout().but("apps/Deployment/web", known);
         let found = chain(&controller("apps/ReplicaSet/web-5f"), &|one, aspect| {

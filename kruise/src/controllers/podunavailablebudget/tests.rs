@@ -129,8 +129,8 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
     object
 }
 
-#[test]
-fn a_pod_enqueues_the_budget_that_it_names_and_those_that_cover_it_by_owner_or_labels() {
+#[tokio::test]
+async fn a_pod_enqueues_the_budget_that_it_names_and_those_that_cover_it_by_owner_or_labels() {
     let this = budgets(
         &[
             of_target("deployment", DEPLOYMENT),
@@ -178,8 +178,8 @@ fn a_pod_enqueues_the_budget_that_it_names_and_those_that_cover_it_by_owner_or_l
     assert!(of(None, Some(&elsewhere)).is_empty());
 }
 
-#[test]
-fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
+#[tokio::test]
+async fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
     let this = budgets(
         &[
             of_target("deployment", DEPLOYMENT),
@@ -214,8 +214,8 @@ fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
     );
 }
 
-#[test]
-fn an_edited_budget_enqueues_those_beside_it_and_a_counted_one_only_itself() {
+#[tokio::test]
+async fn an_edited_budget_enqueues_those_beside_it_and_a_counted_one_only_itself() {
     let this = budgets(&[of_labels("a"), of_labels("b")], &[]);
     let of =
         |old: Option<&Value>, new: Option<&Value>| names(keys::of_budget(&delta(old, new), &this.budgets));
@@ -258,8 +258,8 @@ fn counted(this: &Budgets, name: &str) -> ([i64; 3], Vec<String>) {
     (numbers, links.collect())
 }
 
-#[test]
-fn a_budget_counts_the_pods_of_its_target_and_gives_itself_to_those_that_name_none() {
+#[tokio::test]
+async fn a_budget_counts_the_pods_of_its_target_and_gives_itself_to_those_that_name_none() {
     let pods = [
         pod("web-a", REPLICA_SET, "web"),
         pod("web-b", REPLICA_SET, ""),
@@ -277,8 +277,8 @@ fn a_budget_counts_the_pods_of_its_target_and_gives_itself_to_those_that_name_no
     assert_eq!(counted(&this, "db"), ([1, 1, 2], vec!["db-0".to_owned()]));
 }
 
-#[test]
-fn a_selector_expects_the_replicas_of_all_its_workloads_and_one_that_is_scaled_to_zero_adds_none() {
+#[tokio::test]
+async fn a_selector_expects_the_replicas_of_all_its_workloads_and_one_that_is_scaled_to_zero_adds_none() {
     let pods = [
         pod("web-a", REPLICA_SET, "all"),
         pod("db-0", "apps/v1/StatefulSet/db", "all"),
@@ -303,8 +303,8 @@ fn a_selector_expects_the_replicas_of_all_its_workloads_and_one_that_is_scaled_t
     assert_eq!(counted(&this, "all"), ([2, 3, 3], Vec::new()));
 }
 
-#[test]
-fn a_pod_that_names_a_budget_that_is_gone_or_does_not_cover_it_is_given_the_first_that_does() {
+#[tokio::test]
+async fn a_pod_that_names_a_budget_that_is_gone_or_does_not_cover_it_is_given_the_first_that_does() {
     let pods = [
         pod("of-none", REPLICA_SET, "renamed"),
         pod("of-other", REPLICA_SET, "db"),
@@ -348,8 +348,8 @@ async fn the_target_of_a_custom_kind_is_read_and_its_pods_are_those_of_its_scale
     reading.await.unwrap();
 }
 
-#[test]
-fn an_expired_charge_is_dropped_only_after_its_pod_was_read() {
+#[tokio::test]
+async fn an_expired_charge_is_dropped_only_after_its_pod_was_read() {
     let pods = [
         pod("web-a", REPLICA_SET, "web"),
         pod("web-b", REPLICA_SET, "web"),
@@ -384,8 +384,8 @@ fn an_expired_charge_is_dropped_only_after_its_pod_was_read() {
     assert_eq!(after(None), (json!(0), vec![]), "it is gone");
 }
 
-#[test]
-fn a_budget_that_cannot_be_read_is_an_event_and_a_budget_that_is_gone_is_forgotten() {
+#[tokio::test]
+async fn a_budget_that_cannot_be_read_is_an_event_and_a_budget_that_is_gone_is_forgotten() {
     let this = budgets(&[budget("web", json!({"maxUnavailable": {}}))], &[]);
     let plan = planned(&this, "web");
     assert!(plan.writes.is_empty() && plan.status.is_none() && plan.events.len() == 1);
@@ -438,8 +438,8 @@ fn it_is_off_only_without_both_gates_and_may_do_what_it_does_and_nothing_else() 
     );
 }
 
-#[test]
-fn owners_of_a_pod_come_from_the_caches_if_they_have_all() {
+#[tokio::test]
+async fn owners_of_a_pod_come_from_the_caches_if_they_have_all() {
     let this = budgets(&[], &[]);
     let set = Workload::new("apps", "ReplicaSet", "web-5f");
     let owners = this.workloads.cached_owners("shop", &set).unwrap();
