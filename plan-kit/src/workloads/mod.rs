@@ -52,7 +52,7 @@ impl Workload {
 
     /// Is it of a kind whose pods belong to it or to a ReplicaSet of it? Only other kinds can be above kinds that are known
     /// at run time.
-    fn owns_pods_by_itself(&self) -> bool {
+    pub fn owns_pods_by_itself(&self) -> bool {
         matches!(
             self.group_kind(),
             ("apps", "Deployment" | "ReplicaSet" | "StatefulSet")

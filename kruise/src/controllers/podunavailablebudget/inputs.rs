@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use kruise_api::{meta::LabelSelector, podunavailablebudget::PodUnavailableBudget};
 use kruise_plan_kit::{
     Explain, Memory, Need, Plan, ResourceId,
-    ledger::{Live, covering, covers},
-    workloads::{PodsOf, Source, Workload, is_in_scale, of_selector, of_target},
+    ledger::{Live, covering},
+    workloads::{PodsOf, Source, Workload, of_selector, of_target},
 };
 use kruise_plan_workloads::podunavailablebudget::{Snapshot, plan};
 use kruise_views::PodView;
 
-use super::keys::{All, owners, target_of};
+use super::keys::{All, may_cover, owners, readable, target_of};
 
 /// The objects that a plan of one budget depends on.
 pub struct Inputs<'a> {
@@ -34,11 +34,10 @@ impl<'a> Inputs<'a> {
         budgets: &'a All,
         known: Source<'a>,
     ) -> Self {
-        let readable = budgets.iter().filter_map(|one| one.object.as_ref().ok());
         Self {
             budget,
             pods: pods_of(budget, pods, known),
-            budgets: readable.collect(),
+            budgets: readable(budgets).collect(),
             known,
             as_new_as_budget: false,
             live: BTreeMap::new(),
@@ -104,16 +103,14 @@ impl<'a> Inputs<'a> {
         let Some(named) = named.filter(|named| named.metadata.deletion_timestamp.is_none()) else {
             return false;
         };
-        let owners = owners(pod, self.known);
-        covers(named, &owners.workloads, &pod.labels)
-            || (owners.missing.is_some() && named.spec.target_ref.is_some())
-            || target_of(named).is_some_and(|target| is_in_scale(&target, &pod.labels, self.known))
+        let owners = owners(pod, self.budgets.iter().copied(), self.known);
+        may_cover(named, pod, &owners, self.known)
     }
 
     /// Of the budgets that cover the pod, is this the one that the pod is to name? A pod that only the scale of the target
     /// selects may be one that no budget covers otherwise.
     fn is_first(&self, pod: &PodView) -> bool {
-        let owners = owners(pod, self.known);
+        let owners = owners(pod, self.budgets.iter().copied(), self.known);
         let first = covering(self.budgets.iter().copied(), &owners.workloads, &pod.labels);
         first.is_none_or(|first| first.metadata.name == self.budget.metadata.name)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kruise_api::podunavailablebudget::PodUnavailableBudget;
 use kruise_plan_kit::{
     ledger::{budget_of, covers},
-    workloads::{Chain, Source, Workload, chain, is_in_scale},
+    workloads::{Aspect, Chain, Known, Source, Workload, chain, is_in_scale},
 };
 use kruise_views::{OwnerView, PodView, WorkloadView};
 use kube_cache::{Delta, ObjectKey, SharedInformer};
@@ -47,7 +47,7 @@ pub(super) fn of_pod(delta: &Delta<PodView>, budgets: &All, known: Source<'_>) -
     }
     let mut concerned: Vec<&Arc<Parsed<PodUnavailableBudget>>> = Vec::new();
     for pod in delta.new.iter().chain(&delta.old) {
-        let owners = owners(pod, known);
+        let owners = owners(pod, readable(budgets), known);
         let more = budgets.iter().filter(|budget| {
             let is_new = !concerned.iter().any(|have| Arc::ptr_eq(have, budget));
             is_new && is_of(budget, pod, &owners, known)
@@ -73,22 +73,47 @@ fn is_counted(delta: &Delta<PodView>) -> bool {
     same_version != **new
 }
 
-/// The owners of a pod.
-pub(super) fn owners(pod: &PodView, known: Source<'_>) -> Chain {
-    let controller = pod.controller.as_deref();
-    controller
-        .map(|controller| chain(controller, known))
-        .unwrap_or_default()
+/// The owners of a pod, as far as one of these budgets may have them as its target: a kind without a cache costs a request for
+/// each of its objects, and most budgets are for kinds that are never above such a one.
+pub(super) fn owners<'b>(
+    pod: &PodView,
+    budgets: impl IntoIterator<Item = &'b PodUnavailableBudget>,
+    known: Source<'_>,
+) -> Chain {
+    let Some(controller) = pod.controller.as_deref() else {
+        return Chain::default();
+    };
+    let mut targets = budgets.into_iter().filter_map(target_of);
+    let reads_any = targets.any(|target| !target.owns_pods_by_itself());
+    let bounded = |workload: &Workload, aspect: Aspect| {
+        if reads_any || workload.owns_pods_by_itself() {
+            known(workload, aspect)
+        } else {
+            Known::Unreadable
+        }
+    };
+    chain(controller, &bounded)
 }
 
-/// Does the pod name the budget, or does the budget cover it, as far as is known?
+/// The budgets that can be read.
+pub(super) fn readable(budgets: &All) -> impl Iterator<Item = &PodUnavailableBudget> {
+    budgets.iter().filter_map(|one| one.object.as_ref().ok())
+}
+
+/// Does the pod name the budget, or may the budget cover it?
 fn is_of(budget: &Parsed<PodUnavailableBudget>, pod: &PodView, owners: &Chain, known: Source<'_>) -> bool {
-    if budget_of(pod) == Some(budget.metadata.name.as_str()) {
-        return true;
-    }
-    let Ok(budget) = &budget.object else {
-        return false;
-    };
+    let object = budget.object.as_ref();
+    budget_of(pod) == Some(budget.metadata.name.as_str())
+        || object.is_ok_and(|budget| may_cover(budget, pod, owners, known))
+}
+
+/// Does the budget cover a pod with these owners? True also if one that has yet to be read may be its target.
+pub(super) fn may_cover(
+    budget: &PodUnavailableBudget,
+    pod: &PodView,
+    owners: &Chain,
+    known: Source<'_>,
+) -> bool {
     covers(budget, &owners.workloads, &pod.labels)
         || (owners.missing.is_some() && budget.spec.target_ref.is_some())
         || target_of(budget).is_some_and(|target| is_in_scale(&target, &pod.labels, known))
@@ -118,7 +143,7 @@ pub(super) fn of_workload(
             }
             (None, Some(selector)) => pods.iter().any(|pod| {
                 let is_selected = !selector.is_empty() && selector.matches_by(|key| pod.labels.get(key));
-                is_selected && owners(pod, known).workloads.contains(workload)
+                is_selected && owners(pod, readable(budgets), known).workloads.contains(workload)
             }),
             (None, None) => false,
         }

@@ -179,6 +179,23 @@ async fn a_pod_enqueues_the_budget_that_it_names_and_those_that_cover_it_by_owne
 }
 
 #[tokio::test]
+async fn a_job_is_read_only_if_a_budget_may_be_for_something_above_it() {
+    let job = pod("job-a", "batch/v1/Job/job", "");
+    let asked = |budget: Value| {
+        let this = budgets(&[budget], &[]);
+        let asked = std::cell::Cell::new(false);
+        let known = |workload: &Workload, _: Aspect| {
+            asked.set(asked.get() || workload.kind == "Job");
+            Known::Gone
+        };
+        keys::of_pod(&delta(None, Some(&job)), &this.of_namespace("shop"), &known);
+        asked.get()
+    };
+    assert!(!asked(of_target("web", DEPLOYMENT)) && !asked(of_labels("labels")));
+    assert!(asked(of_target("game", "example.com/v1/Game/one")));
+}
+
+#[tokio::test]
 async fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
     let this = budgets(
         &[
