@@ -5,6 +5,9 @@
 //!   are due;
 //! * of the others that match, one is drawn; it runs once, after its delay, if it still matches then.
 //!
+//! A node whose condition `Ready` is `Unknown` does not answer: its agent stands still, and reports what became of its pods
+//! when the condition has another status. Nobody but the one who set such a condition ends it.
+//!
 //! What a step does is the business of [`kubelet`]. All draws come from the seed and the object, never from the order
 //! of events.
 
@@ -26,7 +29,7 @@ use self::kubelet::{Kubelets, draw};
 pub use self::stage::{DEFAULT_STAGES, StageError};
 use self::stage::{Input, Kind, Next, Stage, Step};
 use crate::api::Api;
-use crate::object::{finalizers, metadata_text};
+use crate::object::{at, finalizers, metadata_text};
 use crate::store::Key;
 use crate::world::{Actor, Client, Feed, Timers, pod_path};
 
@@ -73,7 +76,7 @@ pub(crate) struct Nodes {
     pod_feed: Feed,
     /// What environments are made of.
     config_feeds: [Feed; 2],
-    /// Nodes that exist.
+    /// Nodes that exist and whose agents answer.
     up: BTreeSet<String>,
     /// Where pods are.
     placed: BTreeMap<Key, String>,
@@ -107,13 +110,15 @@ impl Nodes {
     /// A node changed: its agent starts or stops, and with it all its pods.
     fn node(&mut self, api: &mut Api, key: &Key, now: Timestamp) {
         let name = key.name.to_string();
-        let exists = self.node_feed.head(api, key).is_some();
-        let appeared = exists && self.up.insert(name.clone());
-        if let Some(node) = self.object(api, Kind::Node, key) {
-            self.kubelets.learn(&name, &node);
+        let object = self.object(api, Kind::Node, key);
+        let answers = object.as_ref().is_some_and(|node| is_reachable(node));
+        let appeared = answers && self.up.insert(name.clone());
+        if !answers && self.up.remove(&name) {
+            self.kubelets.silence(&name);
         }
-        if !exists && self.up.remove(&name) {
-            self.kubelets.forget_node(&name);
+        match object {
+            Some(node) => self.kubelets.learn(&name, &node),
+            None => self.kubelets.forget_node(&name),
         }
         self.reconcile(api, Kind::Node, key, now);
         if appeared {
@@ -194,6 +199,11 @@ impl Nodes {
         picked.map(|(index, _)| *index)
     }
 
+    /// Whether somebody does what stages say: pods have an agent only while their node answers.
+    fn is_served(&self, kind: Kind, object: &Value) -> bool {
+        kind == Kind::Node || kubelet::node_of(object).is_some_and(|node| self.up.contains(node))
+    }
+
     fn draw(&self, object: &Value, purpose: &str) -> u64 {
         draw(self.seed, &[metadata_text(object, "uid"), purpose])
     }
@@ -201,7 +211,7 @@ impl Nodes {
     /// Runs a stage whose time has come, if it still matches.
     fn play(&mut self, api: &mut Api, run: &Run, now: Timestamp) {
         let (kind, key, index) = run;
-        let object = self.object(api, *kind, key);
+        let object = self.object(api, *kind, key).filter(|object| self.is_served(*kind, object));
         let stage = self.stages.get(*index);
         if let Some(object) =
             object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, &Input::new(object))))
@@ -302,6 +312,14 @@ impl Actor for Nodes {
     fn due(&self) -> Option<Timestamp> {
         self.timers.next()
     }
+}
+
+/// Whether the agent of a node answers: as long as nobody says that its state is unknown.
+fn is_reachable(node: &Value) -> bool {
+    let conditions = at(node, "/status/conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = conditions.find(|one| one.get("type") == Some(&"Ready".into()));
+    ready.is_none_or(|ready| ready.get("status") != Some(&"Unknown".into()))
 }
 
 /// What a stage writes by itself: event, finalizers, deletion, patches.

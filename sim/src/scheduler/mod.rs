@@ -1,20 +1,21 @@
 //! A small scheduler: pods without a node get one.
 //!
-//! A node takes a pod if its resources suffice, its labels match, its taints are tolerated and hard spread constraints
-//! stay within their skew. Of those that do, the one is taken where soft spread constraints, then the number of pods,
+//! A node takes a pod if its resources suffice, its labels and name match, its taints are tolerated, the ports that the pod
+//! takes of it are free and hard spread constraints stay within their skew. Of those that do, the one is taken where soft spread constraints, then the number of pods,
 //! are least; ties are broken by name. Pods are ordered by priority, then age, then name. A pod that fits nowhere has
 //! the reason in its condition, and is tried again when nodes change or pods leave.
 //!
 //! A pod whose claims wait for their first consumer is promised a node, and has it once they are bound.
 //!
-//! Not there: preemption, affinity between pods, preferred node affinity, topology of volumes, ports of the host.
+//! Not there: preemption, affinity between pods, preferred node affinity, topology of volumes.
 
 mod affinity;
 mod node;
+mod ports;
 pub(crate) mod request;
 mod resized;
 mod spread;
-mod taints;
+pub(crate) mod taints;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::node::{Node, Placed};
-use self::request::Amounts;
+use self::node::{Node, Placed, Wanted};
 use self::volumes::Unbound;
 use crate::api::Api;
 use crate::object::{at, get_metadata, metadata_text, seconds};
@@ -175,12 +175,12 @@ impl Scheduler {
         if nodes.is_empty() {
             return Err("no nodes available to schedule pods".into());
         }
-        let request = Amounts::of_pod(pod);
+        let wanted = Wanted::of(pod);
         let spread = spread::Constraints::of(pod, &key.namespace, &nodes, &self.placed);
         let mut fitting = Vec::new();
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         for (name, node) in &nodes {
-            let failed = node.refuses(name, pod, &request, &spread);
+            let failed = node.refuses(name, pod, &wanted, &spread);
             if failed.is_empty() {
                 fitting.push((spread.cost(node), node.pods, *name));
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::ports::{Port, Taken};
 use super::spread::Constraints;
 use super::{affinity, taints};
 use super::{request::Amounts, resized};
@@ -23,6 +24,22 @@ pub(super) struct Placed {
     /// It requests something else than it has: what it counts with changes with its status.
     pub(super) unsettled: bool,
     request: Amounts,
+    ports: Vec<Port>,
+}
+
+/// What a pod wants of a node.
+pub(super) struct Wanted {
+    request: Amounts,
+    ports: Vec<Port>,
+}
+
+impl Wanted {
+    pub(super) fn of(pod: &Value) -> Self {
+        Self {
+            request: Amounts::of_pod(pod),
+            ports: Port::of_pod(pod),
+        }
+    }
 }
 
 impl Placed {
@@ -35,6 +52,7 @@ impl Placed {
             generation: get_metadata(pod, "generation").as_i64().unwrap_or(0),
             unsettled: resized::is_unsettled(pod),
             request: resized::request(pod),
+            ports: Port::of_pod(pod),
         }
     }
 }
@@ -57,6 +75,7 @@ pub(super) struct Node {
     cordoned: bool,
     allocatable: Amounts,
     used: Amounts,
+    ports: Taken,
     pub(super) pods: usize,
 }
 
@@ -74,11 +93,13 @@ impl Node {
     pub(super) fn add(&mut self, pod: &Placed) {
         self.pods += 1;
         self.used.add(&pod.request);
+        self.ports.add(&pod.ports);
     }
 
     pub(super) fn remove(&mut self, pod: &Placed) {
         self.pods = self.pods.saturating_sub(1);
         self.used.subtract(&pod.request);
+        self.ports.remove(&pod.ports);
     }
 
     /// Why a pod does not fit here, as the scheduler reports it; nothing if it does. The first test that fails decides.
@@ -86,7 +107,7 @@ impl Node {
         &self,
         name: &str,
         pod: &Value,
-        request: &Amounts,
+        wanted: &Wanted,
         spread: &Constraints,
     ) -> Vec<String> {
         if self.cordoned && !taints::tolerates(pod, &taints::cordon()) {
@@ -98,7 +119,11 @@ impl Node {
         if !affinity::matches(pod, name, &self.labels) {
             return vec!["node(s) didn't match Pod's node affinity/selector".into()];
         }
-        let mut lacking: Vec<String> = request
+        if !self.ports.leaves(&wanted.ports) {
+            return vec!["node(s) didn't have free ports for the requested pod ports".into()];
+        }
+        let mut lacking: Vec<String> = wanted
+            .request
             .lacking(&self.used, &self.allocatable)
             .map(|resource| format!("Insufficient {resource}"))
             .collect();

@@ -16,8 +16,13 @@ pub(super) fn untolerated(pod: &Value, taints: &[Value]) -> Option<String> {
 }
 
 pub(super) fn tolerates(pod: &Value, taint: &Value) -> bool {
+    toleration(pod, taint).is_some()
+}
+
+/// The first toleration of a pod for a taint.
+pub(crate) fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
     let list = at(pod, "/spec/tolerations").and_then(Value::as_array);
-    list.into_iter().flatten().any(|toleration| {
+    list.into_iter().flatten().find(|toleration| {
         let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
         let same_value = match text(toleration, "operator") {
             "Exists" => true,

@@ -203,6 +203,83 @@ fn a_cordoned_node_takes_nothing_new() {
 }
 
 #[test]
+fn a_pod_may_be_pinned_to_a_node_by_name() {
+    let pinned = |name: &str| {
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}]}}}})
+    };
+    let mut play = play();
+    assert_eq!(node(&create(&mut play, "a", &pinned("n2"))), "n2");
+    assert_eq!(
+        node(&create(&mut play, "b", &pinned("n3"))),
+        "",
+        "it does not tolerate the taint"
+    );
+    assert_eq!(node(&create(&mut play, "c", &pinned("n4"))), "");
+    play.node("n4");
+    play.rest();
+    assert_eq!(node(&play.pod("c")), "n4");
+}
+
+#[test]
+fn a_port_of_a_node_is_given_once_until_its_pod_is_gone() {
+    let with = |port: &Value| json!({"nodeSelector": {"size": "1"}, "containers": [{"name": "main", "image": "web:1", "ports": [port]}]});
+    let taken = "0/3 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, \
+                 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint {gpu: yes}.";
+    let mut play = play();
+    let first = json!({"containerPort": 80, "hostPort": 80});
+    assert_eq!(node(&create(&mut play, "a", &with(&first))), "n1");
+    for (name, port, fits) in [
+        ("b", json!({"containerPort": 81, "hostPort": 80}), false),
+        (
+            "c",
+            json!({"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1"}),
+            false,
+        ),
+        (
+            "d",
+            json!({"containerPort": 80, "hostPort": 80, "protocol": "UDP"}),
+            true,
+        ),
+        (
+            "e",
+            json!({"containerPort": 80, "hostPort": 90, "hostIP": "10.0.0.1"}),
+            true,
+        ),
+        (
+            "f",
+            json!({"containerPort": 80, "hostPort": 90, "hostIP": "10.0.0.2"}),
+            true,
+        ),
+        ("g", json!({"containerPort": 80, "hostPort": 90}), false),
+        ("h", json!({"containerPort": 80}), true),
+    ] {
+        let pod = create(&mut play, name, &with(&port));
+        assert_eq!(node(&pod) == "n1", fits, "{port}");
+        assert!(
+            fits || condition(&pod, "PodScheduled").2 == taken,
+            "{}",
+            pod["status"]
+        );
+    }
+    let events = play.get("/api/v1/namespaces/default/events").unwrap();
+    let events = events["items"].as_array().unwrap().clone();
+    let told = |name: &str| {
+        let mut all = events.iter();
+        all.any(|one| {
+            one["reason"] == "FailedScheduling"
+                && one["involvedObject"]["name"] == name
+                && one["message"] == taken
+        })
+    };
+    assert!(told("b") && !told("a"));
+    play.delete(&format!("{PODS}/a"));
+    play.rest();
+    assert_eq!(node(&play.pod("b")), "n1", "the first that waited has it");
+    assert_eq!(node(&play.pod("c")), "");
+}
+
+#[test]
 fn a_gated_pod_and_one_of_another_scheduler_are_left_alone() {
     let mut play = play();
     let gated = create(&mut play, "gated", &json!({"schedulingGates": [{"name": "x/y"}]}));

@@ -31,7 +31,9 @@ pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{Budgets, Claims, Deployments, Orphans, ReplicaSets, StatefulSets};
+use crate::controllers::{
+    Budgets, Claims, Deployments, NodeLifecycle, Orphans, ReplicaSets, StatefulSets,
+};
 use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;
@@ -115,6 +117,7 @@ impl World {
             Box::new(StatefulSets::new()),
             Box::new(Claims::new(options.events)),
             Box::new(Budgets::new()),
+            Box::new(NodeLifecycle::new(options.events)),
             Box::new(Orphans::new(options.patience)),
             Box::new(Scheduler::new(options.events)),
             Box::new(nodes),

@@ -1,6 +1,7 @@
 //! The controllers at work.
 
 mod claims;
+mod nodes;
 mod stateful_set;
 
 use std::time::Duration;

@@ -160,6 +160,13 @@ impl Kubelets {
         }
     }
 
+    /// A node does not answer any more: its agent reports all its pods anew when it does.
+    pub(super) fn silence(&mut self, node: &str) {
+        for pod in self.pods.values_mut().filter(|pod| pod.node == node) {
+            pod.reported = None;
+        }
+    }
+
     /// Forgets a node that is gone: a new one of its name has no images.
     pub(super) fn forget_node(&mut self, node: &str) {
         self.images.remove(node);
