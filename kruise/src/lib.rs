@@ -18,3 +18,4 @@ pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
 mod refusals;
+pub mod workloads;

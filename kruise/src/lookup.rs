@@ -14,18 +14,18 @@ use kruise_admission::{
     widening::Widening,
 };
 use kruise_api::{
-    meta::{ObjectMeta, OwnerReference, StringMap, null_as_default},
+    meta::{ObjectMeta, StringMap, null_as_default},
     path::segment,
     podunavailablebudget::PodUnavailableBudget,
 };
-use kruise_plan_kit::{ledger::Workload, sidecars::names};
+use kruise_plan_kit::sidecars::names;
 use kruise_runtime::{ApiError, Client};
 use kruise_views::PodView;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use crate::dependants;
+use crate::{dependants, workloads::Reader};
 
 /// Versions of SidecarSet, newest first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
@@ -35,6 +35,9 @@ pub(crate) const CONFIGURATION: &str = "kruise-configuration";
 
 /// Interval between checks whether the first lists are complete.
 const POLL: Duration = Duration::from_millis(5);
+
+/// Time limit for reading the owners of a new pod: a part of that of its review.
+const OWNERS: Duration = Duration::from_millis(200);
 
 /// Results without a request.
 pub(crate) trait Cache {
@@ -293,24 +296,16 @@ impl Server {
             Lookup::Workloads {
                 namespace,
                 controller,
-            } => Ok(LookupResult::Workloads(
-                self.workloads(namespace, controller).await,
-            )),
-        }
-    }
-
-    /// The workloads from a controller upwards, as far as they can be read.
-    async fn workloads(&self, namespace: &str, controller: &Workload) -> Vec<Workload> {
-        let mut found = vec![controller.clone()];
-        if controller.group == "apps" && controller.kind == "ReplicaSet" {
-            let (namespace, name) = (segment(namespace), segment(&controller.name));
-            let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{name}");
-            match self.object::<Metadata>(&path).await {
-                Ok(set) => found.extend(set.and_then(|set| set.metadata.controller().map(workload))),
-                Err(error) => tracing::warn!(path, %error, "cannot read the owner of a pod"),
+            } => {
+                let reader = Reader::new(self.client.clone(), &self.namespace);
+                let owners = reader.owners(namespace, controller, &|_| None);
+                let owners = timeout(OWNERS, owners).await;
+                // The controller itself is known from the pod.
+                Ok(LookupResult::Workloads(
+                    owners.unwrap_or_else(|_| vec![controller.clone()]),
+                ))
             }
         }
-        found
     }
 
     async fn object<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, ApiError> {
@@ -349,14 +344,6 @@ impl Server {
 
 fn found<T>(object: Option<T>, result: impl FnOnce(T) -> LookupResult) -> LookupResult {
     object.map_or(LookupResult::NotFound, result)
-}
-
-fn workload(owner: &OwnerReference) -> Workload {
-    Workload {
-        group: owner.group().to_owned(),
-        kind: owner.kind.clone(),
-        name: owner.name.clone(),
-    }
 }
 
 fn owner(metadata: &ObjectMeta) -> Pod {

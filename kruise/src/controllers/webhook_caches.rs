@@ -43,6 +43,7 @@ use super::{
 use crate::{
     budgets::Budgets,
     lookup::{Cache, Cached, newest},
+    workloads::Workloads,
 };
 
 mod awaited;
@@ -297,6 +298,8 @@ pub struct ReviewCache {
     pub pods: SharedInformer<PodView>,
     /// Nodes.
     pub nodes: SharedInformer<NodeView>,
+    /// Workloads; `None` if only the server knows them.
+    pub workloads: Option<Workloads>,
     /// Namespace of the manager, where revisions of SidecarSets are.
     pub namespace: String,
 }
@@ -332,13 +335,20 @@ impl Cache for ReviewCache {
             }
             Lookup::Budget(name) => self.webhook_caches.budgets.get(name),
             Lookup::Budgets(namespace) => self.webhook_caches.budgets.of_namespace(namespace),
+            Lookup::Workloads {
+                namespace,
+                controller,
+            } => {
+                let workloads = self.workloads.as_ref();
+                let owners = workloads.and_then(|found| found.cached_owners(namespace, controller));
+                cached(owners.map(LookupResult::Workloads))
+            }
             // These have no cache. `SidecarSet` is looked up only if it is not among `SidecarSets`.
             Lookup::SidecarSet(_)
             | Lookup::Setting(_)
             | Lookup::Path(_)
             | Lookup::Dependants(_)
             | Lookup::LivePod(_)
-            | Lookup::Workloads { .. }
             | Lookup::DryRunCreate { .. } => Cached::Absent,
         }
     }

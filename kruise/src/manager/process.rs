@@ -40,13 +40,14 @@ use crate::{
     gates::{BUDGET_DELETIONS, BUDGET_UPDATES, DELETION_PROTECTION, Gates},
     leader::LeaderSettings,
     refusals::{self, Log, Refusals},
+    workloads::Workloads,
 };
 
 use super::{
     admission,
     config::Config,
     elsewhere, narrow,
-    registration::{Built, Parts, ServerFacts, agent, build_all},
+    registration::{Built, Parts, ServerFacts, agent, build_all, find_workloads},
     reviews::{Effects, Reviews},
     widening::Widener,
 };
@@ -112,7 +113,11 @@ where
     };
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
+    let finds_workloads = find_workloads(&config.gates, &served, &controllers::ALL);
+    let own_namespace = &config.webhook.namespace;
+    let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
     let parts = Parts {
+        workloads: &workloads,
         config,
         served: &served,
         server: &server,
@@ -132,7 +137,7 @@ where
         if config.dry_run {
             return Ok(JoinSet::new());
         }
-        let cache = review_cache(config, &webhook_caches, &mut caches);
+        let cache = review_cache(config, &webhook_caches, &workloads, &mut caches);
         let client = client.named(&agent("webhook"));
         let routes = routes(
             config,
@@ -237,8 +242,14 @@ async fn drain(config: &Config, endpoints: &mut JoinSet<()>) {
 }
 
 /// The caches that reviews read.
-fn review_cache(config: &Config, webhook_caches: &WebhookCaches, caches: &mut Caches) -> ReviewCache {
+fn review_cache(
+    config: &Config,
+    webhook_caches: &WebhookCaches,
+    workloads: &Workloads,
+    caches: &mut Caches,
+) -> ReviewCache {
     ReviewCache {
+        workloads: Some(workloads.clone()),
         webhook_caches: webhook_caches.clone(),
         pods: caches.informer(&controllers::caches::PODS),
         nodes: caches.informer(&controllers::caches::NODES),

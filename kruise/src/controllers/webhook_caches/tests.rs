@@ -174,6 +174,7 @@ async fn a_set_that_another_replica_has_reviewed_is_awaited_until_the_cache_has_
         webhook_caches: caches.clone(),
         pods: SharedInformer::new([]),
         nodes: SharedInformer::new([]),
+        workloads: None,
         namespace: "ns".into(),
     };
     let is_believed = || matches!(cache.get(&Lookup::SidecarSets), Cached::Found(_));

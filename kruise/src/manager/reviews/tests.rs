@@ -121,6 +121,7 @@ fn cache(caches: controllers::WebhookCaches) -> ReviewCache {
         webhook_caches: caches,
         pods: SharedInformer::new([]),
         nodes: SharedInformer::new([]),
+        workloads: None,
         namespace: "kruise-system".into(),
     }
 }

@@ -90,6 +90,7 @@ impl Server {
             webhook_caches: filled(&[], &[], &[]),
             pods: SharedInformer::new([]),
             nodes: SharedInformer::new([]),
+            workloads: None,
             namespace: "kruise-system".into(),
         };
         let metrics = Metrics::register(&mut Registry::default(), &[]);

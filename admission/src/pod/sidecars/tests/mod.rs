@@ -331,7 +331,9 @@ fn a_namespace_is_asked_for_only_when_its_labels_decide() {
         json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ns"]}]}),
     );
     assert_eq!(other, Outcome::Response(Response::ALLOW));
-    let unknown = review(&request(&pod(), "u"), Options::default(), &Lookups::default());
+    let budgets = LookupResult::Budgets(Vec::new());
+    let lookups = Lookups::from_iter([(Lookup::Budgets("ns".into()), budgets)]);
+    let unknown = review(&request(&pod(), "u"), Options::default(), &lookups);
     assert_eq!(unknown, Outcome::Missing(vec![Lookup::SidecarSets]));
 }
 

@@ -55,13 +55,17 @@ fn evictions_beyond_the_budget_are_to_be_tried_again_and_deletions_are_forbidden
     }
     // Dry runs in every form leave the budget as it is.
     assert_eq!(evict(kubectl, "web-0", &json!({"dryRun": ["All"]})), "");
-    kubectl.run(&["delete", "pod", "web-0", "--dry-run=server"]).unwrap();
+    kubectl
+        .run(&["delete", "pod", "web-0", "--dry-run=server"])
+        .unwrap();
     assert_eq!(status(&scenario)["unavailableAllowed"], 1);
 
     assert_eq!(evict(kubectl, "web-0", &Value::Null), "");
     let refused = evict(kubectl, "web-1", &Value::Null);
     assert!(
-        refused.contains("TooManyRequests") && refused.contains("vpodeviction.kb.io") && refused.contains(EXHAUSTED),
+        refused.contains("TooManyRequests")
+            && refused.contains("vpodeviction.kb.io")
+            && refused.contains(EXHAUSTED),
         "{refused}"
     );
     let refused = kubectl.refused(&["delete", "pod", "web-1"], "").unwrap();
@@ -97,7 +101,10 @@ fn a_budget_with_operations_and_an_ignored_selector_limits_nothing_else() {
         kubectl.patch("podunavailablebudgets", "web", &patch).unwrap();
     };
     patch(json!({"maxUnavailable": 0, "protectOperations": ["EVICT"]}));
-    assert!(evict(kubectl, "web-0", &Value::Null).contains(EXHAUSTED), "at once");
+    assert!(
+        evict(kubectl, "web-0", &Value::Null).contains(EXHAUSTED),
+        "at once"
+    );
     kubectl.run(&["delete", "pod", "web-0"]).unwrap();
     patch(json!({"ignoredPodSelector": {"matchLabels": {"force": "true"}}}));
     assert!(evict(kubectl, "web-1", &Value::Null).contains(EXHAUSTED));
@@ -147,10 +154,17 @@ fn with_the_update_gate_updates_in_place_and_labels_are_limited_and_resizes_too(
     let image = |pod: &str| {
         let image = format!("{pod}-image");
         let patch = json!({"spec": {"containers": [{"name": "main", "image": image}]}}).to_string();
-        kubectl.attempt(&["patch", "pod", pod, "-p", &patch], "").unwrap().1
+        kubectl
+            .attempt(&["patch", "pod", pod, "-p", &patch], "")
+            .unwrap()
+            .1
     };
     kubectl
-        .patch("podunavailablebudgets", "web", &json!({"spec": {"maxUnavailable": 0}}))
+        .patch(
+            "podunavailablebudgets",
+            "web",
+            &json!({"spec": {"maxUnavailable": 0}}),
+        )
         .unwrap();
     assert_eq!(image("web-0"), "", "the gate is off");
     let _flagged = Flagged::shared(
@@ -171,7 +185,11 @@ fn with_the_update_gate_updates_in_place_and_labels_are_limited_and_resizes_too(
     // Requests that there were none of change the class of service: the server refuses it, or the budget does.
     assert!(!kubectl.attempt(&resize, "").unwrap().1.is_empty());
     kubectl
-        .patch("podunavailablebudgets", "web", &json!({"spec": {"maxUnavailable": 2}}))
+        .patch(
+            "podunavailablebudgets",
+            "web",
+            &json!({"spec": {"maxUnavailable": 2}}),
+        )
         .unwrap();
     assert_eq!(image("web-1"), "");
     assert!(status(&scenario)["unavailablePods"]["web-1"].is_string());
@@ -208,17 +226,27 @@ fn without_a_manager_only_guarded_pods_and_evictions_beside_them_wait_for_one() 
     })
     .unwrap();
     elsewhere.run(&["label", "pod", "other-1", "a=b"]).unwrap();
-    elsewhere.run(&["delete", "pod", "other-1", "--grace-period=0", "--force"]).unwrap();
+    elsewhere
+        .run(&["delete", "pod", "other-1", "--grace-period=0", "--force"])
+        .unwrap();
     elsewhere.apply(&bare("new", "web")).unwrap();
 
     let waits = |error: &str, webhook: &str| {
-        assert!(error.contains("failed calling webhook") && error.contains(webhook), "{error}");
+        assert!(
+            error.contains("failed calling webhook") && error.contains(webhook),
+            "{error}"
+        );
     };
     waits(&evict(kubectl, "web-0", &Value::Null), "vpodeviction.kb.io");
     waits(&evict(kubectl, "other-0", &Value::Null), "vpodeviction.kb.io");
-    waits(&kubectl.refused(&["delete", "pod", "web-0"], "").unwrap(), "vpod.kb.io");
+    waits(
+        &kubectl.refused(&["delete", "pod", "web-0"], "").unwrap(),
+        "vpod.kb.io",
+    );
     // Pods that name no budget are created, updated and deleted beside them, and labels of those that do are changed.
     kubectl.apply(&bare("new", "other")).unwrap();
     kubectl.run(&["label", "pod", "web-0", "a=b"]).unwrap();
-    kubectl.run(&["delete", "pod", "other-1", "--grace-period=0", "--force"]).unwrap();
+    kubectl
+        .run(&["delete", "pod", "other-1", "--grace-period=0", "--force"])
+        .unwrap();
 }
