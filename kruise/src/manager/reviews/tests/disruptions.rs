@@ -325,6 +325,9 @@ async fn several_replicas_at_once_are_counted_exactly() {
     assert_eq!(cluster.charged().len(), 12);
 }
 
+/// A change of the budget by somebody else, and the code of the response after it.
+type Change<'c> = (&'c dyn Fn(&mut Value), u16);
+
 #[tokio::test(start_paused = true)]
 async fn after_a_conflict_every_rule_is_applied_to_the_budget_as_it_is_then() {
     let recorded = |budget: &mut Value| {
@@ -344,7 +347,6 @@ async fn after_a_conflict_every_rule_is_applied_to_the_budget_as_it_is_then() {
         budget["spec"]["ignoredPodSelector"] = json!({"matchLabels": {"app": "web"}});
         exhausted(budget);
     };
-    type Change<'c> = (&'c dyn Fn(&mut Value), u16);
     let changes: [Change<'_>; 5] = [
         (&recorded, 200),
         (&exhausted, 403),
