@@ -17,3 +17,4 @@ pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
 mod refusals;
+pub mod workloads;

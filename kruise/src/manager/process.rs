@@ -37,13 +37,14 @@ use crate::{
     gates::{DELETION_PROTECTION, Gates},
     leader::LeaderSettings,
     refusals::{Log, Refusals},
+    workloads::Workloads,
 };
 
 use super::{
     admission,
     config::Config,
     elsewhere, narrow,
-    registration::{Built, Parts, ServerFacts, agent, build_all},
+    registration::{Built, Parts, ServerFacts, agent, build_all, find_workloads},
     reviews::Reviews,
     widening::Widener,
 };
@@ -109,7 +110,11 @@ where
     };
     let mut caches = Caches::default();
     let webhook_caches = WebhookCaches::new(&mut caches, &served);
+    let finds_workloads = find_workloads(&config.gates, &served, &controllers::ALL);
+    let own_namespace = &config.webhook.namespace;
+    let workloads = Workloads::new(&mut caches, &served, finds_workloads, client, own_namespace);
     let parts = Parts {
+        workloads: &workloads,
         config,
         served: &served,
         server: &server,

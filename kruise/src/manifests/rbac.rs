@@ -118,6 +118,15 @@ const WATCHED: &[&str] = &["get", "list", "watch", "patch"];
 
 const READ: &[&str] = &["get", "list", "watch"];
 
+/// Workloads with a cache.
+const WORKLOADS: [ResourceId; 5] = [
+    ResourceId::DEPLOYMENTS,
+    ResourceId::REPLICA_SETS,
+    ResourceId::APPS_STATEFULSETS,
+    ResourceId::CLONESETS,
+    ResourceId::STATEFULSETS,
+];
+
 /// The rights in these registrations: one rule for each resource and subresource.
 pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
@@ -130,6 +139,14 @@ pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> V
             allow(group, format!("{plural}/status"), &["patch"]);
             // Required by the admission plugin OwnerReferencesPermissionEnforcement.
             allow(group, format!("{plural}/finalizers"), &["update"]);
+        }
+        if registration.finds_workloads {
+            for ResourceId { group, plural } in WORKLOADS {
+                allow(group, plural.to_owned(), READ);
+            }
+            allow("", "replicationcontrollers".to_owned(), &["get"]);
+            // Workloads of any kind say here how many pods they want.
+            allow("*", "*/scale".to_owned(), &["get"]);
         }
         for ResourceId { group, plural } in registration.watches {
             allow(group, (*plural).to_owned(), READ);

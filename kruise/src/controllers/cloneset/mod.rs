@@ -2,7 +2,6 @@
 //!
 //! The input of a plan is [`Inputs`].
 
-mod cached;
 mod inputs;
 mod options;
 
@@ -23,7 +22,7 @@ use kruise_views::{ClaimView, ImageJobView, NodeView, PodView, RevisionView};
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{CLAIMS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -35,8 +34,6 @@ use crate::{
 
 pub use inputs::Inputs;
 pub use options::options;
-
-use cached::CLONESETS;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)

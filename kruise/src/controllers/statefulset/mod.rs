@@ -26,7 +26,7 @@ use kruise_views::{ClaimView, ImageJobView, PodView, RevisionView, StorageClassV
 use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
-    caches::{CLAIMS, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -39,7 +39,7 @@ use crate::{
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME, STATEFULSETS};
+use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)
