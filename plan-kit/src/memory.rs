@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Target;
+use serde_json::Value;
+
+use crate::{Need, Target};
 
 /// Results of the last execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub struct Memory {
     pub create_error: Option<String>,
     /// First error among updates, if the last attempt had one.
     pub update_error: Option<String>,
+    /// What the plan before this one asked to read, a moment ago: the objects, and that there is none. Empty for the first
+    /// plan of a reconcile.
+    pub read: BTreeMap<Need, Option<Value>>,
 }
 
 /// An object that was in the way of a creation.
