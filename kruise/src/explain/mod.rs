@@ -3,6 +3,7 @@
 pub(crate) mod cloneset;
 mod events;
 mod pods;
+pub(crate) mod podunavailablebudget;
 pub(crate) mod sidecarset;
 pub(crate) mod statefulset;
 mod workload;
@@ -32,7 +33,7 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME` or `sidecarset/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `sidecarset/NAME` or `pub/NAME`.
     target: String,
     /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
@@ -316,7 +317,7 @@ mod tests {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(super::enumeration(&targets), "clone, sts and sidecarset");
+        assert_eq!(super::enumeration(&targets), "clone, sts, sidecarset and pub");
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             [
@@ -325,7 +326,8 @@ mod tests {
                 "clonesets",
                 "asts",
                 "statefulset",
-                "sidecarsets"
+                "sidecarsets",
+                "pub"
             ]
             .into_iter()
             .all(has_name)

@@ -29,6 +29,7 @@ mod migration;
 mod nodes;
 mod old_crd;
 mod ownership;
+mod podunavailablebudget;
 mod repair;
 mod requests;
 mod rights;
