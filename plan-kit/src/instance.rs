@@ -32,6 +32,17 @@ pub fn ids(owner_uid: &str, owner_version: &str, used: &[&str], count: usize) ->
     chosen.into_iter().collect()
 }
 
+/// The id of the pod of an owner for a node. `index` counts up where pods, whatever their state, have the ids before: nodes
+/// of a large cluster share ids.
+pub fn id_for_node(owner_uid: &str, node: &str, index: u32) -> String {
+    let drawn = if is_injected(Bug::RandomNames) {
+        draw() << 20
+    } else {
+        0
+    };
+    id(owner_uid, node, drawn + u64::from(index))
+}
+
 fn id(owner_uid: &str, owner_version: &str, index: u64) -> String {
     let mut hash = Fnv1a::default();
     for part in [
@@ -80,7 +91,7 @@ impl Fnv1a {
 
 #[cfg(test)]
 mod tests {
-    use super::ids;
+    use super::{id_for_node, ids};
 
     #[test]
     fn the_same_snapshot_gives_the_same_names_and_a_new_version_gives_others() {
@@ -98,5 +109,14 @@ mod tests {
         assert!(more.is_sorted() && more.iter().all(|id| !first.contains(id)));
         let alphabet = |c: char| "bcdfghjklmnpqrstvwxz2456789".contains(c);
         assert!(more.iter().all(|id| id.len() == 5 && id.chars().all(alphabet)));
+    }
+
+    #[test]
+    fn nodes_have_ids_of_their_own_and_others_after_them() {
+        assert_eq!(id_for_node("uid", "n1", 0), id_for_node("uid", "n1", 0));
+        let first = id_for_node("uid", "n1", 0);
+        for (owner, node, index) in [("uid", "n1", 1), ("uid", "n2", 0), ("other", "n1", 0)] {
+            assert_ne!(id_for_node(owner, node, index), first, "{owner} {node} {index}");
+        }
     }
 }

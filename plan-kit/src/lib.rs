@@ -6,6 +6,7 @@
 
 pub mod availability;
 pub mod claims;
+pub mod fit;
 pub mod history;
 pub mod image;
 pub mod injected;
@@ -31,7 +32,7 @@ mod write;
 
 pub use history::revision;
 pub use kruise_api::names::events::{self, EventKind};
-pub use memory::{Holder, Memory};
+pub use memory::{Attempts, Holder, Memory};
 pub use owner::Owner;
 pub use plan::{
     Batching, EventNote, Explain, FailureNote, Need, ObjectWrites, Phase, Plan, PodRef, StatusPatch, Step,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{Need, Target};
@@ -31,6 +32,35 @@ pub struct Memory {
     /// What the plan before this one asked to read, a moment ago: the objects, and that there is none. Empty for the first
     /// plan of a reconcile.
     pub read: BTreeMap<Need, Option<Value>>,
+    /// What plans have tried, by the keys in [`Plan::attempts`](crate::Plan::attempts). Forgotten half an hour after the
+    /// last attempt.
+    pub attempts: BTreeMap<String, Attempts>,
+}
+
+/// How often something was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempts {
+    /// So many times.
+    pub count: u32,
+    /// The last time.
+    pub last: Timestamp,
+}
+
+impl Memory {
+    /// How long attempts are remembered.
+    const KEPT: SignedDuration = SignedDuration::from_mins(30);
+
+    /// Counts what a plan of this instant tries.
+    pub fn count(&mut self, attempts: Vec<String>, now: Timestamp) {
+        self.attempts
+            .retain(|_, known| now.duration_since(known.last) <= Self::KEPT);
+        for key in attempts {
+            let known = self.attempts.entry(key);
+            let known = known.or_insert(Attempts { count: 0, last: now });
+            known.count = known.count.saturating_add(1);
+            known.last = now;
+        }
+    }
 }
 
 /// An object that was in the way of a creation.
@@ -40,4 +70,29 @@ pub struct Holder {
     pub uid: String,
     /// Uids of all its owners.
     pub owners: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_counted_until_they_are_half_an_hour_old() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let mut memory = Memory::default();
+        memory.count(vec!["1/n1".into(), "1/n2".into()], at(0));
+        memory.count(vec!["1/n1".into()], at(1800));
+        let counts = |memory: &Memory| {
+            let counts = memory.attempts.iter();
+            counts
+                .map(|(key, known)| (key.clone(), known.count, known.last.as_second()))
+                .collect::<Vec<_>>()
+        };
+        let two = vec![("1/n1".into(), 2, 1800), ("1/n2".into(), 1, 0)];
+        assert_eq!(counts(&memory), two);
+        memory.count(Vec::new(), at(1801));
+        assert_eq!(counts(&memory), [("1/n1".into(), 2, 1800)]);
+        memory.count(vec!["1/n1".into()], at(3601));
+        assert_eq!(counts(&memory), [("1/n1".into(), 1, 3601)]);
+    }
 }

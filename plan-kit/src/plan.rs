@@ -24,6 +24,9 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// Why things are, and are not, being done. Feeds `kruise explain`.
     pub why: Vec<Why>,
+    /// What this plan tries and later ones may have to try again, by keys of its own: the next plan finds in its memory how
+    /// often that was, and when last.
+    pub attempts: Vec<String>,
     /// Objects to fetch before planning again. A plan with needs has no writes.
     pub needs: Vec<Need>,
 }
@@ -206,7 +209,7 @@ pub struct StatusPatch {
 /// One line of explanation: about the whole set or one pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Why {
-    /// Pod name, or empty for the whole set.
+    /// Pod name, empty for the whole set, or a node as [`Why::of_node`] writes it.
     pub about: String,
     /// Plain words: what happens or does not, and which limit decides it.
     pub text: String,
@@ -220,6 +223,19 @@ impl Why {
             text: text.into(),
         }
     }
+
+    /// About a node, which no pod can have the name of: names have no colon.
+    pub fn of_node(node: &str, text: impl Into<String>) -> Self {
+        Self::new(format!("{}{node}", Self::NODE), text)
+    }
+
+    /// The node that it is about.
+    pub fn node(&self) -> Option<&str> {
+        self.about.strip_prefix(Self::NODE)
+    }
+
+    /// What precedes the name of a node.
+    const NODE: &str = "node:";
 
     /// About the whole set.
     pub fn of_set(text: impl Into<String>) -> Self {

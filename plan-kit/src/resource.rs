@@ -36,6 +36,8 @@ impl ResourceId {
     pub const CLONESETS: Self = Self::kruise("clonesets");
     /// StatefulSets of `apps.kruise.io`.
     pub const STATEFULSETS: Self = Self::kruise("statefulsets");
+    /// DaemonSets of `apps.kruise.io`.
+    pub const DAEMONSETS: Self = Self::kruise("daemonsets");
     /// Storage classes.
     pub const STORAGE_CLASSES: Self = Self {
         group: "storage.k8s.io",

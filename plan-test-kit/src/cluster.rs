@@ -103,8 +103,9 @@ impl Cluster {
         }
     }
 
-    /// Applies the plan's status patch.
+    /// Applies the plan's status patch, and remembers what it tried.
     pub fn report(&mut self, plan: &Plan) {
+        self.memory.count(plan.attempts.clone(), self.now);
         if let Some(status) = &plan.status {
             merge(&mut self.set, &status.patch);
             let version = self.next_version();

@@ -3,6 +3,7 @@
 //! Invariants: one folder per controller, none of which knows a sibling; pure functions; only the runtime acts.
 
 pub mod cloneset;
+pub mod daemonset;
 pub mod launch;
 pub mod pod_readiness;
 pub mod podunavailablebudget;

@@ -1,4 +1,4 @@
-//! Cluster-scoped objects of which only the labels are read: nodes and namespaces.
+//! Cluster-scoped objects of which only the labels are read: namespaces.
 
 use kube_cache::Cached;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ struct Meta {
 }
 
 impl LabelledView {
-    /// Labels: of a node among them the topology keys, of a namespace its name.
+    /// Labels, among them the name of a namespace.
     pub fn labels(&self) -> &Labels {
         &self.metadata.labels
     }
@@ -45,9 +45,6 @@ impl Cached for LabelledView {
         &self.metadata.resource_version
     }
 }
-
-/// A node: its topology.
-pub type NodeView = LabelledView;
 
 /// A namespace, for namespace selectors.
 pub type NamespaceView = LabelledView;

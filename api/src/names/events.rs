@@ -65,26 +65,28 @@ macro_rules! reasons {
 }
 
 reasons! {
-    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["CloneSet", "StatefulSet"], "A pod was created.";
-    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet", "StatefulSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
-    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["CloneSet", "StatefulSet"], "A pod was deleted.";
-    FAILED_DELETE = "FailedDelete", Warning, ["CloneSet", "StatefulSet"], "A pod or a claim could not be deleted.";
+    SUCCESSFUL_CREATE = "SuccessfulCreate", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod was created.";
+    FAILED_CREATE = "FailedCreate", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be created; the message ends with the error of the API server.";
+    SUCCESSFUL_DELETE = "SuccessfulDelete", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod was deleted.";
+    FAILED_DELETE = "FailedDelete", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod or a claim could not be deleted.";
+    FAILED_DAEMON_POD = "FailedDaemonPod", Warning, ["DaemonSet"], "A pod has failed on its node and is replaced.";
+    SELECTING_ALL = "SelectingAll", Warning, ["DaemonSet"], "The selector is empty; nothing is done.";
     FAILED_UPDATE = "FailedUpdate", Warning, ["CloneSet", "StatefulSet"], "A claim could not be assigned to its owners, or a pod not get its labels back.";
     SUCCESSFUL_UPDATE = "SuccessfulUpdate", Normal, ["StatefulSet"], "A pod got the labels back that name it.";
     SUCCESSFUL_RESIZE = "SuccessfulResize", Normal, ["StatefulSet"], "A claim asks for as much storage as its template.";
     FAILED_RESIZE = "FailedResize", Warning, ["StatefulSet"], "A claim could not ask for more storage.";
     FAILED_UPDATE_CLAIM = "FailedUpdatePVC", Warning, ["StatefulSet"], "A claim cannot follow its template; its pod is not updated.";
-    SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet", "StatefulSet"], "A pod was updated in place; its containers change next.";
-    FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet", "StatefulSet"], "A pod could not be updated in place.";
+    SUCCESSFUL_IN_PLACE = "SuccessfulUpdatePodInPlace", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod was updated in place; its containers change next.";
+    FAILED_IN_PLACE = "FailedUpdatePodInPlace", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A pod could not be updated in place.";
     SUCCESSFUL_RECREATE = "SuccessfulUpdatePodReCreate", Normal, ["CloneSet"], "An update deleted a pod to recreate it or, if a preDelete hook holds the pod, labelled it for deletion.";
     FAILED_RECREATE = "FailedUpdatePodReCreate", Warning, ["CloneSet"], "A pod that an update recreates could not be deleted.";
-    INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet", "StatefulSet"], "The annotation with the state of an in-place update cannot be read.";
+    INVALID_STATE = "InvalidInPlaceUpdateState", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "The annotation with the state of an in-place update cannot be read.";
     SCALE_UP_LIMITED = "ScaleUpLimited", Warning, ["CloneSet"], "scaleStrategy.maxUnavailable allows fewer new pods than are missing.";
-    CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet", "StatefulSet"], "A job that pulls an image ahead of a rollout was created.";
-    FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
-    RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
-    STALLED = "Stalled", Warning, ["CloneSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
-    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
+    CREATED_PULL_JOB = "CreatedImagePullJob", Normal, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout was created.";
+    FAILED_PULL_JOB = "FailedCreateImagePullJob", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A job that pulls an image ahead of a rollout could not be created.";
+    RESIZE_INFEASIBLE = "ResizeInfeasible", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A node can never give a pod the resources that an update asks for.";
+    STALLED = "Stalled", Warning, ["CloneSet", "DaemonSet", "StatefulSet"], "A rollout is past its deadline or, without a deadline, made no progress for ten minutes; the message says what it waits for.";
+    INVALID_SPEC = "InvalidSpec", Warning, ["CloneSet", "DaemonSet", "PodUnavailableBudget", "SidecarSet", "StatefulSet"], "The specification cannot be read; nothing is done.";
     INVALID_POD_METADATA = "InvalidPodMetadata", Warning, ["SidecarSet"], "A pod annotation that the SidecarSet patches cannot be merged; the pod is not upgraded.";
     NOT_UPGRADABLE = "NotUpgradablePods", Normal, ["SidecarSet"], "Pods cannot be upgraded in place; written when their number changes.";
     UNINJECTED = "UninjectedPods", Warning, ["SidecarSet"], "Pods that the SidecarSet matches were created without its sidecars; written when their number changes.";

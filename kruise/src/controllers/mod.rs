@@ -6,6 +6,7 @@
 
 pub mod caches;
 pub mod cloneset;
+pub mod daemonset;
 mod invalid_spec;
 pub mod launch;
 mod not_yet;
@@ -26,9 +27,10 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 6] = [
+pub static ALL: [&Registration; 7] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
+    &daemonset::REGISTRATION,
     &sidecarset::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,

@@ -11,7 +11,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("advancedcronjob-workers", Kind::Int, "3", IGNORED),
     flag("broadcastjob-workers", Kind::Int, "3", IGNORED),
     flag("crr-workers", Kind::Int, "3", IGNORED),
-    flag("daemonset-workers", Kind::Int, "3", IGNORED),
     flag("imagepulljob-workers", Kind::Int, "3", IGNORED),
     flag("nodeimage-workers", Kind::Int, "3", IGNORED),
     flag("nodepodprobe-workers", Kind::Int, "3", IGNORED),
@@ -21,7 +20,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("sidecarterminator-workers", Kind::Int, "3", IGNORED),
     flag("uniteddeployment-workers", Kind::Int, "3", IGNORED),
     flag("workloadspread-workers", Kind::Int, "3", IGNORED),
-    flag("assign-pods-by-scheduler", Kind::Bool, "true", IGNORED),
     flag("assign-bcj-pods-by-scheduler", Kind::Bool, "true", IGNORED),
     flag("nodeimage-creation-delay", Kind::Duration, "30s", IGNORED),
     flag(

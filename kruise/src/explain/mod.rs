@@ -1,6 +1,7 @@
 //! `kruise explain`: prints what pods report, a plan, what it waits for, and which limit holds it.
 
 pub(crate) mod cloneset;
+pub(crate) mod daemonset;
 mod events;
 mod pods;
 pub(crate) mod podunavailablebudget;
@@ -33,9 +34,9 @@ use crate::{
 /// What to explain.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// `clone/NAME`, `sts/NAME`, `sidecarset/NAME` or `pub/NAME`.
+    /// `clone/NAME`, `sts/NAME`, `daemon/NAME`, `sidecarset/NAME` or `pub/NAME`.
     target: String,
-    /// Only this pod; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
+    /// Only this pod; of a DaemonSet, a pod or a node; of a SidecarSet, `NAMESPACE/NAME` where the name alone is not enough.
     pod: Option<String>,
     /// Namespace of the object; without it that of the kubeconfig's context.
     #[arg(short, long)]
@@ -267,9 +268,16 @@ fn render(subject: &str, plan: &Plan, facts: &Facts, pod: Option<&str>) -> Strin
         .iter()
         .filter(|why| !why.about.is_empty() && about(&why.about))
         .collect();
-    if !held.is_empty() {
+    let (nodes, pods): (Vec<_>, Vec<_>) = held.into_iter().partition(|why| why.node().is_some());
+    if !nodes.is_empty() {
+        let _ = writeln!(text, "\nNodes:");
+        for why in nodes {
+            let _ = writeln!(text, "  nodes/{}: {}", why.node().unwrap_or_default(), why.text);
+        }
+    }
+    if !pods.is_empty() {
         let _ = writeln!(text, "\nPods:");
-        for why in held {
+        for why in pods {
             let _ = writeln!(text, "  pods/{}: {}", why.about, why.text);
         }
     }
@@ -313,11 +321,23 @@ mod tests {
     }
 
     #[test]
+    fn nodes_are_told_from_pods() {
+        let plan = Plan {
+            why: vec![Why::of_node("n1", "gets no pod"), Why::new("web-a", "held")],
+            ..Plan::default()
+        };
+        let text = render("daemonsets/web", &plan, &Facts::default(), None);
+        assert!(
+            text.contains("Nodes:\n  nodes/n1: gets no pod") && text.contains("Pods:\n  pods/web-a: held")
+        );
+    }
+
+    #[test]
     fn kinds_that_can_be_explained_follow_from_the_registrations() {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(super::enumeration(&targets), "clone, sts, sidecarset and pub");
+        assert_eq!(super::enumeration(&targets), "clone, sts, daemon, sidecarset and pub");
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             [
@@ -326,12 +346,14 @@ mod tests {
                 "clonesets",
                 "asts",
                 "statefulset",
+                "daemonset",
+                "ads",
                 "sidecarsets",
                 "pub"
             ]
             .into_iter()
             .all(has_name)
         );
-        assert!(!has_name("daemonset"));
+        assert!(!has_name("broadcastjob"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kruise_api::{
     meta::StringMap,
-    names::{CLAIM_TEMPLATES_HASH, CONTROLLER_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED, TEMPLATE_HASH},
+    names::{CLAIM_TEMPLATES_HASH, PREDOWNLOAD_CREATED, PREDOWNLOAD_IGNORED, TEMPLATE_HASH},
 };
 use kruise_views::RevisionView;
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub struct Specified<'a> {
     pub reported: Reported<'a>,
     /// Name of the current revision in the status.
     pub current: &'a str,
+    /// Label of revisions that has the hash in their names.
+    pub hash_label: &'static str,
     /// Do revisions carry labels about their images?
     pub pulls_ahead: bool,
 }
@@ -84,7 +86,7 @@ impl History {
                     identity: &identity,
                     number,
                     data: template.data(),
-                    labels: labels(template, &identity.hash),
+                    labels: labels(template, specified.hash_label, &identity.hash),
                     inherited: specified.annotations,
                     annotations: annotations.collect(),
                 };
@@ -117,11 +119,11 @@ fn live(name: &str, template: &Template, claims_hash: Option<&str>) -> Revision 
     }
 }
 
-fn labels(template: &Template, hash: &str) -> Value {
+fn labels(template: &Template, hash_label: &str, hash: &str) -> Value {
     let mut labels = template.pointer("/metadata/labels").cloned();
     let labels = labels.get_or_insert_with(|| json!({}));
     if let Some(labels) = labels.as_object_mut() {
-        labels.insert(CONTROLLER_HASH.into(), hash.into());
+        labels.insert(hash_label.into(), hash.into());
     }
     labels.take()
 }

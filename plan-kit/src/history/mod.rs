@@ -111,6 +111,13 @@ impl History {
         self.at(found.or_else(|| newest(&|view| reported.is_shortened(view, live))))
     }
 
+    /// The revisions that hold the live template, oldest first: an earlier manager may have stored it twice.
+    pub fn twins<'h>(&'h self, live: &'h Template) -> impl Iterator<Item = &'h Arc<RevisionView>> {
+        self.stored
+            .iter()
+            .filter(|view| is_equal(view, live) || is_recorded(view, live))
+    }
+
     /// Records that a revision is for the live template, if it lacks fields of it and the record is missing. Later edits of the
     /// workload that leave the template alone find the revision by it, and those of the template do not.
     pub fn record(&self, owner: &Owner<'_>, view: &RevisionView, live: &Template) -> Option<ObjectWrites> {

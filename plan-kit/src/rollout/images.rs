@@ -8,7 +8,10 @@
 //! - Jobs are deleted with their rollout: when it is over, and when another takes its place.
 //! - No pod waits for any of it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kruise_api::{
     meta::{LabelRequirement, LabelSelector},
@@ -20,7 +23,6 @@ use serde_json::{Value, json};
 use super::{Pod, Rollout};
 use crate::{
     ResourceId, events, history,
-    inplace::Change,
     plan::{EventNote, FailureNote, ObjectWrites, Phase, Step},
     put,
     write::{Intent, Precondition, Target, Write},
@@ -39,6 +41,8 @@ pub struct ImagesAhead<'a> {
     pub selector: &'a LabelSelector,
     /// Its template.
     pub template: &'a Value,
+    /// For which rollouts images are pulled ahead.
+    pub change: AheadOf,
     /// Nodes that pull at a time.
     pub parallelism: i32,
     /// Seconds that one pull may take.
@@ -47,6 +51,14 @@ pub struct ImagesAhead<'a> {
     pub min_updated_ready: usize,
     /// Names that objects of others have.
     pub taken_names: &'a BTreeSet<String>,
+}
+
+/// For which rollouts images are pulled ahead.
+pub enum AheadOf {
+    /// Those that change pods in place, of sets that are not small.
+    InPlace,
+    /// All: these are the images that pods are still to get, by container.
+    Images(BTreeMap<String, String>),
 }
 
 impl ImagesAhead<'_> {
@@ -80,14 +92,14 @@ impl ImagesAhead<'_> {
         let note = |labels: Value, reason: String| {
             history::label(&rollout.owner, revision, Intent::NoteImages, labels, reason)
         };
-        match worthwhile(rollout) {
+        match self.worthwhile(rollout) {
             Err(_) if ignored => None,
             Err(why) => {
                 let reason = format!("images are not pulled ahead: {why}");
                 Some(vec![note(json!({PREDOWNLOAD_IGNORED: "true"}), reason)])
             }
-            Ok(change) => {
-                let (mut steps, blocked) = self.creations(rollout, &change);
+            Ok(images) => {
+                let (mut steps, blocked) = self.creations(rollout, &images);
                 if blocked {
                     // Its end brings the set back here.
                     return (!steps.is_empty()).then_some(steps);
@@ -104,6 +116,32 @@ impl ImagesAhead<'_> {
         }
     }
 
+    /// The images that the rollout brings, by container, or why they are not worth pulling ahead.
+    fn worthwhile(&self, rollout: &Rollout<'_>) -> Result<BTreeMap<String, String>, &'static str> {
+        let (budget, strategy) = (rollout.budget, rollout.strategy);
+        let at_once = budget.partition == 0 && budget.at_once >= budget.replicas;
+        if let AheadOf::Images(images) = &self.change {
+            return match () {
+                () if strategy.on_delete => Err("pods change only when somebody deletes them"),
+                () if at_once => Err("all pods may change at once"),
+                () => Ok(images.clone()),
+            };
+        }
+        if strategy.on_delete || !strategy.policy.is_in_place() {
+            return Err("pods are not updated in place");
+        }
+        if budget.replicas <= SMALL {
+            return Err("the set is small");
+        }
+        if at_once {
+            return Err("all pods may change at once");
+        }
+        let change = rollout.change_between(&rollout.current, &rollout.update);
+        change
+            .map(|change| change.images)
+            .map_err(|_| "the change needs new pods")
+    }
+
     fn enough_are_ready(&self, pods: &[Pod<'_>]) -> bool {
         let wanted = self.min_updated_ready;
         let is_ready = |pod: &&Pod<'_>| pod.updated && pod.service.is_ready();
@@ -112,20 +150,15 @@ impl ImagesAhead<'_> {
 
     /// One job for each new image, by the names of the containers, and whether one has to wait for its name. A name that
     /// somebody else's job has is left to it.
-    fn creations(&self, rollout: &Rollout<'_>, change: &Change) -> (Vec<Step>, bool) {
+    fn creations(&self, rollout: &Rollout<'_>, images: &BTreeMap<String, String>) -> (Vec<Step>, bool) {
         let name = |container: &String| format!("{}-{container}", rollout.update.name);
         let is_job = |name: &str| self.jobs.iter().any(|job| *job.name == *name);
         let mut going = self.jobs.iter().filter(|job| job.deleting);
-        let blocked = going.any(|job| {
-            change
-                .images
-                .keys()
-                .any(|container| *job.name == *name(container))
-        });
+        let blocked = going.any(|job| images.keys().any(|container| *job.name == *name(container)));
         let is_known = |name: &str| self.taken_names.contains(name) || is_job(name);
         let shared = self.body(rollout);
-        let images = change.images.iter();
         let steps = images
+            .iter()
             .map(|(container, image)| (name(container), image))
             .filter(|(name, _)| !is_known(name))
             .map(|(name, image)| create(rollout, shared.clone(), &name, image))
@@ -177,23 +210,6 @@ impl ImagesAhead<'_> {
             "spec": spec,
         })
     }
-}
-
-/// The change that the rollout makes, or why its images are not worth pulling ahead.
-fn worthwhile(rollout: &Rollout<'_>) -> Result<Change, &'static str> {
-    let budget = rollout.budget;
-    if rollout.strategy.on_delete || !rollout.strategy.policy.is_in_place() {
-        return Err("pods are not updated in place");
-    }
-    if budget.replicas <= SMALL {
-        return Err("the set is small");
-    }
-    if budget.partition == 0 && budget.at_once >= budget.replicas {
-        return Err("all pods may change at once");
-    }
-    rollout
-        .change_between(&rollout.current, &rollout.update)
-        .map_err(|_| "the change needs new pods")
 }
 
 fn create(rollout: &Rollout<'_>, mut body: Value, name: &str, image: &str) -> Step {

@@ -46,7 +46,7 @@ use crate::{
 pub use deletion::{Deletions, Words};
 pub use pod::{Class, Pod};
 pub use refresh::{add_ready, refresh};
-pub use updater::Updater;
+pub use updater::{Updater, updated_in_place};
 
 /// What a specification says about updating pods, and the workload it belongs to.
 pub struct Rollout<'a> {
@@ -68,6 +68,8 @@ pub struct Rollout<'a> {
     pub history: History,
     /// How the kind deletes its pods.
     pub deletions: &'static Deletions,
+    /// Reports an update in place, given the names of the pod and of its new revision.
+    pub in_place_words: fn(&str, &str) -> Words,
     /// Writes that follow the deletion of a pod, such as those of its claims.
     pub after_deletion: &'a dyn Fn(&PodView) -> Vec<Step>,
     /// Is `Plan::why` wanted?
@@ -153,6 +155,8 @@ pub struct Budget {
 pub struct Options {
     /// The revision label carries the hash only.
     pub short_hash: bool,
+    /// A pod whose containers restart has a lifecycle label while they do. Without, its readiness gate alone reports it.
+    pub restart_labels: bool,
     /// Updated pods may be taken back to the current revision: whether a pod that is held on its way is still to go, is
     /// decided where pods are chosen.
     pub goes_back: bool,

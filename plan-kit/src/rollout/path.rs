@@ -48,7 +48,8 @@ impl UpdatePath {
                 label: rollout.label_of(target),
                 hash: rollout.options.template_hash.then_some(target.hash.as_str()),
             };
-            let label = if self.change.takes_time() || rollout.update_hook().is_some() {
+            let is_labelled = rollout.options.restart_labels || !self.change.restarts();
+            let label = if (self.change.takes_time() && is_labelled) || rollout.update_hook().is_some() {
                 UpdateLabel::Updating
             } else {
                 UpdateLabel::Unchanged

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use kruise_api::{lifecycle::LifecycleHook, names::INPLACE_STATE};
 use serde_json::{Value, json};
 
-use super::{Pod, Policy, Rollout, interrupted, path::UpdatePath};
+use super::{Pod, Policy, Rollout, Words, interrupted, path::UpdatePath};
 use crate::{
     events,
     history::revision::Revision,
@@ -16,6 +16,15 @@ use crate::{
     pod_writes::{Guard, guard_by_version, patch},
     write::{Intent, Part},
 };
+
+/// Reports an update in place as CloneSets and StatefulSets do, given the names of the pod and of its new revision.
+pub fn updated_in_place(pod: &str, revision: &str) -> Words {
+    let named = format!("update pod {pod} in-place(revision {revision})");
+    Words {
+        done: EventNote::new(&events::SUCCESSFUL_IN_PLACE, format!("successfully {named}")),
+        failed: FailureNote::new(&events::FAILED_IN_PLACE, format!("failed to {named}: ")),
+    }
+}
 
 /// Updates pods to one revision; the path from each other revision is worked out once.
 pub struct Updater<'r> {
@@ -64,8 +73,8 @@ impl<'r> Updater<'r> {
                 continue;
             };
             if !warned {
-                let (name, revision) = (&pod.view.name, &self.target.name);
-                let message = format!("failed to update pod {name} in-place(revision {revision}): {text}");
+                let failed = (self.rollout.in_place_words)(&pod.view.name, &self.target.name).failed;
+                let message = format!("{}{text}", failed.prefix);
                 plan.events
                     .push(EventNote::new(&events::FAILED_IN_PLACE, message));
             }
@@ -222,24 +231,20 @@ impl<'r> Updater<'r> {
             let (intent, part) = (Intent::MarkUnready, Part::Status);
             steps.push(patch(view, intent, part, unready, guard, reason));
         }
-        let named = format!("update pod {} in-place(revision {})", view.name, self.target.name);
-        let failed = || FailureNote::new(&events::FAILED_IN_PLACE, format!("failed to {named}: "));
+        let Words { done, failed } = (self.rollout.in_place_words)(&view.name, &self.target.name);
         // A resize and the write that records it are two: late ones, of a manager that leads no more, must not take apart
         // what another one has done since.
         let resizes = patches.resize.is_some() || !path.change.resources.is_empty();
         let resize = patches.resize.map(|resize| {
             let (intent, part) = (Intent::ResizePod, Part::Resize);
             let mut step = patch(view, intent, part, resize, Guard::SamePod, reason);
-            step.failed = Some(failed());
+            step.failed = Some(failed.clone());
             step
         });
         let (intent, part) = (Intent::UpdateInPlace, Part::Main);
         let mut step = patch(view, intent, part, patches.update, Guard::SamePod, reason);
-        step.done = Some(EventNote::new(
-            &events::SUCCESSFUL_IN_PLACE,
-            format!("successfully {named}"),
-        ));
-        step.failed = Some(failed());
+        step.done = Some(done);
+        step.failed = Some(failed);
         let mut change: Vec<Step> = resize.into_iter().chain([step]).collect();
         if is_injected(Bug::ResizeAfterPodWrite) {
             change.reverse();
@@ -247,7 +252,8 @@ impl<'r> Updater<'r> {
         steps.extend(change);
         // What containers run is recorded as the snapshot has it, and a new container is the sign that they changed: one
         // that crashed in between would be taken for it.
-        let changing = pod.state == State::Updating && view.annotations.get(INPLACE_STATE).is_some();
+        let restarts = pod.state == State::Updating || !self.rollout.options.restart_labels;
+        let changing = restarts && view.annotations.get(INPLACE_STATE).is_some();
         if changing || resizes || !path.change.images.is_empty() {
             guard_by_version(&mut steps, view);
         }

@@ -1,6 +1,6 @@
 //! What a CloneSet says about its revisions.
 
-use kruise_api::cloneset::CloneSet;
+use kruise_api::{cloneset::CloneSet, names::CONTROLLER_HASH};
 use kruise_plan_kit::history::{Reported, Specified};
 
 /// What it says. `pulls_ahead`: revisions carry labels about their images.
@@ -20,6 +20,7 @@ pub(super) fn specified<'a>(
             is_current: set.metadata.generation > 0 && status.observed_generation == set.metadata.generation,
         },
         current: &status.current_revision,
+        hash_label: CONTROLLER_HASH,
         pulls_ahead,
     }
 }

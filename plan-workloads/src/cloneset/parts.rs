@@ -2,7 +2,10 @@
 
 use go_compat::{IntOrString, Rounding};
 use kruise_api::cloneset::{CloneSetSpec, InPlaceUpdateStrategy, RollingUpdate};
-use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::ImagesAhead};
+use kruise_plan_kit::rollout::{
+    self, Budget, Policy, Strategy,
+    images::{AheadOf, ImagesAhead},
+};
 
 use super::{numbers::Limits, snapshot::Snapshot};
 
@@ -49,6 +52,7 @@ pub(super) fn budget(spec: &CloneSetSpec, limits: Limits) -> Budget {
 pub(super) fn options(snapshot: &Snapshot<'_>) -> rollout::Options {
     let options = snapshot.options;
     rollout::Options {
+        restart_labels: true,
         short_hash: options.short_hash,
         goes_back: options.partition_rollback,
         environment_from_metadata: options.environment_from_metadata,
@@ -69,6 +73,7 @@ pub(super) fn images<'a>(snapshot: &Snapshot<'a>) -> Option<ImagesAhead<'a>> {
         jobs: snapshot.pull_jobs,
         selector: &spec.selector,
         template: &spec.template,
+        change: AheadOf::InPlace,
         parallelism: parallelism.and_then(nodes).unwrap_or(PARALLELISM),
         timeout_seconds: timeout.filter(|&seconds| seconds >= 0).unwrap_or(TIMEOUT),
         min_updated_ready: usize::try_from(wanted.unwrap_or(0)).unwrap_or(0),

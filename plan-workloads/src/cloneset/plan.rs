@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kruise_plan_kit::{
     Explain, Owner, Plan, Why,
     history::History,
-    rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable},
+    rollout::{Pod, Rollout, add_ready, interrupted, refresh, unreadable, updated_in_place},
 };
 
 use super::{
@@ -54,6 +54,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
         current: found.current,
         history,
         deletions: &events::DELETIONS,
+        in_place_words: updated_in_place,
         after_deletion: &|pod| places.deletions(pod),
         explain: snapshot.explain,
         now,

@@ -3,7 +3,7 @@
 //!
 //! # What it promises
 //! - A condition that exists, whatever its status, is never touched: whoever set it False sets it True again.
-//! - Pods of a CloneSet or a StatefulSet are left to that set's own plan, which sets the condition together with the
+//! - Pods of a CloneSet, a DaemonSet or a StatefulSet are left to that set's own plan, which sets the condition together with the
 //!   others in one request.
 
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use kruise_views::PodView;
 use serde_json::json;
 
 /// Kinds whose plans set the condition themselves.
-const PLANNED: [&str; 2] = ["CloneSet", "StatefulSet"];
+const PLANNED: [&str; 3] = ["CloneSet", "DaemonSet", "StatefulSet"];
 
 /// Does this pod need anything from this controller?
 pub fn concerns(pod: &PodView) -> bool {
@@ -112,7 +112,8 @@ mod tests {
         };
         assert_eq!(owned("apps.kruise.io", "CloneSet"), 0);
         assert_eq!(owned("apps.kruise.io", "StatefulSet"), 0);
-        assert_eq!(owned("apps.kruise.io", "DaemonSet"), 1);
+        assert_eq!(owned("apps.kruise.io", "DaemonSet"), 0);
+        assert_eq!(owned("apps.kruise.io", "BroadcastJob"), 1);
         assert_eq!(owned("apps", "StatefulSet"), 1);
     }
 }

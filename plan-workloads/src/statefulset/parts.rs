@@ -5,7 +5,10 @@ use kruise_api::{
     names,
     statefulset::{InPlaceUpdateStrategy, StatefulSetSpec},
 };
-use kruise_plan_kit::rollout::{self, Budget, Policy, Strategy, images::ImagesAhead};
+use kruise_plan_kit::rollout::{
+    self, Budget, Policy, Strategy,
+    images::{AheadOf, ImagesAhead},
+};
 
 use super::{
     limits::Limits,
@@ -50,6 +53,7 @@ pub(super) fn budget(limits: Limits) -> Budget {
 /// Feature gates.
 pub(super) fn options(options: Options) -> rollout::Options {
     rollout::Options {
+        restart_labels: true,
         short_hash: false,
         goes_back: false,
         environment_from_metadata: options.environment_from_metadata,
@@ -91,6 +95,7 @@ pub(super) fn images<'a>(snapshot: &Snapshot<'a>, limits: Limits) -> Option<Imag
         jobs: snapshot.pull_jobs,
         selector: &spec.selector,
         template: &spec.template,
+        change: AheadOf::InPlace,
         parallelism: parallelism.and_then(nodes).unwrap_or(PARALLELISM),
         timeout_seconds: timeout.filter(|&seconds| seconds >= 0).unwrap_or(TIMEOUT),
         min_updated_ready: usize::try_from(wanted).unwrap_or(0),

@@ -7,7 +7,7 @@ use kruise_api::statefulset::StatefulSet;
 use kruise_plan_kit::{
     Owner, Plan, Why,
     history::History,
-    rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+    rollout::{Pod, Rollout, add_ready, refresh, unreadable, updated_in_place},
 };
 use kruise_views::PodView;
 
@@ -95,6 +95,7 @@ pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
             current: found.current,
             history,
             deletions: &events::DELETIONS,
+            in_place_words: updated_in_place,
             after_deletion: &|_| Vec::new(),
             explain: snapshot.explain,
             now,

@@ -1,6 +1,6 @@
 //! What a set says about its revisions, and which of them a missing pod gets.
 
-use kruise_api::statefulset::StatefulSet;
+use kruise_api::{names::CONTROLLER_HASH, statefulset::StatefulSet};
 use kruise_plan_kit::{
     history::{Reported, Specified},
     lifecycle::State,
@@ -21,6 +21,7 @@ pub(super) fn specified(set: &StatefulSet, pulls_ahead: bool) -> Specified<'_> {
             is_current: set.metadata.generation > 0 && status.observed_generation == set.metadata.generation,
         },
         current: &status.current_revision,
+        hash_label: CONTROLLER_HASH,
         pulls_ahead,
     }
 }

@@ -1,5 +1,5 @@
 //! What the planners of workloads must do, written from the requirements and not from the planners. Those of CloneSet are
-//! here, those of StatefulSet in `statefulset`.
+//! here, those of DaemonSet in `daemonset`, and those of StatefulSet in `statefulset`.
 //!
 //! `world` is a small cluster that applies plans as a server and nodes would; `oracle` watches every write that reaches
 //! it with arithmetic of its own. `vectors`, `cases`, `takeover` and `lossless` are fixed examples, `properties` are
@@ -13,6 +13,7 @@
 )]
 
 mod cases;
+mod daemonset;
 mod launch;
 mod lossless;
 mod oracle;

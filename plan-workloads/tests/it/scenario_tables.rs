@@ -113,6 +113,7 @@ fn every_named_test_exists_and_every_scenario_has_one_or_says_why_not() {
         ("in-place-update.md", 'U', 26),
         ("sidecarset.md", 'S', 41),
         ("statefulset.md", 'S', 43),
+        ("daemonset.md", 'D', 36),
         ("admission.md", 'A', 30),
         ("launch-priority.md", 'L', 14),
         ("pod-webhook.md", 'P', 11),
@@ -153,6 +154,8 @@ fn whatever_is_better_here_has_a_test() {
     let in_place = (1..=10).chain(12..=16).chain(18..=20);
     assert_tested("in-place-update.md", 'N', in_place, 2);
     assert_tested("statefulset.md", 'M', (1..=13).chain(17..=29), 2);
+    let of_daemonsets = [1, 3, 4, 5, 6, 7, 9, 10, 11, 13, 15, 17, 18, 22, 23, 24, 27];
+    assert_tested("daemonset.md", 'M', of_daemonsets.into_iter(), 2);
 }
 
 /// The tests in the last cell of each row of a table whose rows are `wanted`.
@@ -202,7 +205,14 @@ fn every_row_about_budgets_has_tests() {
 
 #[test]
 fn every_case_stands_in_a_table_and_every_case_there_exists() {
-    let text: String = ["cloneset.md", "in-place-update.md", "gates.md", "statefulset.md"]
+    let documents = [
+        "cloneset.md",
+        "daemonset.md",
+        "in-place-update.md",
+        "gates.md",
+        "statefulset.md",
+    ];
+    let text: String = documents
         .iter()
         .map(|document| fs::read_to_string(root().join("docs/scenarios").join(document)).unwrap())
         .collect();

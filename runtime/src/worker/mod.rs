@@ -360,6 +360,7 @@ impl<R: Reconciler> Controller<R> {
             ..Limits::default()
         };
         let purposes = memory::purposes(&plan.writes);
+        let attempts = plan.attempts;
         let stopping = || self.lock().phase == Phase::Stopping;
         let run = Run::new(plan.writes, limits);
         let newest = |target: &Target, uid: &str| self.settings.caches.version(target, uid);
@@ -370,6 +371,9 @@ impl<R: Reconciler> Controller<R> {
         let report = executor::execute(&self.client, &self.settings.served, run, &conditions).await;
         for note in &report.events {
             self.emit(key, note.clone());
+        }
+        if let Some(owner) = self.lock().owners.get_mut(key) {
+            owner.memory.count(attempts, self.client.now());
         }
         self.settle(key, &report, &purposes, plan.requeue)
     }

@@ -41,6 +41,8 @@ pub struct PodView {
     pub controller: Option<Box<OwnerView>>,
     /// Node it is bound to.
     pub node: Option<Box<str>>,
+    /// The only node that its affinity allows, by name. Only known while it is bound to none.
+    pub pinned: Option<Box<str>>,
     /// Condition types in `spec.readinessGates`.
     pub gates: Box<[Box<str>]>,
     /// Names of the init containers, in order; empty for pods without injected sidecars.

@@ -130,11 +130,59 @@ struct Metadata {
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     node_name: Option<Box<str>>,
+    affinity: Option<Affinity>,
     restart_policy: Option<Box<str>>,
     readiness_gates: Option<Vec<Gate>>,
     containers: Option<Vec<Container>>,
     init_containers: Option<Vec<Init>>,
     volumes: Option<Vec<Volume>>,
+}
+
+/// Only what pins a pod to one node.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Affinity {
+    node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeAffinity {
+    required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeSelector {
+    node_selector_terms: Option<Vec<Term>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Term {
+    match_fields: Option<Vec<Requirement>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Requirement {
+    key: Box<str>,
+    operator: Box<str>,
+    values: Option<Vec<Box<str>>>,
+}
+
+impl Affinity {
+    /// The node that a term about the name of a node allows, if it allows one.
+    fn pinned(self) -> Option<Box<str>> {
+        let required = self
+            .node_affinity?
+            .required_during_scheduling_ignored_during_execution?;
+        let terms = required.node_selector_terms.into_iter().flatten();
+        let fields = terms.filter_map(|term| term.match_fields).flatten();
+        let mut names = fields.filter(|field| &*field.key == "metadata.name" && &*field.operator == "In");
+        let mut values = names.next()?.values?;
+        values.pop().filter(|_| values.is_empty())
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -286,6 +334,7 @@ impl From<Object> for PodView {
         };
         let is_kept =
             |key: &str| is_read(key) || (is_injected && key != names::LAST_APPLIED) || is_variable(key);
+        let node = spec.node_name.filter(|node| !node.is_empty());
         let inits = spec.init_containers.filter(|_| is_injected).unwrap_or_default();
         let controller = metadata
             .owner_references
@@ -304,7 +353,12 @@ impl From<Object> for PodView {
             created: metadata.creation_timestamp,
             deleting: metadata.deletion_timestamp.is_some(),
             gone_by: metadata.deletion_timestamp,
-            node: spec.node_name.filter(|node| !node.is_empty()),
+            pinned: if node.is_some() {
+                None
+            } else {
+                spec.affinity.and_then(Affinity::pinned)
+            },
+            node,
             gates: spec
                 .readiness_gates
                 .unwrap_or_default()

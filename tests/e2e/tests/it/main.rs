@@ -14,6 +14,7 @@ mod claims;
 mod cloneset;
 mod cluster;
 mod crash;
+mod daemonset;
 mod definitions;
 mod deletion;
 

@@ -1,4 +1,4 @@
-//! Advanced DaemonSet: one pod for each node, updated in place, with surge, or in parts.
+//! The definition, and the conversion of its versions.
 
 use serde_json::{Value, json};
 

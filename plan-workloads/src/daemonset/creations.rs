@@ -1,0 +1,73 @@
+//! Which of the nodes without a pod get one.
+
+use super::{create::NewPods, limits::is_rolling, places::Place, plan::Decision};
+
+/// Why a node gets no pod yet.
+pub(super) const WITHHELD: &str =
+    "gets no pod yet: partitionedScaling leaves as many nodes without one as the partition says";
+
+/// Nodes without a pod, in name order.
+pub(super) struct Creations<'d> {
+    /// Get one.
+    pub(super) due: Vec<&'d Place<'d>>,
+    /// Get none, because of the partition.
+    pub(super) withheld: Vec<&'d Place<'d>>,
+}
+
+impl Decision<'_> {
+    /// Divides the nodes without a pod.
+    ///
+    /// The partition holds back first pods only. First pods are created in name order, so a node with a lower name than one
+    /// that has a pod had one, or joined. Of the others, as many had one as the status reports more than there are.
+    pub(super) fn creations(&self, new_pods: &NewPods<'_>) -> Creations<'_> {
+        let empty = self.places.eligible().filter(|place| place.members.is_empty());
+        let mut all = Creations {
+            due: Vec::new(),
+            withheld: Vec::new(),
+        };
+        let Some(mut room) = self.room_for_first() else {
+            all.due = empty.collect();
+            return all;
+        };
+        let mut occupied = self.places.eligible().filter(|place| !place.members.is_empty());
+        let last = occupied.next_back().map(|place| place.name);
+        let mut lost = self.lost();
+        for place in empty {
+            let is_refused = || {
+                let refused = &self.memory.refused_names;
+                !refused.is_empty() && refused.contains(&new_pods.name(place.name))
+            };
+            let had_one = last.is_some_and(|last| place.name < last) || is_refused();
+            if had_one || lost > 0 || room > 0 {
+                // Whichever it is, its pod will be one of those that the partition allows.
+                (lost, room) = (lost - 1, room - 1);
+                all.due.push(place);
+            } else {
+                all.withheld.push(place);
+            }
+        }
+        all
+    }
+
+    /// How many first pods the partition allows; `None` is no limit.
+    fn room_for_first(&self) -> Option<i64> {
+        let limits = self.limits;
+        let spec = &self.set.spec;
+        if !is_rolling(spec) || !spec.scale_strategy.partitioned_scaling || limits.partition == 0 {
+            return None;
+        }
+        let has_new = |place: &&Place<'_>| place.members.iter().any(|member| member.pod.updated);
+        let updated = self.places.eligible().filter(has_new).count() as i64;
+        let kept = limits.partition.min(limits.desired);
+        Some((i64::from(limits.desired) - updated - i64::from(kept)).max(0))
+    }
+
+    /// How many pods are gone since the last report, not counting those whose nodes are gone.
+    fn lost(&self) -> i64 {
+        let status = &self.set.status;
+        let has_pod = |place: &&Place<'_>| !place.members.is_empty();
+        let current = self.places.eligible().filter(has_pod).count() as i64;
+        let gone = i64::from(status.desired_number_scheduled) - i64::from(self.limits.desired);
+        (i64::from(status.current_number_scheduled) - current - gone.max(0)).max(0)
+    }
+}

@@ -1,0 +1,164 @@
+//! The order of decisions.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use kruise_api::daemonset::DaemonSet;
+use kruise_plan_kit::{
+    EventNote, Memory, Owner, Plan, Why,
+    fit::Placement,
+    history::History,
+    rollout::{Pod, Rollout, add_ready, refresh, unreadable},
+};
+
+use super::{
+    create::NewPods,
+    events, explain,
+    limits::Limits,
+    parts,
+    places::Places,
+    revisions,
+    snapshot::{Options, Snapshot},
+    status,
+    steps::Steps,
+};
+
+/// What decisions are made from, each part read once.
+pub(super) struct Decision<'p> {
+    pub(super) set: &'p DaemonSet,
+    pub(super) options: Options,
+    pub(super) limits: Limits,
+    pub(super) places: Places<'p>,
+    pub(super) placement: &'p Placement,
+    pub(super) rollout: Rollout<'p>,
+    pub(super) memory: &'p Memory,
+}
+
+/// Decides what a set needs now.
+pub fn plan(snapshot: &Snapshot<'_>, now: Timestamp) -> Plan {
+    let (set, spec) = (snapshot.set, &snapshot.set.spec);
+    let owner = Owner::new(snapshot.api_version, "DaemonSet", &set.metadata);
+    if set.metadata.deletion_timestamp.is_some() {
+        return Plan {
+            why: vec![Why::of_set("the set is being deleted: its pods go with it")],
+            ..Plan::default()
+        };
+    }
+    if spec.selector.is_empty() {
+        let problem = "the selector is empty, and would select all pods";
+        return nothing(snapshot, problem, Some(events::selecting_all(&owner)), now);
+    }
+    if let Some(problem) = unreadable::selector(&spec.selector, &spec.template) {
+        return nothing(snapshot, &problem, None, now);
+    }
+    let desired = snapshot.nodes.iter().filter(|placed| placed.fit.runs()).count();
+    let limits = Limits::of(spec, i32::try_from(desired).unwrap_or(i32::MAX));
+    let history = History::new(snapshot.revisions);
+    let specified = revisions::specified(set, &history, snapshot.options.images_ahead);
+    let found = history.revisions_of(&owner, &specified, &snapshot.memory.taken_names);
+    let equal = history.twins(&found.update.template);
+    let twins: Vec<String> = equal
+        .filter(|view| *view.name != *found.update.name)
+        .map(|view| view.name.to_string())
+        .collect();
+    let places = Places::new(
+        set,
+        (snapshot.nodes, snapshot.pods),
+        (&found.update, &twins),
+        limits.min_ready_seconds,
+        now,
+    );
+    let current = revisions::outdated(&history, &places);
+    let decision = Decision {
+        set,
+        options: snapshot.options,
+        limits,
+        places,
+        placement: snapshot.placement,
+        rollout: Rollout {
+            owner,
+            strategy: parts::strategy(spec),
+            budget: parts::budget(limits),
+            lifecycle: spec.lifecycle.as_ref(),
+            options: parts::options(snapshot.options),
+            current: current.unwrap_or_else(|| found.update.clone()),
+            update: found.update,
+            history,
+            deletions: &events::DELETIONS,
+            in_place_words: events::updated_in_place,
+            after_deletion: &|_| Vec::new(),
+            explain: snapshot.explain,
+            now,
+        },
+        memory: snapshot.memory,
+    };
+    let recorded = found.object.is_none();
+    let mut plan = Plan::default();
+    plan.writes.extend(found.object);
+    plan.writes.extend(found.record);
+    let withheld = decision.act(&twins, &mut plan);
+    let images = parts::images(snapshot, &decision.places, limits);
+    let pods: Vec<Pod<'_>> = decision.active().collect();
+    let images = images.map(|images| images.plan(&decision.rollout, &pods, recorded));
+    plan.writes.extend(images.into_iter().flatten());
+    plan.writes.extend(decision.truncate(&twins));
+    // What comes by itself is worth waiting for.
+    let idle = plan.writes.is_empty() && plan.requeue.is_none();
+    let counts = status::Round {
+        collision_count: found.collision_count,
+        withheld,
+        idle,
+    };
+    let report = status::report(snapshot, &decision, &counts);
+    plan.events.extend(report.events);
+    plan.status = report.patch;
+    plan.requeue_after(report.requeue);
+    plan.why.extend(report.why);
+    plan
+}
+
+/// The plan of a set that cannot be read.
+fn nothing(snapshot: &Snapshot<'_>, problem: &str, event: Option<EventNote>, now: Timestamp) -> Plan {
+    let (status, note) = status::unreadable(snapshot, problem, now);
+    Plan {
+        status,
+        events: vec![event.unwrap_or(note)],
+        why: vec![Why::of_set(format!("nothing is done: {problem}"))],
+        ..Plan::default()
+    }
+}
+
+impl<'p> Decision<'p> {
+    /// The pods that can be acted on.
+    pub(super) fn active(&self) -> impl Iterator<Item = Pod<'p>> {
+        let members = self.places.members();
+        let active = members.filter(|member| member.is_living() && !member.orphan);
+        active.map(|member| member.pod.clone())
+    }
+
+    /// Decides. Returns how many nodes get no pod because of the partition.
+    fn act(&self, twins: &[String], plan: &mut Plan) -> usize {
+        let owner = &self.rollout.owner;
+        plan.writes.extend(self.places.release(owner.uid));
+        plan.writes.extend(self.places.adopt(owner));
+        let active: Vec<Pod<'_>> = self.active().collect();
+        let ready = refresh(&self.rollout, &active, plan);
+        let decided = plan.writes.len();
+        let names = self
+            .places
+            .members()
+            .map(|member| member.pod.view.name.to_string());
+        let foreign = self.memory.taken_names.iter().cloned();
+        let taken: BTreeSet<String> = names.chain(foreign).collect();
+        let new_pods = NewPods::new(self.set, &self.rollout, self.options, taken);
+        let mut steps = Steps::new(self.limits.burst);
+        let withheld = self.manage(&new_pods, &mut steps, plan);
+        self.update(&new_pods, &mut steps, plan);
+        add_ready(ready, decided, plan);
+        let hash = self.rollout.label_of(&self.rollout.update);
+        let relabelled = self.places.relabel(hash, twins);
+        add_ready(relabelled, decided, plan);
+        explain::explain(self, plan);
+        withheld
+    }
+}

@@ -1,0 +1,465 @@
+//! Plans as text. Each file in `tests/cases/daemonset` describes a set, nodes and pods, and rounds: what happens, and which
+//! writes the plan then has. Those are worked out from the requirements and stand in the file itself; the whole plan stands
+//! beside it. Run with `UPDATE_EXPECT=1` to write the plans anew, and read the difference; with `CASE=part-of-a-name` to see
+//! some alone.
+//!
+//! A pod is one line, as for CloneSets. It is on the node that its name begins with, up to a dot. Pods that the set creates
+//! are called `new@NODE`, and `new@NODE.1` where another pod has that name. Besides: `unbound`: only its affinity names the
+//! node; `plain`: it lacks the gate of updates in place; `older`: its owner reference has the older version.
+
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+
+use kruise_plan_kit::{Explain, Intent, ObjectWrites, Phase, Plan, Write};
+use kruise_plan_test_kit::{Letters, change, compare, merge, pod, spoken};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::world::{World, name_of, node_of, owner, pinned};
+
+const NOW: &str = "2026-01-01T01:00:00Z";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Case {
+    /// What the case shows, in a sentence.
+    about: String,
+    /// Merged over a plain specification: new pods take the place of old ones, one node at a time.
+    #[serde(default)]
+    spec: Value,
+    /// Merged over the metadata.
+    #[serde(default)]
+    metadata: Value,
+    /// Merged over the status that fits `update`.
+    #[serde(default)]
+    status: Value,
+    /// Templates by letter, merged over a plain one; stored in this order.
+    #[serde(default)]
+    templates: BTreeMap<String, Value>,
+    /// Letters of the stored revisions, oldest first; all templates if left out.
+    revisions: Option<Vec<String>>,
+    /// Template of the set.
+    #[serde(default = "first")]
+    update: String,
+    /// `NAME WORD…`; n1, n2 and n3 if left out.
+    #[serde(default = "three")]
+    nodes: Vec<String>,
+    #[serde(default)]
+    pods: Vec<String>,
+    /// Gates and flags that differ from their defaults.
+    #[serde(default)]
+    gates: Vec<String>,
+    /// A label of a stored revision, by letter.
+    #[serde(default)]
+    labelled: BTreeMap<String, String>,
+    /// A revision that is stored once more under a name that ends in this, by letter.
+    #[serde(default)]
+    twins: BTreeMap<String, String>,
+    /// Jobs that pull images: letter of the revision and container.
+    #[serde(default)]
+    jobs: Vec<String>,
+    /// Nodes whose pods the server refused to create.
+    #[serde(default)]
+    refused: Vec<String>,
+    /// What it said to the last attempt.
+    create_error: Option<String>,
+    rounds: Vec<Round>,
+}
+
+/// What happens, and the plan after it. Its writes are carried out before the next round.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Round {
+    /// Merged over the specification.
+    #[serde(default)]
+    edit: Value,
+    /// The template that the set gets.
+    update: Option<String>,
+    /// Nodes that join, or are there in place of others: `NAME WORD…`.
+    #[serde(default)]
+    nodes: Vec<String>,
+    /// Nodes that leave.
+    #[serde(default)]
+    leave: Vec<String>,
+    /// `NAME WORD…`: what happens to pods.
+    #[serde(default)]
+    touch: Vec<String>,
+    /// Pods that come into being, or are there in place of others.
+    #[serde(default)]
+    pods: Vec<String>,
+    /// Pods that are gone.
+    #[serde(default)]
+    gone: Vec<String>,
+    /// Pods on whose nodes all work is done, or `all`.
+    #[serde(default)]
+    work: Vec<String>,
+    /// Seconds that pass, last.
+    #[serde(default)]
+    pass: i64,
+    /// The writes, in any order: `verb name`, those of one object joined by `then`. Where there are several templates, a new
+    /// pod is followed by `at` and its letter.
+    writes: Vec<String>,
+    /// `Reason: words`: each of the plan's own events, if given, has the words of one of these.
+    events: Option<Vec<String>>,
+    /// Seconds until the plan is wanted again.
+    again: Option<u64>,
+    /// Members of the status afterwards; a revision is `<letter hash>`.
+    #[serde(default)]
+    status: BTreeMap<String, Value>,
+    /// `subject: words`: a line about the pod, the node, or `the set`, has these words.
+    #[serde(default)]
+    why: Vec<String>,
+}
+
+fn first() -> String {
+    "a".into()
+}
+
+fn three() -> Vec<String> {
+    ["n1", "n2", "n3"].map(str::to_owned).to_vec()
+}
+
+fn base_template() -> Value {
+    json!({"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [{"name": "main", "image": "agent:1"}]}})
+}
+
+fn set_gate(gate: &str, world: &mut World) {
+    let options = &mut world.options;
+    match gate {
+        "DaemonSetPruneIneligibleNodes" => options.prune_ineligible = true,
+        "PreDownloadImageForDaemonSetUpdate" => options.images_ahead = true,
+        "-PodWebhook" => options.pod_ready_gate = false,
+        "-assign-pods-by-scheduler" => options.by_scheduler = false,
+        other => panic!("a gate {other}?"),
+    }
+}
+
+fn world(case: &Case, names: &Letters) -> World {
+    let mut spec = json!({
+        "selector": {"matchLabels": {"app": "agent"}}, "revisionHistoryLimit": 10, "burstReplicas": 250,
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {
+            "rollingUpdateType": "Standard", "maxUnavailable": 1, "maxSurge": 0}},
+    });
+    if !case.spec.is_null() {
+        merge(&mut spec, &case.spec);
+    }
+    spec["template"] = names.get(&case.update).0.clone();
+    let mut world = World::new(spec, NOW.parse().unwrap());
+    if !case.metadata.is_null() {
+        merge(&mut world.set["metadata"], &case.metadata);
+    }
+    for gate in &case.gates {
+        set_gate(gate, &mut world);
+    }
+    for line in &case.nodes {
+        join(&mut world, line);
+    }
+    let refused = case.refused.iter().map(|node| name_of(node, 0));
+    world.memory.refused_names.extend(refused);
+    world.memory.create_error.clone_from(&case.create_error);
+    world.memory.scale_error.clone_from(&case.create_error);
+    let stored = case.revisions.clone().unwrap_or_else(|| names.letters());
+    for (index, letter) in stored.iter().enumerate() {
+        let mut revision = names.revision(letter, index + 1, &json!([owner()]));
+        let hash = names.get(letter).1.rsplit('-').next().unwrap();
+        revision["metadata"]["labels"] = json!({"app": "agent", "controller-revision-hash": hash});
+        if let Some(label) = case.labelled.get(letter) {
+            revision["metadata"]["labels"][label] = json!("true");
+        }
+        if let Some(suffix) = case.twins.get(letter) {
+            let mut twin = revision.clone();
+            let name = format!("agent-{suffix}");
+            twin["metadata"]["name"] = json!(name);
+            twin["metadata"]["uid"] = json!(format!("revision-{suffix}"));
+            twin["metadata"]["labels"]["controller-revision-hash"] = json!(suffix);
+            twin["revision"] = json!(0);
+            world.revisions.insert(name, twin);
+        }
+        world.revisions.insert(names.get(letter).1.to_owned(), revision);
+    }
+    for line in &case.jobs {
+        let (letter, container) = line.split_once(' ').unwrap();
+        let name = format!("{}-{container}", names.get(letter).1);
+        let hash = names.get(letter).1.rsplit('-').next().unwrap();
+        let metadata = json!({"name": name, "namespace": "shop", "uid": format!("uid-{letter}-{container}"),
+                              "resourceVersion": "8", "ownerReferences": [owner()],
+                              "labels": {"controller.kubernetes.io/hash": hash}});
+        world.jobs.insert(name, json!({"metadata": metadata}));
+    }
+    if !stored.is_empty() {
+        let hash = names.get(&case.update).1.rsplit('-').next().unwrap();
+        let nodes = case.nodes.len();
+        world.set["status"] = json!({
+            "observedGeneration": 1, "desiredNumberScheduled": nodes, "currentNumberScheduled": case.pods.len().min(nodes),
+            "numberMisscheduled": 0, "numberReady": 0, "updatedNumberScheduled": 0, "updateRevision": hash});
+    }
+    if !case.status.is_null() {
+        merge(&mut world.set["status"], &case.status);
+    }
+    add_pods(&mut world, names, &case.pods);
+    world
+}
+
+/// Reads a node: `NAME WORD…`.
+fn join(world: &mut World, line: &str) {
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap();
+    let (mut labels, mut taints) = (json!({}), json!([]));
+    let (mut ready, mut cordoned) = ("True", false);
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "label" => {
+                let (key, value) = value.split_once(':').unwrap();
+                labels[key] = json!(value);
+            }
+            "taint" => {
+                let (key, effect) = value.split_once(':').unwrap();
+                taints
+                    .as_array_mut()
+                    .unwrap()
+                    .push(json!({"key": key, "effect": effect}));
+            }
+            "unready" => ready = "Unknown",
+            "cordoned" => cordoned = true,
+            other => panic!("a node that is {other}?"),
+        }
+    }
+    world.join(name, labels, taints);
+    let node = world.nodes.get_mut(name).unwrap();
+    node["status"]["conditions"][0]["status"] = json!(ready);
+    node["spec"]["unschedulable"] = json!(cordoned);
+}
+
+fn add_pods(world: &mut World, names: &Letters, lines: &[String]) {
+    for line in lines {
+        let (own, words): (Vec<&str>, Vec<&str>) = line
+            .split_whitespace()
+            .partition(|word| ["unbound", "plain", "older"].contains(word) || word.starts_with("hash="));
+        let mut owner = owner();
+        if own.contains(&"older") {
+            owner["apiVersion"] = json!("apps.kruise.io/v1alpha1");
+        }
+        let words = words.join(" ");
+        let mut pod = pod(&words, |letter| names.labelled(letter), &owner, world.now);
+        let name = pod["metadata"]["name"].as_str().unwrap().to_owned();
+        let node = name.split('.').next().unwrap().to_owned();
+        let labels = pod["metadata"]["labels"].as_object_mut().unwrap();
+        let hash = labels.remove("pod-template-hash").unwrap();
+        if labels.contains_key("controller-revision-hash") {
+            labels.insert("controller-revision-hash".into(), hash);
+        }
+        if let Some(hash) = own.iter().find_map(|word| word.strip_prefix("hash=")) {
+            labels.insert("controller-revision-hash".into(), json!(hash));
+        }
+        if labels["lifecycle.apps.kruise.io/state"] == "Normal" {
+            labels.remove("lifecycle.apps.kruise.io/state");
+        }
+        pod["spec"]["affinity"] = pinned(&node);
+        pod["spec"]["nodeName"] = json!(node);
+        if own.contains(&"unbound") {
+            pod["spec"]["nodeName"] = Value::Null;
+            pod["status"] = json!({"phase": "Pending"});
+        }
+        if own.contains(&"plain") {
+            pod["spec"]["readinessGates"] = json!([{"conditionType": "KruisePodReady"}]);
+        }
+        world.pods.insert(name, pod);
+    }
+}
+
+/// The name of a pod that a file may call after its node.
+fn real(name: &str) -> String {
+    let Some(node) = name.strip_prefix("new@") else {
+        return name.to_owned();
+    };
+    match node.split_once('.') {
+        Some((node, index)) => name_of(node, index.parse().unwrap()),
+        None => name_of(node, 0),
+    }
+}
+
+/// Nodes read better than hashes.
+fn told(world: &World, names: &Letters, text: String) -> String {
+    let mut text = names.spoken(text);
+    let of_pods = world.pods.values().filter_map(node_of).map(str::to_owned);
+    let nodes: Vec<String> = world.nodes.keys().cloned().chain(of_pods).collect();
+    for node in nodes {
+        text = text.replace(&name_of(&node, 0), &format!("new@{node}"));
+        for index in 1..3 {
+            text = text.replace(&name_of(&node, index), &format!("new@{node}.{index}"));
+        }
+    }
+    text
+}
+
+fn happen(round: &Round, world: &mut World, names: &Letters) {
+    if let Some(letter) = &round.update {
+        let template = names.get(letter).0.clone();
+        world.edit(|spec| spec["template"] = template);
+    }
+    if !round.edit.is_null() {
+        world.edit(|spec| merge(spec, &round.edit));
+    }
+    for name in &round.leave {
+        assert!(world.nodes.remove(name).is_some(), "there is a node {name}");
+    }
+    for line in &round.nodes {
+        join(world, line);
+    }
+    for line in &round.touch {
+        let mut words = line.split_whitespace();
+        let name = real(words.next().unwrap());
+        assert!(world.pods.contains_key(&name), "there is a pod {name}");
+        world.touch(&name, |pod, now, _| change(pod, words, now));
+    }
+    for name in &round.gone {
+        assert!(world.pods.remove(&real(name)).is_some(), "there is a pod {name}");
+    }
+    add_pods(world, names, &round.pods);
+    let all = round.work.iter().any(|name| name == "all");
+    let at_work: Vec<String> = if all {
+        world.pods.keys().cloned().collect()
+    } else {
+        round.work.iter().map(|name| real(name)).collect()
+    };
+    world.work(&at_work);
+    world.pass(round.pass);
+}
+
+/// The writes of one object in a line.
+fn line(object: &ObjectWrites, several: bool) -> String {
+    let steps = object.steps.iter().map(|step| {
+        let write = &step.write;
+        let text = format!("{} {}", write.intent().as_str(), write.target().name);
+        match write {
+            Write::Create {
+                intent: Intent::CreatePod,
+                body,
+                ..
+            } if several => {
+                let revision = &body.render()["metadata"]["labels"]["controller-revision-hash"];
+                format!("{text} at {}", revision.as_str().unwrap())
+            }
+            _ => text,
+        }
+    });
+    steps.collect::<Vec<String>>().join(" then ")
+}
+
+/// What differs from what the file says.
+fn differences(round: &Round, plan: &Plan, world: &World, names: &Letters) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let several = names.letters().len() > 1;
+    let mut writes: Vec<String> = plan
+        .writes
+        .iter()
+        .map(|object| told(world, names, line(object, several)).replace(" hash>", ">"))
+        .collect();
+    let mut wanted = round.writes.clone();
+    writes.sort();
+    wanted.sort();
+    if writes != wanted {
+        wrong.push(format!("writes {writes:#?}, not {wanted:#?}"));
+    }
+    if let Some(wanted) = &round.events {
+        let events = plan.events.iter();
+        let events: Vec<String> = events
+            .map(|event| told(world, names, format!("{}: {}", event.reason, event.message)))
+            .collect();
+        let says = |event: &&String, wanted: &&String| {
+            let (reason, words) = wanted.split_once(": ").unwrap();
+            event
+                .split_once(": ")
+                .is_some_and(|(have, message)| have == reason && message.contains(words))
+        };
+        let same = wanted
+            .iter()
+            .all(|one| events.iter().any(|event| says(&event, &one)))
+            && events
+                .iter()
+                .all(|event| wanted.iter().any(|one| says(&event, &one)));
+        if !same {
+            wrong.push(format!("events {events:#?}, not {wanted:#?}"));
+        }
+    }
+    let again = plan.requeue.map(|requeue| requeue.as_secs());
+    if round.again.is_some() && round.again != again {
+        wrong.push(format!("again in {again:?}, not {:?}", round.again));
+    }
+    for wanted in &round.why {
+        let (about, words) = wanted.split_once(": ").unwrap();
+        let about = if about == "the set" { "" } else { about };
+        let found = plan.why.iter().any(|why| {
+            told(world, names, why.node().unwrap_or(&why.about).to_owned()) == about
+                && told(world, names, why.text.clone()).contains(words)
+        });
+        if !found {
+            wrong.push(format!("no line says {wanted:?}: {:#?}", plan.why));
+        }
+    }
+    wrong
+}
+
+/// What differs from the status that the file says.
+fn reported(round: &Round, world: &World, names: &Letters) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (key, wanted) in &round.status {
+        let have = names.spoken(world.set["status"][key].to_string());
+        let wanted = wanted.to_string();
+        if have != wanted {
+            wrong.push(format!("status {key}: {have}, not {wanted}"));
+        }
+    }
+    wrong
+}
+
+/// Carries the plan out, all of it.
+fn execute(plan: &Plan, world: &mut World) {
+    let mut writes: Vec<&ObjectWrites> = plan.writes.iter().collect();
+    writes.sort_by_key(|object| object.phase);
+    for object in writes {
+        let mut previous = None;
+        for step in &object.steps {
+            let done = world.apply(&step.write, &mut previous);
+            assert_eq!(done, Ok(()), "{}", step.write);
+        }
+    }
+    world.report(plan);
+}
+
+fn run(file: &str) -> Result<String, String> {
+    let case: Case = serde_saphyr::from_str(file).map_err(|error| error.to_string())?;
+    let names = Letters::of("agent", &base_template(), &case.templates);
+    let mut world = world(&case, &names);
+    let mut out = format!("{}\n", case.about);
+    let mut wrong = Vec::new();
+    for (index, round) in case.rounds.iter().enumerate() {
+        happen(round, &mut world, &names);
+        let plan = world.plan(Explain::Yes);
+        if case.rounds.len() > 1 {
+            write!(out, "\n# round {}\n", index + 1).unwrap();
+        }
+        let late: Vec<String> = plan
+            .writes
+            .iter()
+            .filter(|object| object.phase != Phase::Pods)
+            .map(|object| format!("phase {:?}: {}\n", object.phase, line(object, false)))
+            .collect();
+        let text = told(&world, &names, spoken(&plan) + &late.concat());
+        write!(out, "\n{text}").unwrap();
+        let mut found = differences(round, &plan, &world, &names);
+        execute(&plan, &mut world);
+        found.extend(reported(round, &world, &names));
+        wrong.extend(found.iter().map(|text| format!("round {}: {text}", index + 1)));
+    }
+    if wrong.is_empty() {
+        return Ok(out);
+    }
+    Err(format!("{}\n{out}", wrong.join("\n")))
+}
+
+#[test]
+fn every_round_of_a_case_has_its_writes_and_the_plan_that_stands_beside_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/daemonset");
+    compare(&folder, 1, run);
+}

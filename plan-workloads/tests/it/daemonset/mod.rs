@@ -1,0 +1,7 @@
+//! What the DaemonSet planner must do, written from the requirements and not from the planner.
+
+mod cases;
+mod pods;
+mod properties;
+mod takeover;
+mod world;

@@ -1,0 +1,170 @@
+//! A model cluster with nodes and one DaemonSet, and what its planner decides there.
+
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use kruise_api::daemonset::DaemonSet;
+use kruise_plan_kit::{Explain, Plan, ResourceId, fit::Placement, instance};
+use kruise_plan_test_kit::{Cluster, text};
+use kruise_plan_workloads::daemonset::{Options, Placed, Snapshot, placement, plan};
+use kruise_views::{ImageJobView, NodeView, PodView, RevisionView};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// API version that owner references carry.
+pub(crate) const API_VERSION: &str = "apps.kruise.io/v1beta1";
+pub(crate) const SET_UID: &str = "set-uid";
+
+/// Everything that exists.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) options: Options,
+    /// Nodes by name.
+    pub(crate) nodes: BTreeMap<String, Value>,
+}
+
+impl Deref for World {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+}
+
+fn decode<T: DeserializeOwned>(object: &Value) -> Arc<T> {
+    Arc::new(serde_json::from_str(&object.to_string()).unwrap())
+}
+
+/// The set as the controller of its objects.
+pub(crate) fn owner() -> Value {
+    json!({"apiVersion": API_VERSION, "kind": "DaemonSet", "name": "agent", "uid": SET_UID,
+           "controller": true, "blockOwnerDeletion": true})
+}
+
+/// The required affinity that pins a pod to a node.
+pub(crate) fn pinned(node: &str) -> Value {
+    let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchFields": [field]}]}}})
+}
+
+/// The node that a pod is for.
+pub(crate) fn node_of(pod: &Value) -> Option<&str> {
+    let path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+    pod["spec"]["nodeName"]
+        .as_str()
+        .or_else(|| pod.pointer(path)?.as_str())
+}
+
+/// The name of a pod of the set for a node: the first one, or one after others.
+pub(crate) fn name_of(node: &str, index: u32) -> String {
+    format!("agent-{}", instance::id_for_node(SET_UID, node, index))
+}
+
+fn controller(object: &Value) -> Option<&str> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
+    owner["uid"].as_str()
+}
+
+impl World {
+    /// A world with a set of this specification and nothing else.
+    pub(crate) fn new(spec: Value, now: Timestamp) -> Self {
+        let set = json!({
+            "apiVersion": API_VERSION, "kind": "DaemonSet",
+            "metadata": {"name": "agent", "namespace": "shop", "uid": SET_UID, "resourceVersion": "1", "generation": 1,
+                         "creationTimestamp": text(now)},
+            "spec": spec,
+        });
+        Self {
+            cluster: Cluster::new(ResourceId::DAEMONSETS, set, now),
+            options: Options::DEFAULT,
+            nodes: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a node, or replaces it.
+    pub(crate) fn join(&mut self, name: &str, labels: Value, taints: Value) {
+        let node = json!({
+            "metadata": {"name": name, "uid": format!("uid-of-{name}"), "resourceVersion": "3", "labels": labels},
+            "spec": {"taints": taints},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        self.nodes.insert(name.to_owned(), node);
+    }
+
+    /// The pods that the set's uid controls, and those without a controller that its selector matches.
+    pub(crate) fn pod_views(&self) -> Vec<Arc<PodView>> {
+        let selector = &self.set["spec"]["selector"]["matchLabels"];
+        let matches = |pod: &Value| {
+            let mut labels = selector.as_object().unwrap().iter();
+            labels.all(|(key, value)| pod["metadata"]["labels"][key] == *value)
+        };
+        let given = self.pods.values().filter(|pod| match controller(pod) {
+            Some(uid) => uid == SET_UID,
+            None => matches(pod),
+        });
+        given.map(decode).collect()
+    }
+
+    fn placed(&self, placement: &Placement) -> Vec<Placed> {
+        let nodes = self.nodes.values().map(decode::<NodeView>);
+        nodes
+            .map(|node| Placed {
+                fit: placement.fit(&node),
+                node,
+            })
+            .collect()
+    }
+
+    /// What the planner decides now.
+    pub(crate) fn plan(&self, explain: Explain) -> Plan {
+        self.plan_of(&self.pod_views(), explain)
+    }
+
+    /// As [`Self::plan`], over pods in a given order.
+    pub(crate) fn plan_of(&self, pods: &[Arc<PodView>], explain: Explain) -> Plan {
+        let set = DaemonSet::from_value(self.set.clone()).unwrap();
+        let revisions: Vec<Arc<RevisionView>> = self.revisions.values().map(decode).collect();
+        let jobs: Vec<Arc<ImageJobView>> = self.jobs.values().map(decode).collect();
+        let placement = placement(&set);
+        plan(
+            &Snapshot {
+                set: &set,
+                api_version: API_VERSION,
+                nodes: &self.placed(&placement),
+                placement: &placement,
+                pods,
+                revisions: &revisions,
+                pull_jobs: &jobs,
+                options: self.options,
+                memory: &self.memory,
+                explain,
+            },
+            self.now,
+        )
+    }
+
+    /// The nodes of these pods do their work; the scheduler binds pods to nodes that exist.
+    pub(crate) fn work(&mut self, names: &[String]) {
+        for name in names {
+            self.terminate(name);
+            let node = self.pods.get(name).and_then(node_of).map(str::to_owned);
+            if let Some(node) = node.filter(|node| self.nodes.contains_key(node)) {
+                self.bind(name, &node);
+                self.kubelet(name);
+            }
+        }
+    }
+}

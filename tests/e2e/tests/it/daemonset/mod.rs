@@ -1,0 +1,161 @@
+//! DaemonSets: a pod on each node, while nodes come, change and go, and updates in place, with surge and in parts.
+//!
+//! Each scenario has nodes of its own, which pods of others do not tolerate.
+
+mod nodes;
+mod requests;
+mod updates;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kruise_e2e::kubectl::Kubectl;
+use kruise_e2e::wait;
+use serde_json::{Value, json};
+
+use crate::cluster::{LIMIT, Scenario, text};
+
+/// As kubectl has to name them: `daemonsets` alone are those of the group `apps`.
+const SETS: &str = "daemonsets.v1beta1.apps.kruise.io";
+/// Label, and key of the taint, of the nodes of a scenario.
+const GROUP: &str = "daemonset-test";
+
+/// Nodes of one scenario. They are deleted with it.
+struct Nodes {
+    kubectl: Kubectl,
+    group: String,
+    names: Vec<String>,
+}
+
+impl Nodes {
+    fn new(scenario: &Scenario, count: usize) -> Self {
+        let kubectl = scenario.kubectl.clone();
+        let group = kubectl.namespace().unwrap().to_owned();
+        let mut nodes = Self {
+            kubectl,
+            group,
+            names: Vec::new(),
+        };
+        for _ in 0..count {
+            nodes.join();
+        }
+        nodes
+    }
+
+    /// A node joins, and is ready.
+    fn join(&mut self) -> String {
+        let name = format!("{}-{:02}", self.group, self.names.len());
+        let room = json!({"cpu": "32", "memory": "256Gi", "pods": "110"});
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {
+                "name": name,
+                "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+                "labels": {GROUP: self.group, "kubernetes.io/hostname": name, "type": "kwok"},
+            },
+            "spec": {"taints": [{"key": GROUP, "value": self.group, "effect": "NoSchedule"}]},
+            "status": {"allocatable": room, "capacity": room},
+        });
+        self.kubectl.apply(&node).unwrap();
+        self.names.push(name.clone());
+        name
+    }
+
+    fn run(&self, args: &[&str]) {
+        self.kubectl.run(args).unwrap();
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        let selector = format!("{GROUP}={}", self.group);
+        let _ = self.kubectl.run(&["delete", SETS, "--all", "--wait=false"]);
+        let _ = self.kubectl.run(&["delete", "nodes", "-l", &selector]);
+    }
+}
+
+/// A DaemonSet `agent` for these nodes, that is updated so.
+fn agent(nodes: &Nodes, rolling: &Value) -> Value {
+    json!({
+        "apiVersion": "apps.kruise.io/v1beta1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+            "template": {
+                "metadata": {"labels": {"app": "agent"}},
+                "spec": {
+                    "nodeSelector": {GROUP: nodes.group},
+                    "tolerations": [{"key": GROUP, "operator": "Exists"}],
+                    "containers": [{"name": "main", "image": "nginx:1"}],
+                },
+            },
+        },
+    })
+}
+
+/// A patch of the image.
+fn image(image: &str) -> Value {
+    json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
+}
+
+fn patch(scenario: &Scenario, patch: &Value) {
+    scenario.kubectl.patch(SETS, "agent", patch).unwrap();
+}
+
+/// Waits until the status is up to date and its `fields` have these values.
+fn until_status(scenario: &Scenario, fields: &Value) {
+    until_status_within(LIMIT, scenario, fields);
+}
+
+fn until_status_within(limit: Duration, scenario: &Scenario, fields: &Value) {
+    wait::until_true(&format!("status of agent has {fields}"), limit, || {
+        let set = scenario.kubectl.get(SETS, "agent")?;
+        let current = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+        let mut wanted = fields.as_object().unwrap().iter();
+        Ok(current && wanted.all(|(key, value)| set["status"][key] == *value))
+    })
+    .unwrap();
+}
+
+/// The pods that are not being deleted, by the names of their nodes.
+fn by_node(scenario: &Scenario) -> BTreeMap<String, Value> {
+    let pods = scenario.pods_of("agent");
+    pods.into_iter()
+        .map(|pod| (text(&pod, "/spec/nodeName"), pod))
+        .collect()
+}
+
+/// The uid of the pod on each node.
+fn uids(scenario: &Scenario) -> BTreeMap<String, String> {
+    let pods = by_node(scenario).into_iter();
+    pods.map(|(node, pod)| (node, text(&pod, "/metadata/uid")))
+        .collect()
+}
+
+/// The nodes whose pods have this image.
+fn nodes_with(scenario: &Scenario, image: &str) -> Vec<String> {
+    let pods = by_node(scenario).into_iter();
+    pods.filter(|(_, pod)| text(pod, "/spec/containers/0/image") == image)
+        .map(|(node, _)| node)
+        .collect()
+}
+
+/// Waits until the pods on exactly these nodes are there, and none is being deleted.
+fn until_on(scenario: &Scenario, nodes: &[String]) {
+    wait::until_true(&format!("pods are on {nodes:?}"), LIMIT, || {
+        let pods = scenario.kubectl.list("pods", "app=agent")?;
+        let mut on: Vec<String> = pods.iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+        on.sort();
+        Ok(on == nodes)
+    })
+    .unwrap();
+}
+
+/// Is the pod ready and not being deleted?
+fn in_service(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+    ready.any(|condition| condition["status"] == "True") && pod["metadata"]["deletionTimestamp"].is_null()
+}
