@@ -145,6 +145,18 @@ pub struct PodRef {
     pub resource_version: Box<str>,
 }
 
+impl PodRef {
+    /// Names a pod.
+    pub fn of(pod: &PodView) -> Self {
+        Self {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            resource_version: pod.resource_version.clone(),
+        }
+    }
+}
+
 impl EventNote {
     /// An event on the owner.
     pub fn new(reason: &'static Reason, message: impl Into<String>) -> Self {
@@ -158,14 +170,8 @@ impl EventNote {
     /// The same event on a pod.
     #[must_use]
     pub fn on(self, pod: &PodView) -> Self {
-        let pod = PodRef {
-            namespace: pod.namespace.clone(),
-            name: pod.name.clone(),
-            uid: pod.uid.clone(),
-            resource_version: pod.resource_version.clone(),
-        };
         Self {
-            pod: Some(Box::new(pod)),
+            pod: Some(Box::new(PodRef::of(pod))),
             ..self
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use kruise_api::{
     definition::Kind,
-    podunavailablebudget::{KIND, PodUnavailableBudget, PodUnavailableBudgetStatus},
+    podunavailablebudget::{PodUnavailableBudget, PodUnavailableBudgetStatus},
 };
 use kruise_plan_kit::{
     ResourceId,
@@ -15,12 +15,9 @@ use kube_cache::{Delta, Index, ObjectKey, SharedInformer};
 
 use super::{caches::BUDGETS, parsed::Parsed};
 use crate::{
-    gates::Gates,
+    gates::{BUDGET_DELETIONS, BUDGET_UPDATES, Gates},
     manager::{Grant, Setup},
 };
-
-/// Feature gates: budgets limit deletions, and updates.
-const GATES: [&str; 2] = ["PodUnavailableBudgetDeleteGate", "PodUnavailableBudgetUpdateGate"];
 
 /// The right to watch budgets.
 pub const READ: Grant = Grant::on(ResourceId::POD_UNAVAILABLE_BUDGETS, &[]);
@@ -40,16 +37,11 @@ fn in_namespace(namespace: &str, name: &str) -> Box<str> {
     format!("{namespace}/{name}").into()
 }
 
-/// What budgets limit: nothing where no controller counts their pods, because their numbers would never change.
+/// What budgets limit.
 pub fn limits(gates: &Gates) -> ledger::Gates {
-    let mut counted = super::kinds().into_iter();
-    if !counted.any(|kind| kind.kind == KIND.kind && kind.group == KIND.group) {
-        return ledger::Budgets::NONE.gates;
-    }
-    let [deletions, updates] = GATES.map(|gate| gates.on(gate));
     ledger::Gates {
-        deletions,
-        updates,
+        deletions: gates.on(BUDGET_DELETIONS),
+        updates: gates.on(BUDGET_UPDATES),
         resizes_apart: gates.on("InPlacePodVerticalScaling"),
     }
 }
@@ -75,8 +67,11 @@ impl CachedBudgets {
     pub fn new(setup: &mut Setup<'_>) -> Self {
         let gates = &setup.parts.config.gates;
         let limits = limits(gates);
-        let [deletions, updates] = GATES;
-        let gate = if gates.on(updates) { updates } else { deletions };
+        let gate = if gates.on(BUDGET_UPDATES) {
+            BUDGET_UPDATES
+        } else {
+            BUDGET_DELETIONS
+        };
         Self {
             budgets: setup.cache_with(gate, &BUDGETS),
             limits,

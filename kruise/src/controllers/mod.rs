@@ -13,6 +13,7 @@ pub mod launch;
 mod not_yet;
 pub mod parsed;
 pub mod pod_readiness;
+pub mod podunavailablebudget;
 pub mod reviews;
 pub mod sidecarset;
 pub mod statefulset;
@@ -27,13 +28,14 @@ use crate::{manager::Registration, refusals};
 pub use webhook_caches::WebhookCaches;
 
 /// All controllers, in the order in which they start.
-pub static ALL: [&Registration; 6] = [
+pub static ALL: [&Registration; 7] = [
     &cloneset::REGISTRATION,
     &statefulset::REGISTRATION,
     &daemonset::REGISTRATION,
     &sidecarset::REGISTRATION,
     &pod_readiness::REGISTRATION,
     &launch::REGISTRATION,
+    &podunavailablebudget::REGISTRATION,
 ];
 
 /// The kinds with a controller.

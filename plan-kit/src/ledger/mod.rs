@@ -38,11 +38,13 @@ use kruise_views::PodView;
 
 pub use account::{Account, Decision, Free, Refusal};
 pub use available::is_available;
-pub use count::{Count, Covered, Expected, Live, count, desired_available, status_patch};
-pub use covering::{Workload, covering, covers};
+pub use count::{Count, Covered, Live, count, desired_available, status_patch};
+pub use covering::{covering, covers};
 pub use operation::{Gates, Operation};
 pub use plans::{Ask, Budgets, Charges, FindBudget, Found};
 pub use resize::operation_of_update;
+
+pub use crate::workloads::{Expected, Workload};
 
 /// How long a deletion or an eviction is expected to be seen.
 pub const DISRUPTED: Duration = Duration::from_secs(20);

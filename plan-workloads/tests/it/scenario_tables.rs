@@ -202,6 +202,15 @@ fn whatever_sidecarsets_do_better_has_a_test() {
 }
 
 #[test]
+fn every_row_about_budgets_has_tests() {
+    let rows = [1, 5, 6, 7, 17, 18, 19, 20, 21, 22, 23, 26];
+    assert_tested("podunavailablebudget.md", 'B', rows.into_iter(), 2);
+    let better = [1, 2, 3, 4, 14, 16, 17, 18, 19, 22];
+    assert_tested("podunavailablebudget.md", 'M', better.into_iter(), 2);
+    assert_tested("podunavailablebudget.md", 'T', 1..=1, 2);
+}
+
+#[test]
 fn every_case_stands_in_a_table_and_every_case_there_exists() {
     let documents = [
         "cloneset.md",

@@ -2,7 +2,6 @@
 //!
 //! The input of a plan is [`Inputs`].
 
-mod cached;
 mod inputs;
 mod options;
 
@@ -24,7 +23,7 @@ use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
-    caches::{BUDGETS, CLAIMS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{BUDGETS, CLAIMS, CLONESETS, NODES, PODS, PULL_JOBS, REVISIONS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -36,8 +35,6 @@ use crate::{
 
 pub use inputs::Inputs;
 pub use options::options;
-
-use cached::CLONESETS;
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<CloneSets>("cloneset-controller", 3)

@@ -14,7 +14,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures::FutureExt;
 use kruise_api::sidecarset::KIND;
 use kruise_plan_kit::ResourceId;
 use kruise_plan_sidecars::{Repairs, WriteLocks};
@@ -96,10 +95,6 @@ impl Controls for SidecarSets {
         setup.cache(&SIDECARSETS);
         setup.cache(&NAMESPACES);
         setup.cache(&SET_REVISIONS);
-        let caches = setup.parts.webhook_caches.clone();
-        setup.while_leading(Box::new(move |stop| {
-            caches.clone().derive_match_condition(stop).boxed()
-        }));
         Self {
             webhook_caches: setup.parts.webhook_caches.clone(),
             pods: setup.indexed(&PODS, &[PODS_BY_SIDECARSET, PODS_BY_BUDGET]),

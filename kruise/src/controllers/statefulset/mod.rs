@@ -27,7 +27,7 @@ use kube_cache::{ObjectKey, SharedInformer};
 
 use super::{
     budgets::{self, CachedBudgets, PODS_BY_BUDGET},
-    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, owners},
+    caches::{BUDGETS, CLAIMS, PODS, PULL_JOBS, REVISIONS, STATEFULSETS, owners},
     invalid_spec,
     parsed::Parsed,
 };
@@ -40,7 +40,7 @@ use crate::{
 pub use inputs::Inputs;
 pub use options::options;
 
-use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME, STATEFULSETS};
+use cached::{CLAIMS_BY_SET_NAME, CLASSES, PODS_BY_SET_NAME};
 
 /// The controller.
 pub static REGISTRATION: Registration = Registration::of::<StatefulSets>("statefulset-controller", 3)

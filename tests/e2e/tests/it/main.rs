@@ -31,6 +31,7 @@ mod migration;
 mod nodes;
 mod old_crd;
 mod ownership;
+mod podunavailablebudget;
 mod repair;
 mod requests;
 mod rights;
