@@ -153,15 +153,15 @@ mod tests {
         [RELATED, RELATED_LEGACY].map(|key| &pod["metadata"]["annotations"][key])
     }
 
-    fn chain() -> Option<LookupResult> {
+    fn chain() -> LookupResult {
         let chain = vec![workload("ReplicaSet", "web-5f"), workload("Deployment", "web")];
-        Some(LookupResult::Workloads(chain))
+        LookupResult::Workloads(chain)
     }
 
     #[test]
     fn a_pod_that_a_budget_covers_names_it_twice_and_one_with_a_target_comes_first() {
         let both = [budget("a", &by_labels()), budget("z", &by_target())];
-        let after = reviewed(&pod(), Options::DEFAULT, &both, chain());
+        let after = reviewed(&pod(), Options::DEFAULT, &both, Some(chain()));
         assert_eq!(related(&after), ["z", "z"]);
         let one = [budget("a", &by_labels())];
         let after = reviewed(&pod(), Options::DEFAULT, &one, None);

@@ -53,7 +53,7 @@ pub struct Widened {
 /// An object that is about to be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// Its kind; empty for a SidecarSet.
+    /// Its kind.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Its namespace; empty if it is in none.
