@@ -337,7 +337,10 @@ mod tests {
         let targets: Vec<String> = super::explainers()
             .map(|(kind, _)| super::shortest_name(kind))
             .collect();
-        assert_eq!(super::enumeration(&targets), "clone, sts, daemon, sidecarset and pub");
+        assert_eq!(
+            super::enumeration(&targets),
+            "clone, sts, daemon, sidecarset and pub"
+        );
         let has_name = |name: &str| super::explainers().any(|(kind, _)| super::has_name(kind, name));
         assert!(
             [
