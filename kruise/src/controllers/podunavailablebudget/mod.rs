@@ -67,7 +67,7 @@ const OVERDUE: Spec = Spec {
 
 /// Reconciles one budget from the caches.
 pub struct Budgets {
-    budgets: SharedInformer<Parsed<PodUnavailableBudget>>,
+    cache: SharedInformer<Parsed<PodUnavailableBudget>>,
     pods: SharedInformer<PodView>,
     workloads: Workloads,
     served: Arc<Served>,
@@ -79,7 +79,7 @@ impl Controls for Budgets {
         let reading = workloads.clone();
         setup.while_leading(Box::new(move |stop| reading.clone().run(stop).boxed()));
         Self {
-            budgets: setup.cache(&BUDGETS),
+            cache: setup.cache(&BUDGETS),
             pods: setup.cache(&PODS),
             workloads,
             served: setup.parts.served.clone(),
@@ -87,8 +87,8 @@ impl Controls for Budgets {
     }
 
     fn wire(wiring: &mut Wiring<'_, Self>) {
-        wiring.maps(&BUDGETS, |this, delta| keys::of_budget(delta, &this.budgets));
-        wiring.maps(&PODS, |this, delta| this.of_pod(delta));
+        wiring.maps(&BUDGETS, |this, delta| keys::of_budget(delta, &this.cache));
+        wiring.maps(&PODS, Self::of_pod);
         wiring.maps(&DEPLOYMENTS, |this, delta| {
             this.of_workload(("apps", "Deployment"), delta, WorkloadView::clone)
         });
@@ -109,7 +109,7 @@ impl Controls for Budgets {
         let controller = Arc::downgrade(&controller);
         workloads.on_change(move |namespace| {
             if let Some(controller) = controller.upgrade() {
-                let budgets = controller.reconciler().budgets.snapshot().list(namespace);
+                let budgets = controller.reconciler().cache.snapshot().list(namespace);
                 controller.push_all(budgets.iter().map(|budget| ObjectKey::of(&**budget)));
             }
         });
@@ -118,7 +118,7 @@ impl Controls for Budgets {
 
 impl Budgets {
     fn of_namespace(&self, namespace: &str) -> Vec<Arc<Parsed<PodUnavailableBudget>>> {
-        self.budgets.snapshot().list(namespace)
+        self.cache.snapshot().list(namespace)
     }
 
     fn of_pod(&self, delta: &Delta<PodView>) -> Vec<ObjectKey> {
@@ -149,7 +149,7 @@ impl Budgets {
 
 impl Reconciler for Budgets {
     fn reconcile(&self, key: &ObjectKey, memory: &Memory, now: Timestamp) -> Outcome {
-        let Some(cached) = self.budgets.snapshot().get(key) else {
+        let Some(cached) = self.cache.snapshot().get(key) else {
             return Outcome::Gone;
         };
         let plan = match &cached.object {
@@ -160,12 +160,12 @@ impl Reconciler for Budgets {
     }
 
     fn keys(&self) -> Vec<ObjectKey> {
-        let budgets = self.budgets.snapshot();
+        let budgets = self.cache.snapshot();
         budgets.iter().map(|budget| ObjectKey::of(&**budget)).collect()
     }
 
     fn about(&self, key: &ObjectKey) -> Option<ObjectRef> {
-        let budget = self.budgets.snapshot().get(key)?;
+        let budget = self.cache.snapshot().get(key)?;
         let api_version = self
             .served
             .api_version(ResourceId::POD_UNAVAILABLE_BUDGETS)

@@ -99,7 +99,7 @@ fn budgets(budgets: &[Value], pods: &[Value]) -> Budgets {
     fill(&mut caches, &CLONESETS, &[]);
     fill(&mut caches, &STATEFULSETS, &[]);
     Budgets {
-        budgets: fill(&mut caches, &BUDGETS, budgets),
+        cache: fill(&mut caches, &BUDGETS, budgets),
         pods: fill(&mut caches, &PODS, pods),
         workloads,
         served,
@@ -234,8 +234,7 @@ async fn a_workload_that_is_scaled_enqueues_all_budgets_of_its_pods() {
 #[tokio::test]
 async fn an_edited_budget_enqueues_those_beside_it_and_a_counted_one_only_itself() {
     let this = budgets(&[of_labels("a"), of_labels("b")], &[]);
-    let of =
-        |old: Option<&Value>, new: Option<&Value>| names(keys::of_budget(&delta(old, new), &this.budgets));
+    let of = |old: Option<&Value>, new: Option<&Value>| names(keys::of_budget(&delta(old, new), &this.cache));
     let a = of_labels("a");
     assert_eq!(
         of(
@@ -378,7 +377,7 @@ async fn an_expired_charge_is_dropped_only_after_its_pod_was_read() {
     let this = budgets(&[web], &pods);
     let plan = planned(&this, "web");
     let need = Need::Live(ResourceId::PODS, "shop".into(), "web-a".into());
-    assert_eq!(plan.needs, [need.clone()]);
+    assert_eq!(plan.needs, std::slice::from_ref(&need));
     let key = ObjectKey::new("shop", "web");
     let after = |object: Option<Value>| {
         let memory = Memory {
