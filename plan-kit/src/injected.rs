@@ -56,11 +56,21 @@ pub enum Bug {
     ClaimOfSlotGiven,
     /// Claims are to grow whether their class allows it or not.
     ResizeUnchecked,
+    /// A charge takes nothing from what a budget allows.
+    ChargeUnpaid,
+    /// The charge of an earlier pod holds for the one that has its name now.
+    ChargeOfPredecessor,
+    /// A dry run is charged.
+    DryRunCharged,
+    /// A request passes although its charge lost a race.
+    LostRaceCharged,
+    /// A request passes before its charge is stored.
+    ChargeAfterRequest,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 30] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -86,6 +96,11 @@ impl Bug {
         Self::OrderIgnored,
         Self::ClaimOfSlotGiven,
         Self::ResizeUnchecked,
+        Self::ChargeUnpaid,
+        Self::ChargeOfPredecessor,
+        Self::DryRunCharged,
+        Self::LostRaceCharged,
+        Self::ChargeAfterRequest,
     ];
 }
 
