@@ -67,11 +67,30 @@ const ALIASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// If the first gate is off, the others are off, too.
-const REQUIRES: &[(&str, &[&str])] = &[
-    (
-        "PodWebhook",
-        &[
+/// What a gate does to others, whatever was set for them.
+#[derive(Clone, Copy, Debug)]
+pub enum Dependency {
+    /// Without the gate, the dependents are off.
+    OffWithout {
+        /// The gate.
+        gate: &'static str,
+        /// What needs it.
+        dependents: &'static [&'static str],
+    },
+    /// With any of these gates, others are on.
+    OnWith {
+        /// The gates.
+        any: &'static [&'static str],
+        /// What they need.
+        needed: &'static [&'static str],
+    },
+}
+
+/// The dependencies, in the order in which they apply.
+const DEPENDENCIES: &[Dependency] = &[
+    Dependency::OffWithout {
+        gate: "PodWebhook",
+        dependents: &[
             "KruisePodReadinessGate",
             "PodUnavailableBudgetDeleteGate",
             "PodUnavailableBudgetUpdateGate",
@@ -80,10 +99,10 @@ const REQUIRES: &[(&str, &[&str])] = &[
             "EnhancedLivenessProbe",
             "EnablePodProbeMarkerOnServerless",
         ],
-    ),
-    (
-        "KruiseDaemon",
-        &[
+    },
+    Dependency::OffWithout {
+        gate: "KruiseDaemon",
+        dependents: &[
             "PreDownloadImageForInPlaceUpdate",
             "PreDownloadImageForDaemonSetUpdate",
             "DaemonWatchingPod",
@@ -93,8 +112,29 @@ const REQUIRES: &[(&str, &[&str])] = &[
             "ImagePullJobGate",
             "EnhancedLivenessProbe",
         ],
-    ),
+    },
+    Dependency::OnWith {
+        any: &[
+            "PreDownloadImageForInPlaceUpdate",
+            "PreDownloadImageForDaemonSetUpdate",
+        ],
+        needed: &["ImagePullJobGate"],
+    },
+    Dependency::OffWithout {
+        gate: DELETION_PROTECTION,
+        dependents: &[DEFINITIONS_PROTECTION],
+    },
 ];
+
+/// The dependencies, in the order in which they apply.
+pub fn dependencies() -> impl Iterator<Item = Dependency> {
+    DEPENDENCIES.iter().copied()
+}
+
+/// Names that are accepted for a gate, beside its own.
+pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALIASES.iter().copied()
+}
 
 /// Name, default and stage of every gate, in no particular order.
 pub fn all() -> impl Iterator<Item = (&'static str, bool, Stage)> {
@@ -148,16 +188,16 @@ impl Gates {
     }
 
     fn settle(&mut self) {
-        for (gate, dependents) in REQUIRES {
-            if !self.on(gate) {
-                self.0.extend(dependents.iter().map(|name| (*name, false)));
+        for dependency in DEPENDENCIES {
+            match dependency {
+                Dependency::OffWithout { gate, dependents } if !self.on(gate) => {
+                    self.0.extend(dependents.iter().map(|name| (*name, false)));
+                }
+                Dependency::OnWith { any, needed } if any.iter().any(|name| self.on(name)) => {
+                    self.0.extend(needed.iter().map(|name| (*name, true)));
+                }
+                Dependency::OffWithout { .. } | Dependency::OnWith { .. } => {}
             }
-        }
-        if self.on("PreDownloadImageForInPlaceUpdate") || self.on("PreDownloadImageForDaemonSetUpdate") {
-            self.0.insert("ImagePullJobGate", true);
-        }
-        if !self.on(DELETION_PROTECTION) {
-            self.0.insert(DEFINITIONS_PROTECTION, false);
         }
     }
 

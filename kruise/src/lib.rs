@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod chart;
 pub mod controllers;
 pub mod crds;
 mod dependants;
@@ -17,3 +18,5 @@ pub mod output;
 #[cfg(feature = "playground")]
 pub mod playground;
 mod refusals;
+pub mod uninstall;
+pub mod version;

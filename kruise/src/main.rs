@@ -1,5 +1,5 @@
-//! The executable: `kruise manager`, `manifests`, `crds`, `explain`, `inject`, `migrate` and, with the feature of that
-//! name, `playground`. Under the name `manager` it runs the manager, as in upstream's image.
+//! The executable: `kruise manager`, `manifests`, `chart`, `crds`, `explain`, `inject`, `migrate`, `uninstall`, `version` and, with the
+//! feature of that name, `playground`. Under the names of upstream's programs it does what they do: `manager` and `helm_hook`.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 #[cfg(feature = "playground")]
 use kruise::playground;
-use kruise::{crds, explain, inject, manager, manifests, migrate, output};
+use kruise::{chart, crds, explain, inject, manager, manifests, migrate, output, uninstall, version};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -32,6 +32,8 @@ enum Command {
     },
     /// Print everything an installation needs, for kubectl apply -f -.
     Manifests(manifests::Options),
+    /// Write a Helm chart that installs the same.
+    Chart(chart::Options),
     /// Print the definitions of all kinds, or compare those of a cluster with them.
     Crds(crds::Options),
     /// Say what would be done with a CloneSet, StatefulSet or SidecarSet, what would not yet, and which limit decides it.
@@ -43,23 +45,32 @@ enum Command {
     /// Run a cluster to try things on, in this process: API, simulated nodes and the manager.
     #[cfg(feature = "playground")]
     Playground(playground::Options),
+    /// Check that the manager can be removed: nothing needs it any more. Releases what is being deleted.
+    Uninstall(uninstall::Options),
+    /// Print the version, and what this executable was built from.
+    Version(version::Options),
 }
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args();
     let program = arguments.next().unwrap_or_default();
-    if program.rsplit('/').next() == Some("manager") {
-        return manager::main(arguments.collect());
+    match program.rsplit('/').next() {
+        Some("manager") => return manager::main(arguments.collect()),
+        Some("helm_hook") => return report(uninstall::run(&uninstall::Options::default())),
+        _ => {}
     }
     match Cli::parse().command {
         Command::Manager { flags } => manager::main(flags),
         Command::Manifests(options) => report(manifests::render(&options)),
+        Command::Chart(options) => report(chart::run(&options)),
         Command::Crds(options) => checked(crds::run(&options)),
         Command::Explain(options) => report(explain::run(&options)),
         Command::Inject(options) => report(inject::run(&options)),
         Command::Migrate(options) => report(migrate::run(&options)),
         #[cfg(feature = "playground")]
         Command::Playground(options) => playground::main(&options),
+        Command::Uninstall(options) => report(uninstall::run(&options)),
+        Command::Version(options) => report(version::render(&options)),
     }
 }
 

@@ -56,6 +56,24 @@ pub enum Bug {
     ClaimOfSlotGiven,
     /// Claims are to grow whether their class allows it or not.
     ResizeUnchecked,
+    /// A node gets another pod of a DaemonSet while one is being deleted.
+    NodePodTwice,
+    /// More nodes have an old and a new pod than a DaemonSet allows.
+    SurgeUnbounded,
+    /// One node more is updated than the partition of a DaemonSet allows.
+    NodePartitionOffByOne,
+    /// Nodes with a taint that its pods do not tolerate get pods of a DaemonSet.
+    IneligibleNodeGiven,
+    /// A DaemonSet takes the pod of one node more out of service than it may.
+    NodesUnavailableOffByOne,
+    /// A DaemonSet updates nodes that its selector leaves out.
+    NodeSelectorIgnored,
+    /// A DaemonSet creates, deletes and updates all pods in one step.
+    BurstIgnored,
+    /// The name of a DaemonSet's pod does not depend on its node.
+    NameForSeveralNodes,
+    /// A DaemonSet recreates what it could update in place.
+    InPlaceForgotten,
     /// A charge takes nothing from what a budget allows.
     ChargeUnpaid,
     /// The charge of an earlier pod holds for the one that has its name now.
@@ -70,7 +88,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 39] = [
         Self::GateOff,
         Self::UidDropped,
         Self::RandomNames,
@@ -96,6 +114,15 @@ impl Bug {
         Self::OrderIgnored,
         Self::ClaimOfSlotGiven,
         Self::ResizeUnchecked,
+        Self::NodePodTwice,
+        Self::SurgeUnbounded,
+        Self::NodePartitionOffByOne,
+        Self::IneligibleNodeGiven,
+        Self::NodesUnavailableOffByOne,
+        Self::NodeSelectorIgnored,
+        Self::BurstIgnored,
+        Self::NameForSeveralNodes,
+        Self::InPlaceForgotten,
         Self::ChargeUnpaid,
         Self::ChargeOfPredecessor,
         Self::DryRunCharged,

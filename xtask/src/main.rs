@@ -1,13 +1,15 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! `demo` is the guided tour, `lab` runs a real control plane, `e2e` the suite on it, `bench` measures, `tidy` holds the
-//! rules of ARCHITECTURE.md. Nothing here is shipped.
+//! rules of ARCHITECTURE.md, `image` builds the image. Nothing here is shipped.
 
 mod bench;
 mod demo;
+mod image;
 mod installation;
 mod interrupt;
 mod lab;
+mod oci;
 mod suite;
 mod tidy;
 mod workspace;
@@ -33,7 +35,11 @@ enum Task {
     /// The suite of tests/e2e on a real control plane, or on the embedded one.
     E2e(suite::Options),
     /// Measure a CloneSet's life: time, CPU, memory and API requests of the manager.
-    Bench(bench::Options),
+    Bench(bench::cloneset::Options),
+    /// Measure three DaemonSets above many nodes, likewise.
+    BenchDaemonsets(bench::daemonsets::Options),
+    /// Build the image of the manager, without a daemon: a layout that any OCI tool can push.
+    Image(image::Options),
     /// Check the rules of ARCHITECTURE.md.
     Tidy,
 }
@@ -43,7 +49,9 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options),
         Task::Lab(command) => lab::run(command),
         Task::E2e(options) => suite::run(&options),
-        Task::Bench(options) => bench::run(&options),
+        Task::Bench(options) => bench::cloneset::run(&options),
+        Task::BenchDaemonsets(options) => bench::daemonsets::run(&options),
+        Task::Image(options) => image::run(&options),
         Task::Tidy => tidy::run(),
     };
     interrupt::exit_code(result)

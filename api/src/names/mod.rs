@@ -29,6 +29,9 @@ pub const APPS_GROUP: &str = "apps.kruise.io";
 /// Field manager of all writes, as the API server records it in `managedFields`.
 pub const MANAGER: &str = "kruise-manager";
 
+/// Annotation of the Secret of the certificates: a release of our chart created it, so that its data is not in the release.
+pub const DATA_OF_THE_MANAGER: &str = "kruise.io/data-of-the-manager";
+
 /// Pod and PVC label: the instance id, five characters, that also ends the names of both.
 pub const INSTANCE_ID: &str = "apps.kruise.io/cloneset-instance-id";
 /// Pod label: the revision, full name or (gate `CloneSetShortHash`) hash only.

@@ -34,6 +34,8 @@ pub struct Sent {
     pub decided: Instant,
     /// Newest version of each watched resource that its sender must have known when it decided to send it.
     pub floors: PerResource<u64>,
+    /// Newest version of each watched resource that had been shown to its sender when it was sent.
+    pub shown: PerResource<u64>,
     /// Is it part of a decision, or of what is reported of one later?
     pub of_plan: bool,
     given_up: AtomicBool,
@@ -134,6 +136,8 @@ impl Process {
     /// Notes a request. Those of one decision overlap, so the decision is not older than the first of them.
     pub fn sends(&mut self, agent: &str, request: &Request) -> Arc<Sent> {
         let floors = self.floors(agent);
+        let newest = |shown: &Vec<(Instant, u64)>| shown.last().map_or(0, |(_, version)| *version);
+        let shown = self.shown.map(newest);
         let now = Instant::now();
         let of_plan = is_of_a_plan(request);
         let (decided, floors) = if of_plan {
@@ -163,6 +167,7 @@ impl Process {
             at: now,
             decided,
             floors,
+            shown,
             of_plan,
             given_up: AtomicBool::new(false),
         })

@@ -1,6 +1,7 @@
 //! What is simulated: a folder for each kind, and what several of them share.
 
 pub mod cloneset;
+pub mod daemonset;
 pub mod deployment;
 pub mod hooks;
 pub mod knowledge;
@@ -22,4 +23,5 @@ pub const ALL: Subjects = Subjects(&[
     &podunavailablebudget::PodUnavailableBudget,
     &statefulset::StatefulSet,
     &sidecarset::SidecarSet,
+    &daemonset::DaemonSet,
 ]);

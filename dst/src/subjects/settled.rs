@@ -47,6 +47,12 @@ pub fn settled(pod: &Object, min_ready_seconds: i64, mirror: &Mirror, now: Times
         .of(REVISIONS)
         .named(label)
         .ok_or_else(|| format!("pod {name}: revision {label} is gone"))?;
+    settled_on(pod, revision)
+}
+
+/// A pod runs what its revision demands.
+pub fn settled_on(pod: &Object, revision: &Object) -> Result<(), String> {
+    let name = &pod.name;
     let template = &revision.value()["data"]["spec"]["template"];
     for (container, image) in pod.images() {
         let wanted = template["spec"]["containers"]

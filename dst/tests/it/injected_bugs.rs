@@ -70,6 +70,15 @@ fn oracles(bug: Bug) -> &'static [&'static str] {
         ],
         Bug::DryRunCharged => &["dry runs charge nothing"],
         Bug::LostRaceCharged | Bug::ChargeAfterRequest => &["disruptions are charged first"],
+        Bug::NodePodTwice => &["one pod for each node"],
+        Bug::SurgeUnbounded => &["surge"],
+        Bug::NodePartitionOffByOne => &["partition"],
+        Bug::IneligibleNodeGiven => &["nodes that may run a pod", "status fits together"],
+        Bug::NodesUnavailableOffByOne => &["availability"],
+        Bug::NodeSelectorIgnored => &["selector"],
+        Bug::BurstIgnored => &["burst"],
+        Bug::NameForSeveralNodes => &["a name is for one node"],
+        Bug::InPlaceForgotten => &["in place where possible"],
     }
 }
 

@@ -8,7 +8,10 @@ use kruise_dst::{
         play::{Keep, play},
         subject::Subjects,
     },
-    subjects::{ALL, cloneset::CloneSet, deployment::Deployment, sidecarset::SidecarSet},
+    subjects::{
+        ALL, cloneset::CloneSet, daemonset::DaemonSet, deployment::Deployment,
+        podunavailablebudget::PodUnavailableBudget, sidecarset::SidecarSet, statefulset::StatefulSet,
+    },
 };
 
 /// Seeds that are played before each change, whatever the speed of a machine, unless told otherwise.
@@ -55,22 +58,51 @@ fn no_disruption_takes_more_pods_than_a_budget_allows_and_every_budget_comes_to_
 
 /// A fingerprint that was noted once stays worth something when a subject is added.
 #[test]
-fn seeds_of_the_first_subjects_are_played_as_if_there_were_no_others() {
-    let others = Subjects(&[&CloneSet, &Deployment, &SidecarSet]);
+fn seeds_of_other_subjects_are_played_as_if_there_were_no_statefulsets() {
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &PodUnavailableBudget,
+        &SidecarSet,
+        &DaemonSet,
+    ]);
+    assert!(played_alike_without("statefulset", others).unwrap() > 0);
+}
+
+#[test]
+fn seeds_of_other_subjects_are_played_as_if_there_were_no_daemonsets() {
+    let others = Subjects(&[
+        &CloneSet,
+        &Deployment,
+        &PodUnavailableBudget,
+        &StatefulSet,
+        &SidecarSet,
+    ]);
+    assert!(played_alike_without("daemonset", others).unwrap() > 0);
+}
+
+#[test]
+fn seeds_of_other_subjects_are_played_as_if_there_were_no_budgets() {
+    let others = Subjects(&[&CloneSet, &Deployment, &StatefulSet, &SidecarSet, &DaemonSet]);
+    assert!(played_alike_without("podunavailablebudget", others).unwrap() > 0);
+}
+
+/// The number of scenarios that were played with all subjects, and with all but one, and alike.
+fn played_alike_without(left_out: &str, others: Subjects) -> anyhow::Result<u32> {
     let mut played = 0;
     for seed in 1..=400 {
-        let (subject, scenario) = ALL.generate(seed).unwrap();
-        if !matches!(subject.name(), "cloneset" | "sidecarset") {
+        let (subject, scenario) = ALL.generate(seed)?;
+        if subject.name() == left_out {
             continue;
         }
-        assert_eq!(others.generate(seed).unwrap().1, scenario, "{seed}");
+        assert_eq!(others.generate(seed)?.1, scenario, "{seed}");
         if seed % 100 == 1 {
-            let hash = |subjects| play(subjects, &scenario, Keep::Hash).unwrap().hash;
-            assert_eq!(hash(others), hash(ALL), "{seed}");
+            let hash = |subjects| play(subjects, &scenario, Keep::Hash).map(|played| played.hash);
+            assert_eq!(hash(others)?, hash(ALL)?, "{seed}");
             played += 1;
         }
     }
-    assert!(played > 0);
+    Ok(played)
 }
 
 /// Every seventeenth: `kruise-dst enumerate` takes all of them.

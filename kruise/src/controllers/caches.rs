@@ -49,11 +49,8 @@ pub const NAMESPACES: CacheId<NamespaceView> =
 
 /// PodUnavailableBudgets in the served version. Those of a namespace are a range of the cache (`Snapshot::list`). Webhooks and
 /// plans of workloads read them, too.
-pub const BUDGETS: CacheId<Parsed<PodUnavailableBudget>> = CacheId::of(
-    "podunavailablebudgets",
-    ResourceId::POD_UNAVAILABLE_BUDGETS,
-)
-.before(&[PODS.name]);
+pub const BUDGETS: CacheId<Parsed<PodUnavailableBudget>> =
+    CacheId::of("podunavailablebudgets", ResourceId::POD_UNAVAILABLE_BUDGETS).before(&[PODS.name]);
 
 impl Parse for PodUnavailableBudget {
     fn parse(object: Value) -> Result<Self, String> {

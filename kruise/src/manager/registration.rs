@@ -201,6 +201,11 @@ impl Registration {
         self.gate.is_none_or(|gate| gates.on(gate))
     }
 
+    /// The feature gate without which it is off.
+    pub const fn gate(&self) -> Option<&'static str> {
+        self.gate
+    }
+
     /// The resource of its kind.
     pub fn resource(&self) -> Option<ResourceId> {
         self.kind.map(ResourceId::of)

@@ -1,8 +1,9 @@
 //! `kruise manifests`: everything an installation needs, for `kubectl apply -f -`.
 
+mod aggregate;
 mod client_config;
-mod rbac;
-mod workload;
+pub(crate) mod rbac;
+pub(crate) mod workload;
 
 use anyhow::Context;
 use clap::Args;
@@ -11,8 +12,10 @@ use serde_json::Value;
 
 use workload::Workload;
 
+pub(crate) use aggregate::roles as aggregate_roles;
 #[cfg(test)]
 pub(crate) use rbac::rules_of_controllers;
+pub(crate) use rbac::{Conditions, Gate};
 
 /// Feature gates with which every pod must reach the pod webhook, and what pods miss that do not.
 pub(crate) const NEED_ALL_PODS: [(&str, &str); 2] = [
@@ -98,14 +101,15 @@ fn objects(options: &Options, gates: &crate::gates::Gates) -> Vec<Value> {
     let mut objects = vec![workload::namespace(namespace)];
     objects.extend(kruise_api::kinds::definitions(namespace));
     objects.extend(rbac::objects(namespace, gates));
+    objects.extend(aggregate::roles());
     objects.extend(workload::webhook_objects(namespace));
     if !options.without_manager {
-        objects.extend(workload::deployment(&Workload {
+        objects.extend(workload::deployment(&Workload::new(
             namespace,
-            image: &options.image,
-            replicas: options.replicas,
-            feature_gates: &options.feature_gates,
-        }));
+            &options.image,
+            options.replicas,
+            &options.feature_gates,
+        )));
     }
     objects.extend(webhooks::configurations(
         namespace,

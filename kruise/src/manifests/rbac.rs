@@ -12,83 +12,194 @@ use crate::gates::{DEFINITIONS_PROTECTION, DELETION_PROTECTION, Gates};
 use crate::lookup::CONFIGURATION;
 use crate::manager::Registration;
 
+/// Name of the manager's service account.
+pub(crate) const ACCOUNT: &str = "kruise-manager";
+
+/// The manager may write no certificates and configurations with this feature gate.
+const EXTERNAL_CERTIFICATES: &str = "EnableExternalCerts";
+
+/// A condition of a right: what must be so of a feature gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Gate {
+    /// It is on.
+    On(&'static str),
+    /// It is off.
+    Off(&'static str),
+}
+
+impl Gate {
+    fn holds(self, gates: &Gates) -> bool {
+        match self {
+            Self::On(gate) => gates.on(gate),
+            Self::Off(gate) => !gates.on(gate),
+        }
+    }
+}
+
+/// Conditions that must all hold.
+pub(crate) type Conditions = BTreeSet<Gate>;
+
+/// A rule with the conditions under which it is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct NeededRule {
+    pub(crate) conditions: Conditions,
+    pub(crate) rule: Value,
+}
+
+impl NeededRule {
+    fn always(rule: Value) -> Self {
+        Self {
+            conditions: Conditions::new(),
+            rule,
+        }
+    }
+
+    fn with(gate: Gate, rule: Value) -> Self {
+        Self {
+            conditions: [gate].into(),
+            rule,
+        }
+    }
+}
+
+/// A role with its binding.
+pub(crate) struct Role {
+    /// Name of the role.
+    pub(crate) name: &'static str,
+    /// Name of its binding.
+    pub(crate) binding: &'static str,
+    /// Whether it is for the whole cluster, or for the manager's namespace.
+    pub(crate) is_for_cluster: bool,
+    /// The rights.
+    pub(crate) rules: Vec<NeededRule>,
+}
+
+/// The manager's roles.
+pub(crate) fn roles() -> Vec<Role> {
+    vec![
+        Role {
+            name: "kruise-manager-role",
+            binding: "kruise-manager-rolebinding",
+            is_for_cluster: true,
+            rules: cluster_rules(),
+        },
+        Role {
+            name: "kruise-certs-role",
+            binding: "kruise-certs-rolebinding",
+            is_for_cluster: true,
+            rules: certificate_rules(),
+        },
+        Role {
+            name: "kruise-leader-election-role",
+            binding: "kruise-leader-election-rolebinding",
+            is_for_cluster: false,
+            rules: lease_rules(),
+        },
+        Role {
+            name: "kruise-webhook-role",
+            binding: "kruise-webhook-rolebinding",
+            is_for_cluster: false,
+            rules: webhook_rules(),
+        },
+    ]
+}
+
 /// Service account, roles and bindings in a namespace.
 pub fn objects(namespace: &str, gates: &Gates) -> Vec<Value> {
-    let mut objects = vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount",
-               "metadata": {"name": "kruise-manager", "namespace": namespace}}),
-        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-               "metadata": {"name": "kruise-manager-role"}, "rules": cluster_rules(gates)}),
-        binding(
-            "ClusterRoleBinding",
-            "kruise-manager-rolebinding",
-            None,
-            "ClusterRole",
-            "kruise-manager-role",
-            namespace,
-        ),
-    ];
-    for (name, bound_by, rules) in [
-        (
-            "kruise-leader-election-role",
-            "kruise-leader-election-rolebinding",
-            lease_rules(),
-        ),
-        (
-            "kruise-webhook-role",
-            "kruise-webhook-rolebinding",
-            webhook_rules(),
-        ),
-    ] {
-        objects.push(
-            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-                            "metadata": {"name": name, "namespace": namespace}, "rules": rules}),
-        );
-        objects.push(binding(
-            "RoleBinding",
-            bound_by,
-            Some(namespace),
-            "Role",
-            name,
-            namespace,
-        ));
+    let mut objects = vec![account(ACCOUNT, namespace)];
+    for role in roles() {
+        let needed = role.rules.iter().filter(|one| {
+            let mut conditions = one.conditions.iter();
+            conditions.all(|condition| condition.holds(gates))
+        });
+        let rules: Vec<Value> = needed.map(|one| one.rule.clone()).collect();
+        if !rules.is_empty() {
+            objects.extend(role_objects(&role, ACCOUNT, namespace, Value::Array(rules)));
+        }
     }
     objects
 }
 
+/// A service account.
+pub(crate) fn account(name: &str, namespace: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}})
+}
+
+/// A role with these rules, and its binding to a service account.
+pub(crate) fn role_objects(role: &Role, account: &str, namespace: &str, rules: Value) -> [Value; 2] {
+    let metadata = |name: &str| {
+        if role.is_for_cluster {
+            json!({"name": name})
+        } else {
+            json!({"name": name, "namespace": namespace})
+        }
+    };
+    let kind = if role.is_for_cluster {
+        "ClusterRole"
+    } else {
+        "Role"
+    };
+    [
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata(role.name),
+               "rules": rules}),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"),
+            "metadata": metadata(role.binding),
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role.name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        }),
+    ]
+}
+
 /// The lease may have any name, as `--leader-election-id` says.
-fn lease_rules() -> Value {
-    json!([rule(
+fn lease_rules() -> Vec<NeededRule> {
+    vec![NeededRule::always(rule(
         "coordination.k8s.io",
         &["leases"],
-        &["get", "create", "update"]
-    )])
+        &["get", "create", "update"],
+    ))]
 }
 
 /// The Secret of the certificates and no other one (a watch of one name is granted like a read of it), and the ConfigMap with the settings of administrators. RBAC cannot limit
 /// a creation to a name.
-fn webhook_rules() -> Value {
-    json!([
-        rule("", &["secrets"], &["create"]),
-        named(
-            rule("", &["secrets"], &["get", "list", "watch", "update"]),
-            &["kruise-webhook-certs"]
-        ),
-        named(rule("", &["configmaps"], &["get"]), &[CONFIGURATION]),
-    ])
+fn webhook_rules() -> Vec<NeededRule> {
+    let secret = |verbs| named(rule("", &["secrets"], verbs), &["kruise-webhook-certs"]);
+    let is_ours = Gate::Off(EXTERNAL_CERTIFICATES);
+    vec![
+        NeededRule::with(is_ours, rule("", &["secrets"], &["create"])),
+        NeededRule::with(is_ours, secret(&["update"])),
+        NeededRule::always(secret(READ)),
+        NeededRule::always(named(rule("", &["configmaps"], &["get"]), &[CONFIGURATION])),
+    ]
 }
 
-fn cluster_rules(gates: &Gates) -> Value {
-    let webhooks = |plural, name| {
-        let rule = rule("admissionregistration.k8s.io", &[plural], WATCHED);
-        named(rule, &[name])
-    };
-    let definitions = rule("apiextensions.k8s.io", &["customresourcedefinitions"], WATCHED);
+/// What is written about certificates: the CA in the webhook configurations and in the definitions.
+fn certificate_rules() -> Vec<NeededRule> {
+    let rules = registered(&["patch"]).into_iter();
+    let is_ours = Gate::Off(EXTERNAL_CERTIFICATES);
+    rules.map(|rule| NeededRule::with(is_ours, rule)).collect()
+}
+
+/// Rules for the webhook configurations and the definitions of all kinds.
+fn registered(verbs: &[&str]) -> Vec<Value> {
+    let webhooks = |plural, name| named(rule("admissionregistration.k8s.io", &[plural], verbs), &[name]);
     let kinds = kruise_api::kinds::ALL.into_iter();
     let names: Vec<String> = kinds.map(Kind::name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut rules = rules_of_controllers(&controllers::ALL, gates);
-    rules.extend([
+    let definitions = rule("apiextensions.k8s.io", &["customresourcedefinitions"], verbs);
+    vec![
+        webhooks("mutatingwebhookconfigurations", MUTATING),
+        webhooks("validatingwebhookconfigurations", VALIDATING),
+        named(definitions, &names),
+    ]
+}
+
+/// Groups whose resources may be counted before a protected definition is deleted.
+pub(crate) const ANY_GROUP: &str = "*";
+
+fn cluster_rules() -> Vec<NeededRule> {
+    let mut rules = needed_by_controllers(&controllers::ALL);
+    let others = [
         rule("", &["events"], &["create", "patch"]),
         // Webhooks read them when an object refers to them: other objects about a workload, and the workload itself.
         rule("policy.kruise.io", &["podunavailablebudgets"], &["list"]),
@@ -99,88 +210,93 @@ fn cluster_rules(gates: &Gates) -> Value {
         ),
         rule("apps", &["deployments", "replicasets", "statefulsets"], &["get"]),
         rule("batch", &["jobs"], &["get"]),
-        webhooks("mutatingwebhookconfigurations", MUTATING),
-        webhooks("validatingwebhookconfigurations", VALIDATING),
-        named(definitions, &names),
+    ];
+    rules.extend(others.into_iter().map(NeededRule::always));
+    rules.extend(registered(READ).into_iter().map(NeededRule::always));
+    rules.extend([
+        NeededRule::with(
+            Gate::On(DELETION_PROTECTION),
+            rule("", &["persistentvolumeclaims", "pods"], &["list"]),
+        ),
+        // A definition that is protected may be of any resource.
+        NeededRule::with(
+            Gate::On(DEFINITIONS_PROTECTION),
+            rule(ANY_GROUP, &["*"], &["list"]),
+        ),
     ]);
-    if gates.on(DELETION_PROTECTION) {
-        rules.push(rule("", &["persistentvolumeclaims", "pods"], &["list"]));
-    }
-    // A definition that is protected may be of any resource.
-    if gates.on(DEFINITIONS_PROTECTION) {
-        rules.push(rule("*", &["*"], &["list"]));
-    }
-    Value::Array(rules)
+    rules
 }
-
-/// Verbs for objects that are granted by name.
-const WATCHED: &[&str] = &["get", "list", "watch", "patch"];
 
 const READ: &[&str] = &["get", "list", "watch"];
 
-/// The rights in these registrations: one rule for each resource and subresource.
-pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
-    let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
-    let mut allow = |group: &'static str, plural: String, more: &[&'static str]| {
-        verbs.entry((group, plural)).or_default().extend(more);
-    };
-    for registration in registrations.iter().filter(|one| one.is_on(gates)) {
+/// Verbs by group and resource.
+type Verbs = BTreeMap<(&'static str, String), BTreeSet<&'static str>>;
+
+/// The rights in these registrations by their conditions: one rule for each resource and subresource.
+fn needed_by_controllers(registrations: &[&Registration]) -> Vec<NeededRule> {
+    let mut by_conditions: BTreeMap<Conditions, Verbs> = BTreeMap::new();
+    for registration in registrations {
+        let own: Conditions = registration.gate().map(Gate::On).into_iter().collect();
+        let mut allow = |gate: Option<&'static str>, group, plural: String, more: &[&'static str]| {
+            let conditions = own.iter().copied().chain(gate.map(Gate::On)).collect();
+            let verbs = by_conditions.entry(conditions).or_default();
+            verbs.entry((group, plural)).or_default().extend(more);
+        };
         if let Some(ResourceId { group, plural }) = registration.resource() {
-            allow(group, plural.to_owned(), READ);
-            allow(group, format!("{plural}/status"), &["patch"]);
+            allow(None, group, plural.to_owned(), READ);
+            allow(None, group, format!("{plural}/status"), &["patch"]);
             // Required by the admission plugin OwnerReferencesPermissionEnforcement.
-            allow(group, format!("{plural}/finalizers"), &["update"]);
+            allow(None, group, format!("{plural}/finalizers"), &["update"]);
         }
         for ResourceId { group, plural } in registration.watches {
-            allow(group, (*plural).to_owned(), READ);
+            allow(None, group, (*plural).to_owned(), READ);
         }
         for grant in registration.grants {
-            if grant.gate.is_some_and(|gate| !gates.on(gate)) {
-                continue;
-            }
             let ResourceId { group, plural } = grant.resource;
             if grant.subresource.is_empty() {
-                allow(group, plural.to_owned(), READ);
-                allow(group, plural.to_owned(), grant.verbs);
+                allow(grant.gate, group, plural.to_owned(), READ);
+                allow(grant.gate, group, plural.to_owned(), grant.verbs);
             } else {
-                allow(group, format!("{plural}/{}", grant.subresource), grant.verbs);
+                let part = format!("{plural}/{}", grant.subresource);
+                allow(grant.gate, group, part, grant.verbs);
             }
         }
     }
-    let rules = verbs.iter().map(|((group, resource), verbs)| {
-        let verbs: Vec<&str> = verbs.iter().copied().collect();
-        rule(group, &[resource], &verbs)
+    let of_conditions = by_conditions.into_iter().flat_map(|(conditions, verbs)| {
+        verbs.into_iter().map(move |((group, resource), verbs)| {
+            let verbs: Vec<&str> = verbs.into_iter().collect();
+            NeededRule {
+                conditions: conditions.clone(),
+                rule: rule(group, &[&resource], &verbs),
+            }
+        })
     });
-    rules.collect()
+    of_conditions.collect()
+}
+
+/// The rights in these registrations with these feature gates.
+#[cfg(test)]
+pub fn rules_of_controllers(registrations: &[&Registration], gates: &Gates) -> Vec<Value> {
+    let needed = needed_by_controllers(registrations).into_iter();
+    let needed = needed.filter(|one| one.conditions.iter().all(|condition| condition.holds(gates)));
+    needed.map(|one| one.rule).collect()
 }
 
 /// The same rule for these objects only.
-fn named(mut rule: Value, names: &[&str]) -> Value {
+pub(crate) fn named(mut rule: Value, names: &[&str]) -> Value {
     if let Some(rule) = rule.as_object_mut() {
         rule.insert("resourceNames".into(), json!(names));
     }
     rule
 }
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-}
-
-fn binding(kind: &str, name: &str, of: Option<&str>, role_kind: &str, role: &str, namespace: &str) -> Value {
-    let metadata = match of {
-        Some(namespace) => json!({"name": name, "namespace": namespace}),
-        None => json!({"name": name}),
-    };
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": "kruise-manager", "namespace": namespace}],
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cluster_rules;
+    use super::objects;
     use crate::gates::Gates;
 
     #[test]
@@ -194,9 +310,40 @@ mod tests {
             ),
         ] {
             for (gates, granted) in [("", false), (gate, true)] {
-                let rules = cluster_rules(&Gates::parse(gates, "").unwrap()).to_string();
+                let objects = objects("ns", &Gates::parse(gates, "").unwrap());
+                let role = objects
+                    .iter()
+                    .find(|object| object["metadata"]["name"] == "kruise-manager-role");
+                let rules = role.unwrap()["rules"].to_string();
                 assert_eq!(rules.contains(resource), granted, "{gates}");
             }
         }
+    }
+
+    #[test]
+    fn with_certificates_of_others_nothing_about_them_is_written() {
+        let names = |gates: &str| -> Vec<String> {
+            let objects = objects("ns", &Gates::parse(gates, "").unwrap());
+            let writes = objects.iter().filter(|object| {
+                let rules = object["rules"].as_array().into_iter().flatten();
+                let mut about = rules.filter(|rule| {
+                    let rule = rule.to_string();
+                    rule.contains("secrets")
+                        || rule.contains("webhookconfigurations")
+                        || rule.contains("definitions")
+                });
+                about.any(|rule| {
+                    let verbs = rule["verbs"].as_array().unwrap();
+                    verbs
+                        .iter()
+                        .any(|verb| ["create", "update", "patch"].contains(&verb.as_str().unwrap()))
+                })
+            });
+            writes
+                .map(|object| object["metadata"]["name"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        assert_eq!(names(""), ["kruise-certs-role", "kruise-webhook-role"]);
+        assert!(names("EnableExternalCerts=true").is_empty());
     }
 }

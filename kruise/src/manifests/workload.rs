@@ -3,22 +3,66 @@
 use serde_json::{Value, json};
 
 /// Name of the deployment, and of the objects beside it.
-const DEPLOYMENT: &str = "kruise-controller-manager";
+pub(crate) const DEPLOYMENT: &str = "kruise-controller-manager";
 
 /// Time from the signal to the end of a manager that has requests in flight: it serves until clients have moved
 /// (`--shutdown-delay-duration`), answers what is in flight, and writes its last events.
 const GRACE_SECONDS: u32 = 75;
 
-/// Parameters of the deployment.
-pub struct Workload<'a> {
+/// A port: in a text, and as a value of its own.
+pub(crate) struct Port {
+    pub(crate) text: String,
+    pub(crate) value: Value,
+}
+
+impl Port {
+    fn of(number: u16) -> Self {
+        Self {
+            text: number.to_string(),
+            value: json!(number),
+        }
+    }
+}
+
+/// Parameters of the deployment. In a chart they are actions of its templates.
+pub(crate) struct Workload<'a> {
     /// Namespace of everything.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// Image of the manager.
-    pub image: &'a str,
+    pub(crate) image: &'a str,
     /// Number of managers; one leads, all serve webhooks.
-    pub replicas: i32,
-    /// Value of `--feature-gates`; empty leaves the defaults.
-    pub feature_gates: &'a str,
+    pub(crate) replicas: Value,
+    /// Flags beside those that every manager has.
+    pub(crate) more_arguments: Vec<Value>,
+    /// Value of `--v`.
+    pub(crate) log_level: &'a str,
+    /// Port of the webhooks.
+    pub(crate) webhooks: Port,
+    /// Port of the metrics.
+    pub(crate) metrics: Port,
+    /// Port of the probes.
+    pub(crate) probes: Port,
+    /// Requests and limits.
+    pub(crate) resources: Value,
+}
+
+impl<'a> Workload<'a> {
+    /// With the default of everything else. Empty feature gates leave the defaults.
+    pub(crate) fn new(namespace: &'a str, image: &'a str, replicas: i32, feature_gates: &str) -> Self {
+        let gates = (!feature_gates.is_empty()).then(|| json!(format!("--feature-gates={feature_gates}")));
+        Self {
+            namespace,
+            image,
+            replicas: json!(replicas),
+            more_arguments: gates.into_iter().collect(),
+            log_level: "4",
+            webhooks: Port::of(9876),
+            metrics: Port::of(8080),
+            probes: Port::of(8000),
+            resources: json!({"limits": {"cpu": "200m", "memory": "512Mi"},
+                              "requests": {"cpu": "100m", "memory": "64Mi"}}),
+        }
+    }
 }
 
 /// The namespace, which must be applied before the objects in it.
@@ -31,17 +75,21 @@ pub fn namespace(name: &str) -> Value {
 /// Service and secret of the webhooks.
 pub fn webhook_objects(namespace: &str) -> Vec<Value> {
     vec![
-        json!({"apiVersion": "v1", "kind": "Service",
-               "metadata": {"name": "kruise-webhook-service", "namespace": namespace},
-               "spec": {"selector": {"control-plane": "controller-manager"},
-                        "ports": [{"port": 443, "targetPort": 9876}]}}),
+        service(namespace, &json!(9876)),
         json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
                "metadata": {"name": "kruise-webhook-certs", "namespace": namespace}}),
     ]
 }
 
+/// The service of the webhooks.
+pub(crate) fn service(namespace: &str, port: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Service",
+           "metadata": {"name": "kruise-webhook-service", "namespace": namespace},
+           "spec": {"selector": labels(), "ports": [{"port": 443, "targetPort": port}]}})
+}
+
 /// The deployment of the manager, its disruption budget, and its priority.
-pub fn deployment(workload: &Workload<'_>) -> Vec<Value> {
+pub(crate) fn deployment(workload: &Workload<'_>) -> Vec<Value> {
     let labels = labels();
     let priority = json!({
         "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": DEPLOYMENT},
@@ -68,7 +116,8 @@ pub fn deployment(workload: &Workload<'_>) -> Vec<Value> {
     vec![priority, budget, deployment]
 }
 
-fn labels() -> Value {
+/// Labels of the managers' pods, by which they are selected.
+pub(crate) fn labels() -> Value {
     json!({"control-plane": "controller-manager"})
 }
 
@@ -82,30 +131,29 @@ fn pod(workload: &Workload<'_>) -> Value {
         "serviceAccountName": "kruise-manager",
         "priorityClassName": DEPLOYMENT,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "securityContext": {
-            "runAsNonRoot": true,
-            "runAsUser": 65534,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": without_rights(),
         "topologySpreadConstraints": [spread("kubernetes.io/hostname"), spread("topology.kubernetes.io/zone")],
         "containers": [container(workload)],
-        // Keys are written here, which must not reach a disk.
-        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}],
+        "volumes": [
+            // Keys are written here, which must not reach a disk.
+            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+            {"name": "log", "emptyDir": {"sizeLimit": "192Mi"}},
+        ],
     })
 }
 
 fn container(workload: &Workload<'_>) -> Value {
-    let mut arguments = vec![
+    let (webhooks, metrics, probes) = (&workload.webhooks, &workload.metrics, &workload.probes);
+    let arguments = [
         "--enable-leader-election".to_owned(),
-        "--metrics-addr=:8080".into(),
-        "--health-probe-addr=:8000".into(),
+        format!("--metrics-addr=:{}", metrics.text),
+        format!("--health-probe-addr=:{}", probes.text),
         "--logtostderr=true".into(),
         format!("--leader-election-namespace={}", workload.namespace),
-        "--v=4".into(),
+        format!("--v={}", workload.log_level),
     ];
-    if !workload.feature_gates.is_empty() {
-        arguments.push(format!("--feature-gates={}", workload.feature_gates));
-    }
+    let arguments = arguments.into_iter().map(Value::String);
+    let arguments: Vec<Value> = arguments.chain(workload.more_arguments.iter().cloned()).collect();
     json!({
         "name": "manager",
         "image": workload.image,
@@ -113,22 +161,37 @@ fn container(workload: &Workload<'_>) -> Value {
         "args": arguments,
         "env": [
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
-            {"name": "WEBHOOK_PORT", "value": "9876"},
+            {"name": "WEBHOOK_PORT", "value": webhooks.text},
         ],
         "ports": [
-            {"containerPort": 9876, "name": "webhook-server", "protocol": "TCP"},
-            {"containerPort": 8080, "name": "metrics", "protocol": "TCP"},
-            {"containerPort": 8000, "name": "health", "protocol": "TCP"},
+            {"containerPort": webhooks.value, "name": "webhook-server", "protocol": "TCP"},
+            {"containerPort": metrics.value, "name": "metrics", "protocol": "TCP"},
+            {"containerPort": probes.value, "name": "health", "protocol": "TCP"},
         ],
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8000}},
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": 8000}, "initialDelaySeconds": 60, "periodSeconds": 20},
-        "resources": {"limits": {"cpu": "200m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "64Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": true,
-        },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": probes.value}},
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": probes.value}, "initialDelaySeconds": 60,
+                          "periodSeconds": 20},
+        "resources": workload.resources,
+        "securityContext": restricted(),
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, {"name": "log", "mountPath": "/log"}],
+    })
+}
+
+/// What Pod Security "restricted" asks of a container.
+pub(crate) fn restricted() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": true,
+    })
+}
+
+/// What Pod Security "restricted" asks of a pod.
+pub(crate) fn without_rights() -> Value {
+    json!({
+        "runAsNonRoot": true,
+        "runAsUser": 65534,
+        "seccompProfile": {"type": "RuntimeDefault"},
     })
 }
 
@@ -142,12 +205,7 @@ mod tests {
     use crate::manager::{Config, FLAGS, longest_end};
 
     fn installed() -> Vec<Value> {
-        deployment(&Workload {
-            namespace: "ns",
-            image: "image",
-            replicas: 2,
-            feature_gates: "",
-        })
+        deployment(&Workload::new("ns", "image", 2, ""))
     }
 
     #[test]
@@ -168,9 +226,10 @@ mod tests {
         assert_eq!(context["runAsNonRoot"], true);
         assert!(context["runAsUser"].as_u64() > Some(0));
         assert_eq!(context["seccompProfile"], json!({"type": "RuntimeDefault"}));
-        for volume in pod["volumes"].as_array().unwrap() {
-            assert_eq!(volume["emptyDir"]["medium"], "Memory", "keys do not reach a disk");
-        }
+        let volumes = pod["volumes"].as_array().unwrap();
+        let keys = volumes.iter().find(|volume| volume["name"] == "tmp").unwrap();
+        assert_eq!(keys["emptyDir"]["medium"], "Memory", "keys do not reach a disk");
+        assert!(volumes.iter().all(|volume| volume.get("emptyDir").is_some()));
         for container in pod["containers"].as_array().unwrap() {
             let context = &container["securityContext"];
             assert_eq!(context["allowPrivilegeEscalation"], false);

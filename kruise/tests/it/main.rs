@@ -11,6 +11,7 @@
 mod admission;
 mod api_server;
 mod certificates;
+mod chart;
 mod closed_pipe;
 mod command;
 #[cfg(feature = "playground")]
@@ -38,9 +39,12 @@ mod migrate;
 mod process;
 mod reference;
 #[cfg(feature = "playground")]
+mod release;
+#[cfg(feature = "playground")]
 mod repairs;
 #[cfg(all(feature = "playground", target_os = "linux"))]
 mod restarts;
 mod start;
 #[cfg(feature = "playground")]
 mod statefulset;
+mod uninstall;

@@ -328,9 +328,11 @@ fn readiness_off(now: &str) -> [Value; 2] {
 }
 
 /// What an earlier update still waits for. A new update takes it over: forgetting it would end the earlier one before
-/// its containers run what was asked for.
+/// its containers run what was asked for. Not every workload labels pods while they are updated.
 fn unfinished(pod: &PodView) -> Option<UpdateState> {
-    if State::of(pod) != State::Updating {
+    let gate = pod.condition(IN_PLACE_UPDATE_READY);
+    let is_off = gate.is_some_and(|gate| gate.status == Truth::False);
+    if State::of(pod) != State::Updating && !is_off {
         return None;
     }
     let mut state = read_state(pod).ok()??;

@@ -14,7 +14,9 @@ use kruise_api::{
     },
 };
 use kruise_plan_kit::{
-    Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step, fit, instance, put, readiness,
+    Batching, Body, Intent, ObjectWrites, Phase, ResourceId, Step, fit,
+    injected::{Bug, is_injected},
+    instance, put, readiness,
     rollout::Rollout,
 };
 use serde_json::{Map, Value, json};
@@ -59,6 +61,12 @@ impl<'p> NewPods<'p> {
 
     /// The name of the next pod for a node.
     pub(super) fn name(&self, node: &str) -> String {
+        // A name must not depend on what else there is.
+        let node = if is_injected(Bug::NameForSeveralNodes) {
+            ""
+        } else {
+            node
+        };
         let owner = &self.rollout.owner;
         let taken = self.taken.borrow();
         let mut index = 0;

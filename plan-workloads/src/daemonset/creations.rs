@@ -1,5 +1,7 @@
 //! Which of the nodes without a pod get one.
 
+use kruise_plan_kit::injected::{Bug, is_injected};
+
 use super::{create::NewPods, limits::is_rolling, places::Place, plan::Decision};
 
 /// Why a node gets no pod yet.
@@ -14,13 +16,21 @@ pub(super) struct Creations<'d> {
     pub(super) withheld: Vec<&'d Place<'d>>,
 }
 
+fn is_empty(place: &Place<'_>) -> bool {
+    let forgotten = is_injected(Bug::NodePodTwice);
+    place
+        .members
+        .iter()
+        .all(|member| forgotten && member.is_leaving())
+}
+
 impl Decision<'_> {
     /// Divides the nodes without a pod.
     ///
     /// The partition holds back first pods only. First pods are created in name order, so a node with a lower name than one
     /// that has a pod had one, or joined. Of the others, as many had one as the status reports more than there are.
     pub(super) fn creations(&self, new_pods: &NewPods<'_>) -> Creations<'_> {
-        let empty = self.places.eligible().filter(|place| place.members.is_empty());
+        let empty = self.places.eligible().filter(|place| is_empty(place));
         let mut all = Creations {
             due: Vec::new(),
             withheld: Vec::new(),

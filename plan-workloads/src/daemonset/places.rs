@@ -13,6 +13,7 @@ use kruise_api::{
 use kruise_plan_kit::{
     Intent, ObjectWrites, Owner, Part, Patch, Precondition, ResourceId, Step, Write,
     availability::Service,
+    injected::{Bug, is_injected},
     lifecycle::State,
     pod_writes::{self, Guard},
     revision::Revision,
@@ -78,7 +79,9 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Should the node have a pod?
     pub(super) fn is_eligible(&self) -> bool {
-        self.placed.is_some_and(|placed| placed.fit.runs())
+        self.placed.is_some_and(|placed| {
+            placed.fit.runs() || (is_injected(Bug::IneligibleNodeGiven) && placed.fit.stays())
+        })
     }
 
     /// May a pod stay there?

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use kruise_plan_kit::Plan;
+use kruise_plan_kit::{
+    Plan,
+    injected::{Bug, is_injected},
+};
 
 use super::{create::NewPods, plan::Decision, steps::Steps, update::outdated};
 
@@ -36,7 +39,10 @@ impl<'p> Decision<'p> {
             let reason = "the template changed, and the pod on its node is not ready";
             self.create(new_pods, outdated.place, reason, steps, plan);
         }
-        let limit = i64::from(self.limits.max_surge);
+        let mut limit = i64::from(self.limits.max_surge);
+        if is_injected(Bug::SurgeUnbounded) {
+            limit = i64::MAX;
+        }
         let room = usize::try_from(limit - surging)
             .unwrap_or(0)
             .min(candidates.len());

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kruise_api::{meta::LabelSelector, names::IN_PLACE_UPDATE_READY};
 use kruise_plan_kit::{
     EventNote, Plan, Why, events,
+    injected::{Bug, is_injected},
     rollout::{Pod, Updater, interrupted},
 };
 
@@ -88,6 +89,9 @@ impl<'p> Decision<'p> {
     }
 
     fn is_selected(&self, place: &Place<'_>) -> bool {
+        if is_injected(Bug::NodeSelectorIgnored) {
+            return true;
+        }
         let labels = place.placed.map(|placed| &placed.node.labels);
         self.selector()
             .is_none_or(|selector| selector.matches_by(|key| labels?.get(key)))
@@ -107,7 +111,10 @@ impl<'p> Decision<'p> {
                 others.push(place.name);
             }
         }
-        let count = self.limits.desired.saturating_sub(self.limits.partition);
+        let mut count = self.limits.desired.saturating_sub(self.limits.partition);
+        if is_injected(Bug::NodePartitionOffByOne) {
+            count = count.saturating_add(1);
+        }
         let all = updated.into_iter().chain(updating).chain(others);
         all.take(usize::try_from(count).unwrap_or(0)).collect()
     }
@@ -131,7 +138,10 @@ impl<'p> Decision<'p> {
                 None => unavailable += i64::from(!place.is_served() || place.living().count() > 1),
             }
         }
-        let limit = i64::from(self.limits.max_unavailable);
+        let mut limit = i64::from(self.limits.max_unavailable);
+        if is_injected(Bug::NodesUnavailableOffByOne) {
+            limit += 1;
+        }
         let room = |unavailable: i64| usize::try_from(limit - unavailable).unwrap_or(0);
         let now = room(unavailable).min(young.len());
         let waiting = young.split_off(now);
@@ -167,7 +177,7 @@ impl<'p> Decision<'p> {
         for Outdated { place, member } in chosen {
             let pod = &member.pod;
             let has_gate = pod.view.has_gate(IN_PLACE_UPDATE_READY);
-            let in_place = has_gate && updater.is_in_place(pod);
+            let in_place = has_gate && updater.is_in_place(pod) && !is_injected(Bug::InPlaceForgotten);
             let kind = if in_place { Kind::Update } else { Kind::Delete };
             if !steps.has_room(kind) {
                 rollout.explain(plan, pod, BURST);

@@ -211,7 +211,9 @@ impl Nodes {
     /// Runs a stage whose time has come, if it still matches.
     fn play(&mut self, api: &mut Api, run: &Run, now: Timestamp) {
         let (kind, key, index) = run;
-        let object = self.object(api, *kind, key).filter(|object| self.is_served(*kind, object));
+        let object = self
+            .object(api, *kind, key)
+            .filter(|object| self.is_served(*kind, object));
         let stage = self.stages.get(*index);
         if let Some(object) =
             object.filter(|object| stage.is_some_and(|stage| stage.matches(*kind, &Input::new(object))))

@@ -31,9 +31,7 @@ pub(crate) use self::feed::Feed;
 use self::retries::Retries;
 pub(crate) use self::timers::Timers;
 use crate::api::{Api, Config, Outcome};
-use crate::controllers::{
-    Budgets, Claims, Deployments, NodeLifecycle, Orphans, ReplicaSets, StatefulSets,
-};
+use crate::controllers::{Budgets, Claims, Deployments, NodeLifecycle, Orphans, ReplicaSets, StatefulSets};
 use crate::entropy::Entropy;
 use crate::nodes::{Nodes, Options, StageError};
 use crate::scheduler::Scheduler;

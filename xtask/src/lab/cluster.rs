@@ -253,30 +253,31 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Simulated nodes in three zones, with room for every pod a bench makes.
+/// Simulated nodes.
 fn simulated(count: u32) -> Value {
-    let room = json!({"cpu": "512", "memory": "2Ti", "pods": "5000"});
-    let items: Vec<Value> = (0..count)
-        .map(|index| {
-            json!({
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {
-                    "name": format!("kwok-{index}"),
-                    "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
-                    "labels": {
-                        "kubernetes.io/hostname": format!("kwok-{index}"),
-                        "kubernetes.io/os": "linux",
-                        "kubernetes.io/arch": "amd64",
-                        "type": "kwok",
-                        "topology.kubernetes.io/zone": format!("zone-{}", index % 3),
-                    },
-                },
-                "status": {"allocatable": room, "capacity": room},
-            })
-        })
-        .collect();
+    let items: Vec<Value> = (0..count).map(node).collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+/// The simulated node with a number: in one of three zones, with room for every pod a bench makes.
+pub(crate) fn node(index: u32) -> Value {
+    let room = json!({"cpu": "512", "memory": "2Ti", "pods": "5000"});
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": format!("kwok-{index}"),
+            "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+            "labels": {
+                "kubernetes.io/hostname": format!("kwok-{index}"),
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                "type": "kwok",
+                "topology.kubernetes.io/zone": format!("zone-{}", index % 3),
+            },
+        },
+        "status": {"allocatable": room, "capacity": room},
+    })
 }
 
 #[cfg(test)]

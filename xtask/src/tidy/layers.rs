@@ -52,6 +52,8 @@ const WRITERS: &[&str] = &[
     "kruise/src/manager/registrar.rs",
     // Stored objects, written as they are.
     "kruise/src/migrate/rewrite.rs",
+    // What is being deleted when the manager is removed, and the conversion of definitions.
+    "kruise/src/uninstall.rs",
     // The user of a playground, as its tour plays one.
     "kruise/src/playground/stage.rs",
 ];

@@ -4,6 +4,8 @@
 
 mod cached;
 mod fits;
+#[cfg(test)]
+mod heartbeats;
 mod inputs;
 mod keys;
 mod options;

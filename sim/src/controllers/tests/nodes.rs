@@ -99,9 +99,7 @@ fn taints_of_a_node_follow_its_conditions_and_its_cordon() {
 #[test]
 fn pods_leave_a_tainted_node_unless_they_tolerate_it_and_as_long_as_they_do() {
     let mut play = play();
-    let of = |seconds: Value| {
-        json!([{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}])
-    };
+    let of = |seconds: Value| json!([{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
     play.post(PODS, &pod("never"));
     play.post(PODS, &tolerant("ten", &of(json!(10))));
     play.post(PODS, &tolerant("zero", &of(json!(-1))));

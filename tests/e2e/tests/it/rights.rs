@@ -306,7 +306,8 @@ fn repeat_an_event(scenario: &Scenario) {
 fn granted(system: &Kubectl) -> BTreeSet<(String, String)> {
     let roles = ["kruise-leader-election-role", "kruise-webhook-role"].map(|name| ("role", name));
     let mut granted = BTreeSet::new();
-    for (kind, name) in roles.into_iter().chain([("clusterrole", "kruise-manager-role")]) {
+    let of_cluster = ["kruise-manager-role", "kruise-certs-role"].map(|name| ("clusterrole", name));
+    for (kind, name) in roles.into_iter().chain(of_cluster) {
         let role = system.get(kind, name).unwrap();
         for rule in role["rules"].as_array().unwrap() {
             for verb in texts(&rule["verbs"]) {

@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::registry::Registry;
-use super::tar::Archive;
-use super::tool;
+use crate::oci::root::{Owner, Root};
+use crate::oci::{CONFIG, LAYER, MANIFEST, architecture};
 
 /// The registry's name in the names of images.
 pub(super) const HOST: &str = "lab.test";
@@ -24,8 +24,6 @@ const PAUSE: &str = include_str!("../../../assets/nodes/pause.sh");
 const COMMANDS: [&str; 9] = [
     "sh", "cat", "echo", "httpd", "sleep", "test", "touch", "true", "wget",
 ];
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
 /// Pushes every image.
 pub(super) fn push_all(registry: &Registry<'_>, busybox: &Path) -> Result<()> {
@@ -46,9 +44,9 @@ pub(super) fn push_all(registry: &Registry<'_>, busybox: &Path) -> Result<()> {
 
 /// A root folder. `version` makes it differ from that of every other image.
 fn layer(busybox: &[u8], version: &str) -> Result<Vec<u8>> {
-    let mut root = Archive::default();
+    let mut root = Root::new(0);
     for folder in ["bin", "dev", "etc", "proc", "sys", "tmp", "www"] {
-        root.folder(folder)?;
+        root.folder(folder, 0o755, Owner::Root)?;
     }
     root.program("bin/busybox", busybox)?;
     for command in COMMANDS {
@@ -58,13 +56,13 @@ fn layer(busybox: &[u8], version: &str) -> Result<Vec<u8>> {
     root.program("bin/pause", PAUSE.as_bytes())?;
     root.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")?;
     root.file("www/version", version.as_bytes())?;
-    Ok(root.finish())
+    root.finish()
 }
 
 fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], command: &str) -> Result<()> {
     let layer_digest = registry.push_blob(name, layer)?;
     let config = json!({
-        "architecture": architecture(),
+        "architecture": architecture(std::env::consts::ARCH),
         "os": "linux",
         "config": {"Env": ["PATH=/bin"], "Cmd": [command]},
         "rootfs": {"type": "layers", "diff_ids": [layer_digest]},
@@ -73,7 +71,7 @@ fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], comman
     let config_digest = registry.push_blob(name, config.as_bytes())?;
     let manifest = json!({
         "schemaVersion": 2,
-        "mediaType": super::registry::MANIFEST,
+        "mediaType": MANIFEST,
         "config": {"mediaType": CONFIG, "size": config.len(), "digest": config_digest},
         "layers": [{"mediaType": LAYER, "size": layer.len(), "digest": layer_digest}],
     });
@@ -82,37 +80,15 @@ fn push(registry: &Registry<'_>, name: &str, tags: &[&str], layer: &[u8], comman
         .try_for_each(|tag| registry.push_manifest(name, tag, &manifest))
 }
 
-/// The name that images have for this machine's processor.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}
-
-/// The digest by which a registry knows these bytes.
-pub(super) fn digest(bytes: &[u8]) -> Result<String> {
-    let printed = tool::run_with_input("sha256sum", &[], bytes)?;
-    let sum = printed.split_whitespace().next().context("no checksum")?;
-    Ok(format!("sha256:{sum}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oci::digest;
 
     #[test]
     fn versions_make_different_images_and_the_same_version_the_same() {
         let one = layer(b"busybox", "1").unwrap();
         assert_eq!(one, layer(b"busybox", "1").unwrap());
-        assert_ne!(
-            digest(&one).unwrap(),
-            digest(&layer(b"busybox", "2").unwrap()).unwrap()
-        );
-        assert_eq!(
-            digest(b"").unwrap(),
-            "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-        );
+        assert_ne!(digest(&one), digest(&layer(b"busybox", "2").unwrap()));
     }
 }

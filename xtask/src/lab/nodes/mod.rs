@@ -6,7 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`machine`] | can this machine do it, and what is missing |
-//! | [`registry`], [`images`], [`tar`] | where images come from |
+//! | [`registry`], [`images`] | where images come from |
 //! | [`network`] | the bridge on which pods have their addresses |
 //! | [`node`] | containerd and kubelet |
 //! | [`cgroups`], [`mounts`], [`kernel`] | what must be gone afterwards |
@@ -20,7 +20,6 @@ mod mounts;
 mod network;
 mod node;
 mod registry;
-mod tar;
 mod tool;
 
 use std::path::{Path, PathBuf};

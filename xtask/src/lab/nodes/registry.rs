@@ -8,13 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::super::daemon::Daemon;
-use super::{images, tool};
+use super::tool;
 use crate::interrupt;
+use crate::oci::{MANIFEST, digest};
 
 const CONFIG: &str = include_str!("../../../assets/nodes/registry.yaml");
 const NAME: &str = "docker-registry";
-/// Type of the manifests that are pushed.
-pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// The registry of one cluster: a process with a folder of its own.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ impl Registry<'_> {
 
     /// Pushes one blob and returns its digest.
     pub(super) fn push_blob(&self, name: &str, bytes: &[u8]) -> Result<String> {
-        let digest = images::digest(bytes)?;
+        let digest = digest(bytes);
         let begun = self.request("POST", &format!("/v2/{name}/blobs/uploads/"), "", b"")?;
         let place = begun
             .location

@@ -47,7 +47,7 @@ pub fn judge(write: &Write<'_>, new: &Object, known: &Known<'_>, mirror: &Mirror
     let oracle = known.broken(&[
         ("one pod for each slot", &|spec| spec.rank(number).is_some()),
         ("revisions of new pods", &|spec| {
-            has_revision(new, number, spec, known, mirror)
+            has_revision(new, number, spec, known, (write, mirror))
         }),
         ("one after the other", &|spec| {
             // Whatever becomes of higher ones: it is the lowest that is out of service.
@@ -104,7 +104,13 @@ fn is_stale(claim: &str, pod: &Object, write: &Write<'_>, mirror: &Mirror) -> bo
 }
 
 /// Is it the revision that a new pod of this ordinal gets?
-fn has_revision(new: &Object, number: i64, spec: &Spec<'_>, known: &Known<'_>, mirror: &Mirror) -> bool {
+fn has_revision(
+    new: &Object,
+    number: i64,
+    spec: &Spec<'_>,
+    known: &Known<'_>,
+    (write, mirror): (&Write<'_>, &Mirror),
+) -> bool {
     let label = new.label(REVISION);
     let is_update = revision(mirror, label).is_some_and(|revision| spec.is_revision(revision));
     let update = spec.update_revision(mirror);
@@ -121,10 +127,23 @@ fn has_revision(new: &Object, number: i64, spec: &Spec<'_>, known: &Known<'_>, m
         } else {
             spec.rank(number).is_some_and(|rank| rank < spec.partition)
         };
-    let is_kept = mirror.of(REVISIONS).named(spec.current).is_some();
-    if stays_old && is_kept {
-        label == spec.current
-    } else {
+    let is_current = label == spec.current;
+    if !stays_old {
         is_update
+    } else if mirror.of(REVISIONS).named(spec.current).is_some() {
+        is_current
+    } else {
+        is_update || (is_current && may_be_kept(label, write, mirror))
     }
+}
+
+/// May the sender have believed that a revision is still there? It goes with its StatefulSet.
+fn may_be_kept(name: &str, write: &Write<'_>, mirror: &Mirror) -> bool {
+    let revisions = mirror.of(REVISIONS);
+    let floor = write.sent.floors.of(REVISIONS);
+    let mut uids = revisions.objects.keys();
+    uids.any(|uid| {
+        let mut versions = revisions.window(uid, floor).iter();
+        versions.any(|version| &*version.name == name && !version.gone)
+    })
 }

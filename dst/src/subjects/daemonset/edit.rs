@@ -1,0 +1,65 @@
+//! How users edit a DaemonSet and its nodes.
+
+use serde::{Deserialize, Serialize};
+
+use super::start::Strategy;
+
+/// A user's edit of a DaemonSet, or of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Edit {
+    /// Another image: `web:<n>`.
+    Image(u32),
+    /// Another value of an environment variable, which no pod takes in place.
+    Env(u32),
+    /// Another template annotation, which pods take in place without a restart.
+    Annotation(u32),
+    /// How pods are updated.
+    Strategy(Strategy),
+    /// `partition`, as text; empty for none.
+    Partition(String),
+    /// `rollingUpdate.selector`: a pool; empty for none.
+    Selector(String),
+    /// `paused`.
+    Paused(bool),
+    /// Pods are updated when somebody deletes them, or as at first again.
+    OnDelete(bool),
+    /// `minReadySeconds`.
+    MinReady(u32),
+    /// `burstReplicas`, as text.
+    Burst(String),
+    /// `nodeSelector` of the template: a pool; empty for none.
+    Pool(String),
+    /// Whether the template tolerates the taint that users put on nodes.
+    Tolerate(bool),
+    /// Something happens to the node with this number.
+    Node(u8, NodeEdit),
+}
+
+/// What happens to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum NodeEdit {
+    /// It joins the cluster; means nothing if it is there.
+    Join,
+    /// It leaves the cluster.
+    Leave,
+    /// It changes to another pool.
+    Pool(String),
+    /// It has a taint with this effect, and no other one of users; empty for none.
+    Taint(String),
+    /// It is cordoned, or not any more.
+    Cordon(bool),
+    /// Its condition `Ready`: `True`, `False`, or `Unknown` if it does not answer.
+    Ready(String),
+}
+
+impl Edit {
+    /// Does it end what would keep the DaemonSet from its end?
+    pub fn is_release(&self) -> bool {
+        match self {
+            Self::Paused(paused) => !paused,
+            Self::OnDelete(on_delete) => !on_delete,
+            Self::Node(_, NodeEdit::Ready(ready)) => ready == "True",
+            _ => false,
+        }
+    }
+}

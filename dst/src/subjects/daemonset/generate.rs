@@ -1,0 +1,224 @@
+//! Scenarios with a DaemonSet.
+
+use super::{
+    edit::{Edit, NodeEdit},
+    start::{DAEMONSETS, NAME, Start, Strategy},
+};
+use crate::engine::{
+    generate::{PAUSE, add_steps, fault},
+    random::{Purpose, Random},
+    resource::{NODES, PODS, REVISIONS, Resource},
+    scenario::{Action, Scenario, Step},
+};
+use crate::subjects::hooks::Mark;
+
+/// Resources whose watches faults hit.
+const WATCHED: &[Resource] = &[PODS, PODS, DAEMONSETS, REVISIONS, NODES, NODES];
+
+/// The DaemonSet, its edits and the faults.
+const SCENARIO: Purpose = Purpose(400);
+
+/// What users do begins after this many milliseconds.
+const FIRST: u64 = 1_000;
+/// This share of the seeds has a DaemonSet.
+const SHARE: u8 = 20;
+/// Most nodes that there ever are.
+const NUMBERS: u64 = 11;
+
+/// The scenario of a seed, in a fifth of them.
+pub fn generate(seed: u64) -> Option<Scenario> {
+    let mut random = Random::new(seed, SCENARIO);
+    let random = &mut random;
+    if !random.percent(SHARE) {
+        return None;
+    }
+    let start = start(random);
+    // One in twenty is played to its end; the others end once they count.
+    let brief = !random.percent(5);
+    let mut scenario = Scenario {
+        seed,
+        bug: None,
+        failing: None,
+        brief,
+        managers: if random.percent(35) { 2 } else { 1 },
+        subjects: [(NAME.to_owned(), serde_json::to_value(&start).unwrap_or_default())].into(),
+        steps: Vec::new(),
+    };
+    let mut image = 1;
+    let end = edits(&mut scenario, random, &mut image);
+    let faults = if brief {
+        random.between(15, 26)
+    } else {
+        random.between(8, 14)
+    };
+    for _ in 0..faults {
+        let at = random.between(0, end);
+        let what = fault(random, WATCHED);
+        scenario.steps.push(Step { at, what });
+    }
+    scenario.steps.sort_by_key(|step| step.at);
+    if brief {
+        add_steps(
+            &mut scenario,
+            WATCHED,
+            |random| action(&edit(random, &mut image)),
+            |what| what.edit_of::<Edit>(NAME).is_some_and(|edit| edit.is_release()),
+        );
+    }
+    Some(scenario)
+}
+
+fn action(edit: &Edit) -> Action {
+    Action::edit(NAME, edit)
+}
+
+/// Adds what users do; when the last of it happens.
+fn edits(scenario: &mut Scenario, random: &mut Random, image: &mut u32) -> u64 {
+    let mut at = FIRST;
+    let mut add = |at, edit: &Edit| {
+        let what = action(edit);
+        scenario.steps.push(Step { at, what });
+    };
+    let count = random.between(10, 14);
+    for number in 0..count {
+        at += if random.percent(35) {
+            random.between(50, 6_000)
+        } else {
+            random.between(6_000, PAUSE)
+        };
+        if number == 0 || number + 1 == count {
+            *image += 1;
+            add(at, &Edit::Image(*image));
+        } else {
+            add(at, &edit(random, image));
+        }
+    }
+    // Nodes that lose their readiness have it again later.
+    for _ in 0..random.between(0, 2) {
+        let node = random.between(1, NUMBERS) as u8;
+        let from = random.between(2_000, at);
+        let status = random.text(&["False", "Unknown", "Unknown"]);
+        add(from, &Edit::Node(node, NodeEdit::Ready(status)));
+        let until = from + random.between(2_000, 60_000);
+        add(until, &Edit::Node(node, NodeEdit::Ready("True".into())));
+    }
+    if random.percent(10) {
+        let from = random.between(2_000, at);
+        add(from, &Edit::OnDelete(true));
+        add(from + random.between(3_000, 40_000), &Edit::OnDelete(false));
+    }
+    // A rollout that is paused at the end would show little.
+    add(at + 1, &Edit::Paused(false));
+    at + random.between(5_000, 30_000)
+}
+
+fn start(random: &mut Random) -> Start {
+    let strategy = strategy(random);
+    let mark = if random.percent(50) {
+        Mark::Label
+    } else {
+        Mark::Finalizer
+    };
+    let partition = if random.percent(35) {
+        partition(random)
+    } else {
+        String::new()
+    };
+    Start {
+        nodes: random.between(5, 9) as u8,
+        strategy,
+        partitioned_scaling: !partition.is_empty() && random.percent(40),
+        partition,
+        selector: if random.percent(15) {
+            pool(random)
+        } else {
+            String::new()
+        },
+        burst: if random.percent(35) {
+            burst(random)
+        } else {
+            String::new()
+        },
+        min_ready_seconds: if random.percent(25) {
+            random.between(1, 5) as u32
+        } else {
+            0
+        },
+        pool: if random.percent(15) {
+            pool(random)
+        } else {
+            String::new()
+        },
+        pre_delete: random.percent(25).then_some((mark, random.percent(50))),
+        prunes: random.percent(30),
+    }
+}
+
+fn strategy(random: &mut Random) -> Strategy {
+    let most = random.text(&["1", "1", "2", "20%", "30%", "50%"]);
+    match random.between(0, 9) {
+        0..4 => Strategy::InPlace(most),
+        4..7 => Strategy::Standard(most),
+        _ => Strategy::Surge(most),
+    }
+}
+
+fn partition(random: &mut Random) -> String {
+    random.text(&["0", "1", "2", "3", "5", "30%", "50%", "100%"])
+}
+
+fn burst(random: &mut Random) -> String {
+    random.text(&["1", "2", "3", "10%", "40%"])
+}
+
+fn pool(random: &mut Random) -> String {
+    random.text(&["a", "a", "b"])
+}
+
+/// An edit. A new image has the next number.
+fn edit(random: &mut Random, image: &mut u32) -> Edit {
+    match random.between(0, 99) {
+        0..24 => {
+            *image += 1;
+            Edit::Image(*image)
+        }
+        24..31 => Edit::Image(random.between(1, u64::from(*image)) as u32),
+        31..36 => Edit::Env(random.between(1, 9) as u32),
+        36..39 => Edit::Annotation(random.between(1, 9) as u32),
+        39..45 => Edit::Strategy(strategy(random)),
+        45..51 => Edit::Partition(if random.percent(40) {
+            String::new()
+        } else {
+            partition(random)
+        }),
+        51..55 => Edit::Selector(if random.percent(50) {
+            String::new()
+        } else {
+            pool(random)
+        }),
+        55..58 => Edit::Paused(random.percent(50)),
+        58..60 => Edit::MinReady(random.between(0, 4) as u32),
+        60..62 => Edit::Burst(burst(random)),
+        62..65 => Edit::Pool(if random.percent(60) {
+            String::new()
+        } else {
+            pool(random)
+        }),
+        65..68 => Edit::Tolerate(random.percent(50)),
+        _ => Edit::Node(random.between(1, NUMBERS) as u8, node_edit(random)),
+    }
+}
+
+/// Something that happens to a node and need not end.
+fn node_edit(random: &mut Random) -> NodeEdit {
+    match random.between(0, 99) {
+        0..26 => NodeEdit::Join,
+        26..44 => NodeEdit::Leave,
+        44..56 => NodeEdit::Pool(pool(random)),
+        56..76 => {
+            NodeEdit::Taint(random.text(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]))
+        }
+        76..86 => NodeEdit::Taint(String::new()),
+        _ => NodeEdit::Cordon(random.percent(60)),
+    }
+}

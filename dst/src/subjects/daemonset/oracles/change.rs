@@ -1,0 +1,209 @@
+//! *"A pod is deleted or updated for a reason; updates leave partition, selector and nodes that may not run a pod alone;
+//! what can be updated in place is; and no more nodes are without an available pod than may be."*
+
+use kruise_sim::Method;
+use serde_json::Value;
+
+use super::create::is_in_window;
+use super::fit;
+use super::known::{Known, Pod, has_ended, is_available, is_held, is_ready};
+use super::spec::{Spec, revision};
+use crate::engine::oracles::{Mirror, Object, Violation, Write};
+use crate::subjects::labels::{GATE, REVISION};
+use crate::subjects::template::same_template;
+
+/// What a write does to a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Deletes it, or has a hook hold it before that.
+    Removes,
+    /// Updates it in place.
+    Updates,
+}
+
+/// A pod, and the write to it.
+struct Case<'a> {
+    act: Act,
+    /// It brings the pod to another revision.
+    moves: bool,
+    before: &'a Object,
+    pod: &'a Pod<'a>,
+    known: &'a Known<'a>,
+    mirror: &'a Mirror,
+}
+
+/// What a write does to a pod, if anything that is judged here.
+pub fn act(write: &Write<'_>, before: &Object, after: &Object) -> Option<Act> {
+    if write.method == Method::Delete {
+        return (!before.is_going()).then_some(Act::Removes);
+    }
+    if !is_held(before) && is_held(after) {
+        return Some(Act::Removes);
+    }
+    let moves = !before.label(REVISION).is_empty() && before.label(REVISION) != after.label(REVISION);
+    let leaves = before.state(GATE) == "True" && after.state(GATE) == "False";
+    (moves || leaves || before.images() != after.images()).then_some(Act::Updates)
+}
+
+/// Judges a write to a pod of the DaemonSet.
+pub fn judge(
+    write: &Write<'_>,
+    [before, after]: [&Object; 2],
+    known: &Known<'_>,
+    mirror: &Mirror,
+) -> Option<Violation> {
+    let act = act(write, before, after)?;
+    // One that a hook held had its reason then.
+    if act == Act::Removes && is_held(before) {
+        return None;
+    }
+    let pod = known.pod(&before.uid)?;
+    let moves = act == Act::Updates && before.label(REVISION) != after.label(REVISION);
+    let case = Case {
+        act,
+        moves,
+        before,
+        pod,
+        known,
+        mirror,
+    };
+    let target = revision(mirror, after.label(REVISION));
+    let is_free = |spec: &Spec<'_>| case.is_due(spec) || case.goes_on();
+    let oracle = known.broken(&[
+        ("a reason for each change", &|spec| {
+            is_free(spec) || case.may_be_updated(spec)
+        }),
+        ("pods go to the update revision", &|spec| {
+            !moves || target.is_some_and(|target| spec.is_revision(target))
+        }),
+        ("nodes that may run a pod", &|spec| {
+            is_free(spec) || known.may_run(pod.node, spec)
+        }),
+        ("in place where possible", &|spec| {
+            is_free(spec) || act == Act::Updates || !case.must_be_in_place(spec)
+        }),
+        ("selector", &|spec| {
+            is_free(spec) || known.node_may_be(pod.node, |node| spec.selects(node))
+        }),
+        ("partition", &|spec| {
+            is_free(spec) || is_in_window(known, spec, pod.node)
+        }),
+        ("availability", &|spec| is_free(spec) || case.is_affordable(spec)),
+    ])?;
+    let what = format!(
+        "{} {:?} {} on {} ({act:?}, {} to {}); {}",
+        write.process,
+        write.method,
+        before.name,
+        pod.node,
+        before.label(REVISION),
+        after.label(REVISION),
+        known.brief()
+    );
+    Some(Violation { oracle, what })
+}
+
+impl Case<'_> {
+    /// Is there a reason for it that no update is?
+    fn is_due(&self, spec: &Spec<'_>) -> bool {
+        let must_stay = self
+            .known
+            .node_must_be(self.pod.node, |node| fit::continues(spec.template, node));
+        self.act == Act::Removes && (!must_stay || self.pod.seen.may_be(has_ended) || self.is_too_much(spec))
+    }
+
+    /// May there be another pod in its place?
+    fn is_too_much(&self, spec: &Spec<'_>) -> bool {
+        let hash = spec.hash(self.mirror);
+        let mut others = self
+            .known
+            .on(self.pod.node)
+            .filter(|other| other.seen.first().uid != self.before.uid);
+        others.any(|other| {
+            other.seen.may_be(|other| {
+                if !self.known.is_ours(other) || other.is_going() {
+                    return false;
+                }
+                let is_new = other.label(REVISION) == hash;
+                let own_is_new = self.before.label(REVISION) == hash;
+                let comes_first =
+                    rank(other) < rank(self.before) || self.pod.seen.may_be(|own| rank(other) < rank(own));
+                if spec.surges() && is_new != own_is_new {
+                    return !own_is_new
+                        && (self.pod.seen.may_be(|own| !is_ready(own))
+                            || is_available(other, spec.min_ready_seconds, self.known.now));
+                }
+                comes_first
+            })
+        })
+    }
+
+    /// Is it the second half of an update in place that began before?
+    fn goes_on(&self) -> bool {
+        self.act == Act::Updates && !self.moves && self.before.state(GATE) == "False"
+    }
+
+    /// May it be one that is to be updated?
+    fn may_be_updated(&self, spec: &Spec<'_>) -> bool {
+        let hash = spec.hash(self.mirror);
+        let way = match self.act {
+            // With surge an old pod goes when the new one serves.
+            Act::Removes => !spec.surges(),
+            Act::Updates => spec.in_place,
+        };
+        spec.updates() && way && self.pod.seen.may_be(|pod| pod.label(REVISION) != hash)
+    }
+
+    /// Can nobody doubt that it can be updated in place?
+    fn must_be_in_place(&self, spec: &Spec<'_>) -> bool {
+        let from = revision(self.mirror, self.before.label(REVISION)).filter(|one| !one.gone);
+        let gates = self.before.value()["spec"]["readinessGates"].as_array();
+        let mut gates = gates.into_iter().flatten();
+        let has_gate = gates.any(|one| one["conditionType"] == GATE);
+        let differs_little = from.is_some_and(|from| {
+            let bare = |template: &Value| without_what_changes_in_place(template);
+            same_template(
+                &bare(&from.value()["data"]["spec"]["template"]),
+                &bare(spec.template),
+            )
+        });
+        let is_there = |pod: &Object| {
+            pod.label(REVISION) == self.before.label(REVISION) && pod.value()["spec"]["nodeName"].is_string()
+        };
+        spec.in_place && has_gate && differs_little && self.pod.seen.must_be(is_there)
+    }
+
+    fn is_affordable(&self, spec: &Spec<'_>) -> bool {
+        let (known, node) = (self.known, self.pod.node);
+        let most = spec.max_unavailable(known.most_desired(spec));
+        // What is not ready costs nothing. What is ready and not available yet costs as much as any other, and does not keep
+        // others of its kind from being updated.
+        let is_young = |pod: &Object| !is_available(pod, spec.min_ready_seconds, known.now);
+        self.pod.seen.may_be(|pod| !is_ready(pod))
+            || known.unavailable(spec, node) < most
+            || (self.pod.seen.may_be(is_young) && known.unready(spec, node) < most)
+    }
+}
+
+/// A template without images, labels and annotations.
+fn without_what_changes_in_place(template: &Value) -> Value {
+    let mut bare = template.clone();
+    bare["metadata"] = Value::Null;
+    if let Some(containers) = bare["spec"]["containers"].as_array_mut() {
+        for container in containers {
+            container["image"] = Value::Null;
+        }
+    }
+    bare
+}
+
+/// Of several pods on a node the first is kept.
+fn rank(pod: &Object) -> (bool, String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let value = pod.value();
+    (
+        !value["spec"]["nodeName"].is_string(),
+        text(&value["metadata"]["creationTimestamp"]),
+        pod.name.to_string(),
+    )
+}

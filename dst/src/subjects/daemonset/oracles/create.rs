@@ -1,0 +1,210 @@
+//! *"One pod for each node that may run it, of the current template, pinned to its node; a second one only while the node is
+//! updated with surge, within the limits of surge, partition and selector."*
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kruise_sim::Method;
+use serde_json::Value;
+
+use super::fit::TOLERATED;
+use super::known::{Known, Pod, is_held, is_ready, is_selected, node_of, pinned};
+use super::spec::Spec;
+use crate::engine::oracles::{Mirror, Object, PODS, REVISIONS, Violation, Write};
+use crate::subjects::labels::{GATE, REVISION};
+
+/// The pod that a write created.
+pub fn created<'m>(write: &Write<'_>, mirror: &'m Mirror) -> Option<&'m Object> {
+    if write.resource != "pods" || write.method != Method::Post || !write.name.is_empty() {
+        return None;
+    }
+    let versions = mirror.of(PODS).changed_at(write.marks.of(PODS))?;
+    versions.last().map(|object| &**object)
+}
+
+/// The node of each name of a pod that was requested.
+pub type Names = BTreeMap<String, String>;
+
+/// Judges a creation that is sent, whatever becomes of it: no name is for two nodes.
+pub fn judge_sent(write: &Write<'_>, names: &mut Names) -> Option<Violation> {
+    let name = write.body["metadata"]["name"].as_str()?;
+    let node = pinned(&write.body["spec"])?;
+    let known = names
+        .entry(name.to_owned())
+        .or_insert_with(|| node.to_owned())
+        .clone();
+    (known != node).then(|| Violation {
+        oracle: "a name is for one node",
+        what: format!(
+            "{} requests {name} for {node}, and it was for {known}",
+            write.process
+        ),
+    })
+}
+
+/// Judges the creation of a pod. `surges`: may some version of the DaemonSet have two pods on a node?
+pub fn judge(
+    write: &Write<'_>,
+    new: &Object,
+    known: &Known<'_>,
+    mirror: &Mirror,
+    surges: bool,
+) -> Option<Violation> {
+    let violation = |oracle, what: String| {
+        let what = format!(
+            "{} created {} on {}: {what}; {}",
+            write.process,
+            new.name,
+            node_of(new).unwrap_or_default(),
+            known.brief()
+        );
+        Some(Violation { oracle, what })
+    };
+    let Some(node) = pinned(&new.value()["spec"]) else {
+        return violation("a pod has its form", "it is not pinned to a node".into());
+    };
+    if let Some(what) = misformed(new) {
+        return violation("a pod has its form", what);
+    }
+    let other = if surges { None } else { other(new, node, mirror) };
+    if let Some(other) = other {
+        return violation(
+            "one pod for each node",
+            format!("{} is there, though nobody surges", other.name),
+        );
+    }
+    let case = Case {
+        node,
+        new,
+        known,
+        mirror,
+    };
+    let oracle = case.broken()?;
+    violation(oracle, format!("on {}", new.label(REVISION)))
+}
+
+/// A new pod, and what its creator may have believed.
+struct Case<'a> {
+    node: &'a str,
+    new: &'a Object,
+    known: &'a Known<'a>,
+    mirror: &'a Mirror,
+}
+
+impl Case<'_> {
+    fn broken(&self) -> Option<&'static str> {
+        let (known, node) = (self.known, self.node);
+        let is_second = self.beside().next().is_some();
+        let there = |pod: &Pod<'_>| pod.seen.must_be(|pod| known.is_ours(pod));
+        known.broken(&[
+            ("nodes that may run a pod", &|spec| known.may_run(node, spec)),
+            ("one pod for each node", &|spec| {
+                if spec.surges() {
+                    self.beside().count() <= 1
+                } else {
+                    !known.on(node).any(there)
+                }
+            }),
+            ("revisions of new pods", &|spec| {
+                let hash = spec.hash(self.mirror);
+                !hash.is_empty() && self.new.label(REVISION) == hash
+            }),
+            ("a second pod is for an update", &|spec| {
+                !is_second || (spec.updates() && self.replaces(spec))
+            }),
+            ("selector", &|spec| {
+                !is_second || known.node_may_be(node, |node| spec.selects(node))
+            }),
+            ("partition", &|spec| !is_second || is_in_window(known, spec, node)),
+            ("surge", &|spec| !is_second || self.is_affordable(spec)),
+            ("first creations in parts", &|spec| {
+                is_second || !spec.partitioned_scaling || may_be_first(known, spec, node, self.mirror)
+            }),
+        ])
+    }
+
+    /// Pods on the node that must be there to stay.
+    fn beside(&self) -> impl Iterator<Item = &Pod<'_>> {
+        let live = |pod: &Object| self.known.is_ours(pod) && pod.is_active();
+        self.known.on(self.node).filter(move |pod| pod.seen.must_be(live))
+    }
+
+    /// May all of them be old ones?
+    fn replaces(&self, spec: &Spec<'_>) -> bool {
+        let hash = spec.hash(self.mirror);
+        let is_old = |pod: &Object| pod.label(REVISION) != hash && !is_held(pod);
+        self.beside().all(|pod| pod.seen.may_be(is_old))
+    }
+
+    fn is_affordable(&self, spec: &Spec<'_>) -> bool {
+        let may_be_down = self.beside().any(|pod| pod.seen.may_be(|pod| !is_ready(pod)));
+        let most = spec.max_surge(self.known.most_desired(spec));
+        may_be_down || self.known.surging(spec, self.node) < most
+    }
+}
+
+/// May the node be one of those that the partition lets be updated?
+pub fn is_in_window(known: &Known<'_>, spec: &Spec<'_>, node: &str) -> bool {
+    let kept = spec.partition(known.least_desired(spec));
+    known.updated(spec, node) < known.most_counted(spec) - kept
+}
+
+/// May a node without a pod have one already, though the partition limits first creations? One that lost its pod may: it had
+/// one as far as anybody can see, or has a lower name than one with a pod.
+fn may_be_first(known: &Known<'_>, spec: &Spec<'_>, node: &str, mirror: &Mirror) -> bool {
+    let kept = spec.partition(known.least_desired(spec));
+    if spec.on_delete || kept == 0 {
+        return true;
+    }
+    let hash = spec.hash(mirror);
+    let has_new = |pod: &Object| known.is_ours(pod) && !pod.is_going() && pod.label(REVISION) == hash;
+    let others = known.pods.iter().filter(|pod| pod.node != node);
+    let updated: BTreeSet<&str> = others
+        .clone()
+        .filter(|pod| pod.seen.must_be(has_new))
+        .map(|pod| pod.node)
+        .collect();
+    let mut later = others.filter(|pod| pod.node > node);
+    let current = |set: &Object| {
+        let current = &set.value()["status"]["currentNumberScheduled"];
+        current.as_i64().unwrap_or(0)
+    };
+    (updated.len() as i64) < known.most_desired(spec) - kept
+        || later.any(|pod| pod.seen.may_be(|pod| known.is_ours(pod)))
+        || known.may_have_lost(current)
+}
+
+/// Another pod of the same DaemonSet that is on the node.
+fn other<'m>(new: &Object, node: &str, mirror: &'m Mirror) -> Option<&'m Object> {
+    let mut pods = mirror.of(PODS).now();
+    let found = pods.find(|pod| {
+        pod.uid != new.uid && pod.owner() == new.owner() && is_selected(pod) && node_of(pod) == Some(node)
+    });
+    found.map(|pod| &**pod)
+}
+
+/// What a new pod lacks.
+fn misformed(pod: &Object) -> Option<String> {
+    let spec = &pod.value()["spec"];
+    let tolerations = spec["tolerations"].as_array();
+    let tolerates = |key: &str, effect: &str| {
+        let mut all = tolerations.into_iter().flatten();
+        all.any(|one| {
+            one["key"] == key
+                && one["effect"] == effect
+                && one["operator"] == "Exists"
+                && one["tolerationSeconds"].is_null()
+        })
+    };
+    if let Some((key, effect)) = TOLERATED.iter().find(|(key, effect)| !tolerates(key, effect)) {
+        return Some(format!("it does not tolerate {key}:{effect}"));
+    }
+    let gates = spec["readinessGates"].as_array().into_iter().flatten();
+    let gates = gates.filter(|one: &&Value| one["conditionType"] == GATE).count();
+    (gates > 1).then(|| format!("it has {gates} gates {GATE}"))
+}
+
+/// Is there a revision of this hash?
+pub fn has_revision(pod: &Object, mirror: &Mirror) -> bool {
+    let mut revisions = mirror.of(REVISIONS).now();
+    revisions.any(|one| one.owner() == pod.owner() && one.label(REVISION) == pod.label(REVISION))
+}

@@ -1,0 +1,90 @@
+//! A DaemonSet as users create it, and the nodes below it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::resource::Resource;
+use crate::subjects::hooks::{Hooks, Mark};
+
+/// Name of the subject.
+pub const NAME: &str = "daemonset";
+/// The component of their controller.
+pub const CONTROLLER: &str = "daemonset-controller";
+/// DaemonSets.
+pub const DAEMONSETS: Resource = Resource::kruise("daemonsets", "DaemonSet");
+/// `revisionHistoryLimit`.
+pub const HISTORY: i64 = 3;
+/// Label of nodes: `a` or `b`.
+pub const POOL: &str = "pool";
+/// Key of the taint that users put on nodes.
+pub const TAINT: &str = "dedicated";
+
+/// How pods are updated, with the limit as text: `2` or `30%`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Strategy {
+    /// `InPlaceIfPossible`, `maxUnavailable`.
+    InPlace(String),
+    /// `Standard`, `maxUnavailable`.
+    Standard(String),
+    /// `Standard`, `maxSurge`.
+    Surge(String),
+}
+
+/// A DaemonSet when it is created, and the cluster below it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// Nodes at first, three at least.
+    pub nodes: u8,
+    /// `rollingUpdate`.
+    pub strategy: Strategy,
+    /// `partition`, as text; empty for none.
+    pub partition: String,
+    /// `rollingUpdate.selector`: the pool of nodes that are updated; empty for none.
+    pub selector: String,
+    /// `burstReplicas`, as text; empty for the default.
+    pub burst: String,
+    /// `minReadySeconds`.
+    pub min_ready_seconds: u32,
+    /// `nodeSelector` of the template: a pool; empty for none.
+    pub pool: String,
+    /// A hook holds pods with this mark before they are deleted. True: pods that it holds are unavailable.
+    pub pre_delete: Option<(Mark, bool)>,
+    /// `scaleStrategy.partitionedScaling`.
+    pub partitioned_scaling: bool,
+    /// With the gate `DaemonSetPruneIneligibleNodes`.
+    pub prunes: bool,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            nodes: 5,
+            strategy: Strategy::Standard("1".into()),
+            partition: String::new(),
+            selector: String::new(),
+            burst: String::new(),
+            min_ready_seconds: 0,
+            pool: String::new(),
+            pre_delete: None,
+            partitioned_scaling: false,
+            prunes: false,
+        }
+    }
+}
+
+impl Start {
+    /// Its hooks.
+    pub fn hooks(&self) -> Hooks {
+        Hooks {
+            update: false,
+            pre_delete: self.pre_delete,
+            pre_normal: None,
+        }
+    }
+
+    /// Feature gates that are on for it.
+    pub fn gates(&self) -> Vec<&'static str> {
+        let prunes = self.prunes.then_some("DaemonSetPruneIneligibleNodes");
+        prunes.into_iter().collect()
+    }
+}

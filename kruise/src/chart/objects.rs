@@ -1,0 +1,295 @@
+//! The objects of the chart: those of `kruise manifests`, with values and conditions in the place of options.
+
+use kruise_admission::manifests as webhooks;
+use kruise_api::definition::Kind;
+use serde_json::{Value, json};
+
+use super::gates::condition;
+use super::yaml::{action, each, optional, put, when};
+use crate::manifests::rbac::{self, ANY_GROUP, NeededRule, Role};
+use crate::manifests::workload::{self, DEPLOYMENT, Port, Workload};
+use crate::manifests::{Conditions, NEED_ALL_PODS, aggregate_roles};
+
+/// An object, and the expression that says whether it exists; none if it always does.
+#[derive(Clone, Debug)]
+pub(super) struct Templated {
+    pub(super) condition: Option<String>,
+    pub(super) object: Value,
+}
+
+impl Templated {
+    pub(super) fn always(object: Value) -> Self {
+        Self {
+            condition: None,
+            object,
+        }
+    }
+
+    pub(super) fn with(condition: &str, object: Value) -> Self {
+        Self {
+            condition: Some(condition.to_owned()),
+            object,
+        }
+    }
+}
+
+/// The manager's namespace, in a text.
+pub(super) const NAMESPACE: &str = "{{ .Values.installation.namespace }}";
+/// The manager's image, in a text.
+pub(super) const IMAGE: &str = "{{ include `kruise.image` . }}";
+
+/// An action that prints a value of the chart.
+pub(super) fn value(path: &str) -> Value {
+    action(&format!("toJson .Values.{path}"))
+}
+
+/// A number, which a value may also have as a text.
+fn number(path: &str) -> Value {
+    action(&format!(".Values.{path}"))
+}
+
+fn port(path: &str) -> Port {
+    Port {
+        text: format!("{{{{ .Values.{path} }}}}"),
+        value: number(path),
+    }
+}
+
+/// The namespace.
+pub(super) fn namespace() -> Vec<Templated> {
+    vec![Templated::with(
+        ".Values.installation.createNamespace",
+        workload::namespace(NAMESPACE),
+    )]
+}
+
+/// The managers: deployment, disruption budget, priority class, and the service of the webhooks.
+pub(super) fn manager() -> Vec<Templated> {
+    let replicas = number("manager.replicas");
+    let workload = Workload {
+        namespace: NAMESPACE,
+        image: IMAGE,
+        replicas,
+        more_arguments: arguments(),
+        log_level: "{{ .Values.manager.log.level }}",
+        webhooks: port("manager.webhook.port"),
+        metrics: port("manager.metrics.port"),
+        probes: port("manager.healthProbe.port"),
+        resources: value("manager.resources"),
+    };
+    let mut objects: Vec<Templated> = workload::deployment(&workload)
+        .into_iter()
+        .map(|object| match object.get("kind").and_then(Value::as_str) {
+            Some("PriorityClass") => Templated::with("not .Values.manager.priorityClassName", object),
+            Some("PodDisruptionBudget") => {
+                Templated::with(".Values.manager.podDisruptionBudget.enabled", object)
+            }
+            _ => Templated::always(placed(object)),
+        })
+        .collect();
+    let service = workload::service(NAMESPACE, &number("manager.webhook.port"));
+    objects.push(Templated::always(service));
+    objects
+}
+
+fn arguments() -> Vec<Value> {
+    vec![
+        when(
+            ".Values.featureGates",
+            vec![json!("--feature-gates={{ .Values.featureGates }}")],
+        ),
+        when(
+            ".Values.manager.loggingFormat",
+            vec![json!("--logging-format={{ .Values.manager.loggingFormat }}")],
+        ),
+        each(".Values.manager.extraArgs", vec![action("toJson .")]),
+    ]
+}
+
+/// A deployment with the values that say where its pods run.
+fn placed(mut deployment: Value) -> Value {
+    let pod = "/spec/template/spec";
+    let class = format!("default `{DEPLOYMENT}` .Values.manager.priorityClassName");
+    put(&mut deployment, pod, "priorityClassName", action(&class));
+    put(
+        &mut deployment,
+        "/spec/template/spec/containers/0",
+        "imagePullPolicy",
+        number("manager.image.pullPolicy"),
+    );
+    for (path, field) in PLACEMENT {
+        let key = optional(&format!(".Values.{path}"), field);
+        put(&mut deployment, pod, &key, value(path));
+    }
+    put(
+        &mut deployment,
+        pod,
+        &optional(".Values.manager.nodeAffinity", "affinity"),
+        json!({"nodeAffinity": value("manager.nodeAffinity")}),
+    );
+    deployment
+}
+
+/// Values that are fields of a pod, if they are set.
+pub(super) const PLACEMENT: [(&str, &str); 4] = [
+    ("imagePullSecrets", "imagePullSecrets"),
+    ("manager.hostNetwork", "hostNetwork"),
+    ("manager.nodeSelector", "nodeSelector"),
+    ("manager.tolerations", "tolerations"),
+];
+
+/// Service account, roles and their bindings.
+pub(super) fn rights() -> Vec<Templated> {
+    let mut account = rbac::account(rbac::ACCOUNT, NAMESPACE);
+    let annotations = optional(".Values.serviceAccount.annotations", "annotations");
+    put(
+        &mut account,
+        "/metadata",
+        &annotations,
+        value("serviceAccount.annotations"),
+    );
+    let mut objects = vec![Templated::always(account)];
+    for role in rbac::roles() {
+        objects.extend(of_role(&role));
+    }
+    objects.extend(aggregate_roles().into_iter().map(Templated::always));
+    objects
+}
+
+/// A role, which exists if one of its rules does.
+fn of_role(role: &Role) -> Vec<Templated> {
+    let common = role.rules.iter().map(|needed| needed.conditions.clone());
+    let common: Conditions = common
+        .reduce(|one, other| one.intersection(&other).copied().collect())
+        .unwrap_or_default();
+    let mut rules: Vec<Value> = Vec::new();
+    let mut same: Option<(Conditions, Vec<Value>)> = None;
+    for NeededRule { conditions, rule } in &role.rules {
+        let own: Conditions = conditions.difference(&common).copied().collect();
+        match &mut same {
+            Some((of, items)) if *of == own => items.push(limited(rule)),
+            _ => {
+                rules.extend(same.take().into_iter().flat_map(under));
+                same = Some((own, vec![limited(rule)]));
+            }
+        }
+    }
+    rules.extend(same.into_iter().flat_map(under));
+    let objects = rbac::role_objects(role, rbac::ACCOUNT, NAMESPACE, Value::Array(rules));
+    let objects = objects.into_iter().map(|object| Templated {
+        condition: condition(&common),
+        object,
+    });
+    objects.collect()
+}
+
+fn under((conditions, rules): (Conditions, Vec<Value>)) -> Vec<Value> {
+    match condition(&conditions) {
+        Some(condition) => vec![when(&condition, rules)],
+        None => rules,
+    }
+}
+
+/// A rule for any group is for those that a value names.
+fn limited(rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    if rule.get("apiGroups") == Some(&json!([ANY_GROUP])) {
+        put(&mut rule, "", "apiGroups", value("installation.roleListGroups"));
+    }
+    rule
+}
+
+/// The definition of a kind, which stays when the release is uninstalled.
+pub(super) fn definition(kind: &Kind) -> Templated {
+    let mut definition = kind.manifest(NAMESPACE);
+    let annotations =
+        "merge (dict `helm.sh/resource-policy` `keep`) .Values.externalCerts.annotations | toJson";
+    put(&mut definition, "/metadata", "annotations", action(annotations));
+    Templated::with(".Values.crds.managed", definition)
+}
+
+/// The webhook configurations.
+pub(super) fn configurations() -> Vec<Templated> {
+    let narrow = webhooks::configurations(NAMESPACE, false).into_iter();
+    let wide = webhooks::configurations(NAMESPACE, true);
+    let both = narrow.zip(wide).map(|(mut narrow, wide)| {
+        let annotations = "merge (dict `template` ``) .Values.externalCerts.annotations | toJson";
+        put(&mut narrow, "/metadata", "annotations", action(annotations));
+        let listed = |of: &Value| of.get("webhooks").and_then(Value::as_array).cloned();
+        let wide = listed(&wide).unwrap_or_default();
+        let entries = listed(&narrow).unwrap_or_default().into_iter();
+        let entries = entries.map(|entry| {
+            let name = entry.get("name");
+            let same = wide.iter().filter(|other| other.get("name") == name);
+            let is_narrowed = entry.get("matchConditions").is_some()
+                && same
+                    .into_iter()
+                    .any(|other| other.get("matchConditions").is_none());
+            webhook(entry, is_narrowed)
+        });
+        let entries: Vec<Value> = entries.collect();
+        put(&mut narrow, "", "webhooks", Value::Array(entries));
+        Templated::always(narrow)
+    });
+    both.collect()
+}
+
+/// A webhook. If it `is_narrowed`, it has its conditions only without the gates that need all pods.
+fn webhook(mut entry: Value, is_narrowed: bool) -> Value {
+    if let Some(seconds) = entry.get("timeoutSeconds").cloned() {
+        let limit = format!("default {seconds} .Values.webhookConfiguration.timeoutSeconds");
+        put(&mut entry, "", "timeoutSeconds", action(&limit));
+    }
+    if is_narrowed
+        && let Some(conditions) = entry
+            .as_object_mut()
+            .and_then(|entry| entry.remove("matchConditions"))
+    {
+        let gates: Vec<String> = NEED_ALL_PODS
+            .iter()
+            .map(|(gate, _)| format!("(index $gates `{gate}`)"))
+            .collect();
+        let key = optional(&format!("not (or {})", gates.join(" ")), "matchConditions");
+        put(&mut entry, "", &key, conditions);
+    }
+    exclude_azure(&mut entry);
+    let path = entry
+        .pointer("/clientConfig/service/path")
+        .and_then(Value::as_str);
+    if path.is_some_and(|path| OF_PODS.contains(&path)) {
+        put(
+            &mut entry,
+            "",
+            "failurePolicy",
+            number("webhookConfiguration.failurePolicy.pods"),
+        );
+        return when("(index $gates `PodWebhook`)", vec![entry]);
+    }
+    entry
+}
+
+/// Paths of the webhooks for pods.
+const OF_PODS: [&str; 2] = [webhooks::MUTATE_POD, "/validate-pod"];
+
+/// With the value for it, a webhook is not called for the namespaces of the provider.
+fn exclude_azure(entry: &mut Value) {
+    const ON: &str = ".Values.webhookConfiguration.aksIntegration";
+    let managed = json!({"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]});
+    let control_plane =
+        |values: Value| json!({"key": webhooks::CONTROL_PLANE, "operator": "NotIn", "values": values});
+    let terms = "/namespaceSelector/matchExpressions";
+    let Some(terms) = entry.pointer_mut(terms).and_then(Value::as_array_mut) else {
+        let selector = json!({"matchExpressions": [control_plane(json!(["true"])), managed]});
+        put(entry, "", &optional(ON, "namespaceSelector"), selector);
+        return;
+    };
+    let own = terms
+        .iter_mut()
+        .find(|term| term["key"] == webhooks::CONTROL_PLANE);
+    let mut more = vec![managed];
+    match own.and_then(|term| term["values"].as_array_mut()) {
+        Some(values) => values.push(when(ON, vec![json!("true")])),
+        None => more.push(control_plane(json!(["true"]))),
+    }
+    terms.push(when(ON, more));
+}
